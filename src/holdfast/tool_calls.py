@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-Effect = Literal["read", "write", "execute"]
-"""What a call may do: only read, write the files it names, or run anything."""
+Effect = Literal["read", "write", "execute", "remote"]
+"""What a call may do: only read, write the files it names, run anything, or ask a server that may do anything."""
 
 Outcome = Literal["ok", "failed", "denied", "not_started", "interrupted"]
 """How a call ended. `interrupted`: it started, and its effect is unknown unless the text says it was checked."""
@@ -38,7 +38,7 @@ Remember = Literal["", "session", "project"]
 class Pattern(msgspec.Struct, frozen=True):
     """What runs without asking: a command (` *` at the end allows more arguments), a file, or `FOLDER/**`.
 
-    With effect `read` it is a host that `fetch` may access.
+    With effect `read` it is a host that `fetch` may access, with `remote` a tool of an MCP server, by its whole name.
     """
 
     effect: Effect

@@ -22,7 +22,14 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter": ("tools/shell/parse.py", "tools/shell/parts.py"),
     "tree_sitter_bash": ("tools/shell/parse.py", "tools/shell/parts.py"),
     "keyring": ("providers/credentials/system_keyring.py",),
-    "processes": ("tools/process/launch.py", "tools/process/supervisor.py", "tools/process/watchdog.py"),
+    "mcp": ("tools/mcp/connection.py", "tools/mcp/line_transport.py"),
+    "mcp_types": ("tools/mcp/connection.py", "tools/mcp/line_transport.py"),
+    "processes": (
+        "tools/process/launch.py",
+        "tools/process/server_relay.py",
+        "tools/process/supervisor.py",
+        "tools/process/watchdog.py",
+    ),
 }
 
 # A file that goes round a door, and why it must. Empty is the aim.

@@ -62,6 +62,7 @@ LATER = {
     "holdfast.session.verify": "only `verify` needs it",
     "holdfast.testing": "no product",
     "holdfast.tools.builtin": "a tool is imported when it is called",
+    "holdfast.tools.mcp": "no server is configured",
     "holdfast.tools.shell": "only a command is read and judged with it",
     "holdfast.tools.process": "only a command starts a process",
     "holdfast.ui.commands": "other commands",
@@ -82,7 +83,7 @@ NEEDED = frozenset(
 )
 """The modules in them that are needed."""
 
-EXTRAS = ("anthropic", "genai_prices", "google", "keyring", "openai", "pydantic", "pydantic_ai")
+EXTRAS = ("anthropic", "genai_prices", "google", "keyring", "mcp", "openai", "pydantic", "pydantic_ai")
 """Packages of the extras, which nobody may look for: an install that has them would pay for them at every start."""
 
 

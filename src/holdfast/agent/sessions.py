@@ -23,6 +23,7 @@ from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.text import valid_unicode
+from holdfast.tool_calls import ToolSchema
 from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.toolbox import LocalToolbox
 
@@ -40,7 +41,7 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
     reading: Reading
 
 
-def create(
+def create(  # noqa: PLR0913 - what a session begins with
     catalog: Catalog,
     *,
     cwd: Path,
@@ -48,16 +49,17 @@ def create(
     settings: ModelSettings = NO_SETTINGS,
     tools: Container[str] | None = None,
     instructions: str = "",
+    remote: tuple[ToolSchema, ...] = (),
 ) -> OpenSession:
     """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
 
-    It declares these `tools`, or those that suit the model. `instructions` are the user's own, which end its system
-    prompt.
+    It declares these `tools`, or those that suit the model, and `remote` tools of MCP servers. `instructions` are the
+    user's own, which end its system prompt.
     """
     session = catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
-        toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools)
+        toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools, remote=remote)
         opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
         if instructions:
             opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(instructions)}")
@@ -115,7 +117,8 @@ def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
         first = _opened(reading)
         cwd = _existing(first.entry.cwd if first else _working(summary), summary.id)
         declared = {tool.name for tool in first.entry.tools} if first else None
-        toolbox = LocalToolbox(cwd, folder, declared=declared)
+        remote = tuple(tool for tool in first.entry.tools if tool.name.startswith("mcp_")) if first else ()
+        toolbox = LocalToolbox(cwd, folder, declared=declared, remote=remote)
         if first is None:
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             store.append([again], expected=store.length)

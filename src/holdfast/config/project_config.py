@@ -69,6 +69,17 @@ def project_file(cwd: Path, own: Path) -> ProjectFile | None:
     return None
 
 
+def nearest(cwd: Path, name: str) -> Path | None:
+    """Return the nearest file called `name` from `cwd` up to the root of the repository, None if there is none."""
+    top = repository(cwd) or cwd
+    for folder in (cwd, *cwd.parents):
+        if (path := folder / name).exists():
+            return path
+        if folder == top:
+            break
+    return None
+
+
 def read_settings_file(path: Path, what: str) -> bytes:
     """Return the bytes of a settings file. Raise `ConfigInvalid`, with a message that begins with `what` it is."""
     refused = f"{what} {str(path)!r} cannot be read: "

@@ -49,7 +49,12 @@ class Deny(msgspec.Struct, frozen=True):
 
 Decision = Allow | Ask | Deny
 
-_DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute": "runs a command"}
+_DOES: dict[Effect, str] = {
+    "read": "reads",
+    "write": "changes files",
+    "execute": "runs a command",
+    "remote": "asks an MCP server, which may do anything",
+}
 
 
 def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
@@ -172,7 +177,7 @@ def _more(line: CommandParts | None) -> str:
 
 
 def _question(plan: Plan, *, by_itself: bool) -> str:
-    if plan.host:
+    if plan.host and plan.effect != "remote":
         return f"The call {plan.title!r} asks {plan.host!r} over the network."
     where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
     itself = plan.effect == "write" and by_itself

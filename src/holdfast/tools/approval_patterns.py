@@ -56,6 +56,8 @@ def allowed(plan: Plan, patterns: Sequence[Pattern]) -> bool:
     """
     if plan.outside is not None:
         return False
+    if plan.effect == "remote":
+        return bool(plan.tool) and Pattern(effect="remote", text=plan.tool) in patterns
     line = _line(plan)
     if line is not None and plan.effect == "execute":
         if line.unclear or line.outside is not None or not line.parts:
@@ -110,6 +112,8 @@ def suggested(plan: Plan) -> PatternSuggestion:
     """
     if plan.outside is not None:
         return PatternSuggestion(why=f"it reaches {plan.outside!r}, outside the workspace")
+    if plan.effect == "remote" and plan.tool:
+        return PatternSuggestion((Pattern(effect="remote", text=plan.tool),))
     if plan.host:
         return PatternSuggestion((Pattern(effect="read", text=plan.host),))
     line = _line(plan)
@@ -180,7 +184,7 @@ def _part_pattern(part: CommandPart, *, alone: bool) -> Pattern | None:
     return None
 
 
-def unmatchable(pattern: Pattern) -> str:
+def unmatchable(pattern: Pattern) -> str:  # noqa: PLR0911 - one for each reason
     """Return why a pattern matches nothing, with an example that would, as a sentence; "" if it can match."""
     said = f"{pattern.text!r} matches nothing: it "
     match pattern.effect:
@@ -203,6 +207,8 @@ def unmatchable(pattern: Pattern) -> str:
                 return f"{said}is not a file or FOLDER/** in this folder, such as 'README.md' or 'src/**'."
             if runs_by_itself(path) or (runs_by_itself(f"{path}/x") and path != pattern.text):
                 return f"{said}names files that other programs run by themselves, which always need approval."
+        case "remote":
+            return ""
         case "read":
             if not _is_host(pattern.text):
                 return f"{said}is not a host such as 'docs.python.org' (no scheme, port, path or wildcard)."

@@ -112,6 +112,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
     `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode. So they
     are with `asks`, a question of the model: their answer is the outcome of the call, and `run` is not called.
+    `tool` is the name that rules know, "" for that of the called tool.
     """
 
     effect: Effect
@@ -133,6 +134,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     reads: tuple[str, ...] = ()
     presents: bool = False
     asks: UserQuestion | None = None
+    tool: str = ""
 
     @property
     def files(self) -> tuple[FileChange, ...]:

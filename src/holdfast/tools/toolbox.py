@@ -25,18 +25,26 @@ from holdfast.tools.workspace.file_snapshots import present
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
+    from holdfast.tools.mcp.connections import McpConnections, McpSettings
     from holdfast.tools.process.supervisors import Supervisors
     from holdfast.tools.web_search.backends import SearchBackend
 
 
 class LocalToolbox:
-    """read, write, edit, bash with its tasks, grep and glob for files and processes here; fetch, search and todo."""
+    """The tools for this machine's files and processes, fetch, search and todo, and those of MCP servers."""
 
-    def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
+    def __init__(
+        self,
+        cwd: Path,
+        session_folder: Path,
+        *,
+        declared: Container[str] | None = None,
+        remote: tuple[ToolSchema, ...] = (),
+    ) -> None:
         """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.
 
-        `declared` are the tools its model knows, those of any model if None. Raises `StorageFailed` if the folder for
-        live output cannot be created.
+        `declared` are the tools its model knows, those of any model if None; `remote` are tools of MCP servers. Raises
+        `StorageFailed` if the folder for live output cannot be created.
         """
         self._folder = session_folder
         own = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
@@ -56,8 +64,11 @@ class LocalToolbox:
         self._contained = False
         self._networks: tuple[str, ...] = ()
         self._backend: SearchBackend | None = None
-        self.schemas: tuple[ToolSchema, ...] = tuple(
-            each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)
+        self._remote = remote
+        self._mcp: McpSettings | None = None
+        self.schemas: tuple[ToolSchema, ...] = (
+            *(each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)),
+            *remote,
         )
         """The declarations of the tools."""
 
@@ -74,7 +85,25 @@ class LocalToolbox:
         tools = builtin_tools(
             self._workspace, self._supervisors, search=run, networks=self._networks, backend=self._backend
         )
-        return ToolNames({each.name: tools[each.name] for each in self.schemas})
+        own = {each.name: tools[each.name] for each in self.schemas if each not in self._remote}
+        return ToolNames(own, self._remote_tools())
+
+    def _remote_tools(self) -> Mapping[str, Tool]:
+        if not self._remote:
+            return {}
+        from holdfast.tools.mcp.mcp_tools import mcp_tools  # noqa: PLC0415 - when a session has such tools
+
+        return mcp_tools(self._remote, self._connections)
+
+    @cached_property
+    def _connections(self) -> McpConnections:
+        from holdfast.tools.mcp.connections import McpConnections, McpSettings  # noqa: PLC0415 - likewise
+
+        settings = self._mcp or McpSettings(lists=self._workspace.spool)
+        made = McpConnections(settings, folder=self._folder, spool=self._workspace.spool, root=self._workspace.root)
+        if self._contained:
+            made.contain()
+        return made
 
     @cached_property
     def _supervisors(self) -> Supervisors:
@@ -85,6 +114,10 @@ class LocalToolbox:
     def contain(self) -> None:
         """Run commands in a PID namespace, if bubblewrap can create one (decision 0010). Call this before `tools`."""
         self._contained = True
+
+    def may_ask(self, settings: McpSettings | None) -> None:
+        """Allow asking these MCP servers, for the tools that the session declared. Call this before `tools`."""
+        self._mcp = settings
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
         """Allow fetching from these networks although they are not public. Call this before `tools`."""
@@ -165,5 +198,7 @@ class LocalToolbox:
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""
+        if "_connections" in vars(self):  # they are made for the first call of a server
+            await self._connections.close()
         if "_supervisors" in vars(self):  # they are made for the first command
             await self._supervisors.close()

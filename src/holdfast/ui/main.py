@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
 
 
-COMMANDS = ("acp", "sessions", "check", "repair", "demo", "setup", "config", "doctor", "models", "completion")
+COMMANDS = ("acp", "sessions", "check", "repair", "demo", "setup", "config", "doctor", "mcp", "models", "completion")
 """The commands; any other first word begins a prompt."""
 
 
@@ -90,7 +90,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
 
             return check.main(command, list(argv[1:]))
-        case ["acp" | "demo" | "setup" | "config" | "doctor" | "models" | "completion" as command]:
+        case ["acp" | "demo" | "setup" | "config" | "doctor" | "mcp" | "models" | "completion" as command]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
@@ -114,7 +114,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             return run.main(arguments, environ=environ)
 
 
-def _main_of(command: Literal["acp", "demo", "setup", "config", "doctor", "models", "completion"]) -> _Main:
+def _main_of(command: Literal["acp", "demo", "setup", "config", "doctor", "mcp", "models", "completion"]) -> _Main:
     """Return the main function of a command; imports only that command."""
     match command:
         case "acp":
@@ -127,6 +127,8 @@ def _main_of(command: Literal["acp", "demo", "setup", "config", "doctor", "model
             from holdfast.ui.commands.config import main  # noqa: PLC0415 - only what the command needs
         case "doctor":
             from holdfast.ui.commands.doctor import main  # noqa: PLC0415 - only what the command needs
+        case "mcp":
+            from holdfast.ui.commands.mcp import main  # noqa: PLC0415 - only what the command needs
         case "models":
             from holdfast.ui.commands.models import main  # noqa: PLC0415 - only what the command needs
         case "setup":

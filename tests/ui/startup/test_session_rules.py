@@ -101,7 +101,7 @@ def test_trust_in_the_config_of_before_stays(tmp_path: Path, environ: dict[str, 
     assert project.rules.rules == ()
 
 
-@pytest.mark.parametrize("rule", ["Bash(", "Skill(x)", "mcp__x", "NoSuchTool"])
+@pytest.mark.parametrize("rule", ["Bash(", "Skill(x)", "NoSuchTool"])
 def test_an_option_that_matches_nothing_is_an_error(tmp_path: Path, environ: dict[str, str], rule: str) -> None:
     for option in ("--allow", "--deny"):
         with pytest.raises(UsageError, match=r"(?:Correct|Fix) or remove it\."):

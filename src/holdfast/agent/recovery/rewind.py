@@ -27,7 +27,7 @@ def rewind_entry(conversation: Conversation, journal: Iterable[Entry], turn: int
         match entry:
             case PromptAccepted(turn=begun) if begun == turn:
                 files, commands = [], 0
-            case CallStarted(effect="execute"):
+            case CallStarted(effect="execute" | "remote"):
                 commands += 1
             case CallStarted(effect="write"):
                 files += [change.path for change in started_changes(entry)]

@@ -108,15 +108,17 @@ class Calls:
                 raise ToolFailed(model_notices.stale_file_notice(change.path))
         return plan
 
-    def _own_name(self, call: CallPart) -> str:
+    def _own_name(self, call: CallPart, plan: Plan) -> str:
         """Return the tool's own name, which rules know, also if the model called it by another."""
+        if plan.tool:
+            return plan.tool
         tool = self._toolbox.tools.get(call.name)
         return call.name if tool is None else tool.schema.name
 
     async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start. If not, its outcome is journalled here."""
         denied = ""
-        decision = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part))
+        decision = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part, plan))
         if isinstance(decision, Allow) and call.asked is not None:  # asked before a crash: the user still decides
             decision = Ask(call.asked.why)
         match decision:
@@ -135,7 +137,7 @@ class Calls:
                 answered, mode = await self._answer(call, plan, why)
                 if answered.allowed:
                     # The mode may be another by now.
-                    again = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part))
+                    again = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part, plan))
                     denied = again.why if isinstance(again, Deny) else ""
                 elif plan.presents:
                     denied = model_notices.plan_not_approved(answered.words, mode or "")

@@ -59,21 +59,28 @@ def _noted(failed: ToolFailed, note: str) -> ToolFailed:
 
 
 class ToolNames(Mapping[str, Tool]):
-    """Tools by name; a lookup also finds them by the names that models were trained on. Only their own are listed."""
+    """Tools by name; a lookup also finds them by the names that models were trained on. Only their own are listed.
 
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
+    `exact` are tools of others, whose arguments are passed on as they are.
+    """
+
+    def __init__(self, tools: Mapping[str, Tool], exact: Mapping[str, Tool] | None = None) -> None:
         self._tools = tools
+        self._exact = exact or {}
 
     def __getitem__(self, name: str) -> Tool:
+        if (other := self._exact.get(name)) is not None:
+            return other
         if (own := self._tools.get(name)) is not None:
             return TolerantTool(own)
         return TolerantTool(self._tools[trained(name)], called=name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
+        yield from self._tools
+        yield from self._exact
 
     def __len__(self) -> int:
-        return len(self._tools)
+        return len(self._tools) + len(self._exact)
 
 
 def trained(name: str) -> str:

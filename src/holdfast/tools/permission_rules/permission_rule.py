@@ -111,16 +111,16 @@ def rule_for(pattern: Pattern) -> str:
             return f"Edit(./{pattern.text})"
         case "read":
             return f"WebFetch(domain:{pattern.text})"
+        case "remote":
+            return pattern.text
 
 
 def unmatched(rule: PermissionRule, tools: AbstractSet[str]) -> str:
     """Return why a rule matches no call of these tools, "" if it may match one."""
     if rule.subject == "tool" and rule.specifier:
         return "only Bash, Read, Edit, Write and WebFetch take a specifier here"
-    if rule.tool.startswith("mcp__"):
-        if any(name.startswith("mcp__") for name in tools):
-            return ""
-        return "holdfast has no tools of MCP servers"
+    if rule.tool.startswith("mcp__"):  # servers come and go
+        return ""
     if rule.subject != "tool" or rule.tool in tools:
         return ""
     return f"holdfast has no tool {rule.tool!r}"

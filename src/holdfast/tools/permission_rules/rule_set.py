@@ -41,6 +41,8 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         rules = tuple(self._with("allow"))
         if any(rule.subject == "tool" and names_tool(rule, tool) for rule in rules):
             return True
+        if plan.effect == "remote":
+            return False
         if plan.host:
             return any(_names_host(rule, plan.host) for rule in _about(rules, "host"))
         if plan.effect == "write":

@@ -11,8 +11,9 @@ from holdfast.ui.view.question import AnswerChoice, Question
 
 
 def permission_options(question: Question) -> list[AcpFields]:
-    """Return the choices as options, in their order."""
-    return [{"optionId": each.name, "name": each.text, "kind": _kind(each)} for each in question.choices]
+    """Return the choices as options, in their order; of a question of the model, those that need no words or marks."""
+    offered = [each for each in question.choices if each.name not in {"own", "marked"}]
+    return [{"optionId": each.name, "name": each.text, "kind": _kind(each)} for each in offered]
 
 
 def _kind(choice: AnswerChoice) -> str:

@@ -15,7 +15,6 @@ from holdfast.errors import SessionUnknown, UsageError
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.acp.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, RpcError
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.cost_limit import refuse_unpriced
@@ -46,7 +45,8 @@ def new_session(arguments: Arguments, environ: Mapping[str, str], cwd: str) -> S
             cwd=folder,
             model=options.model,
             settings=options.settings_of(options.model),
-            tools=chosen_tools(options.model, dialect=options.config.edit_tool),
+            tools=options.tools_of(options.model),
+            remote=options.remote_schemas(),
             instructions=options.instructions,
         ),
         options,
@@ -111,9 +111,7 @@ def _options(
 def _started(session: OpenSession, options: RunOptions) -> StartedSession:
     closing = ExitStack()
     try:
-        if options.config.pid_namespace:
-            session.toolbox.contain()
-        session.toolbox.may_fetch(options.config.fetch.addresses)
+        options.prepare(session.toolbox)
         log = closing.enter_context(debug_log(options, session.id, say=debug_log_note))
     except BaseException:
         session.store.close()

@@ -139,7 +139,7 @@ def rule_rows(project: Project, session: Iterable[Pattern] = ()) -> Iterator[Rul
     for rule in project.rules.rules:
         yield RuleRow(verdict=rule.verdict, rule=rule.text, source=rule.source, note=rule_note(rule))
     remembered = project.remembered
-    named = {"execute": "Bash", "write": "Edit", "read": "WebFetch"}
+    named = {"execute": "Bash", "write": "Edit", "read": "WebFetch", "remote": "MCP"}
     for pattern in dict.fromkeys((*project.patterns, *session)):
         source = "you, in this folder" if pattern in remembered else "you, in this session"
         if pattern in project.granted:

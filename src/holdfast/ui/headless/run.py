@@ -108,6 +108,10 @@ def _session(options: RunOptions) -> OpenSession:
     refuse_unpriced(options)
     preload(options.endpoint(options.model))
     if summary is None:
+        if options.mcp is not None:
+            from holdfast.ui.startup.mcp_servers import ask_new_servers  # noqa: PLC0415 - if there are servers
+
+            ask_new_servers(options.mcp, options.cwd)
         settings = options.settings_of(options.model)
         return create(
             options.catalog,
@@ -116,6 +120,7 @@ def _session(options: RunOptions) -> OpenSession:
             settings=settings,
             tools=options.tools_of(options.model),
             instructions=options.instructions,
+            remote=options.remote_schemas(),
         )
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
 

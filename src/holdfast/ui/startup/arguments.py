@@ -17,6 +17,7 @@ commands:
   holdfast config                                                 show every setting and its source
   holdfast doctor                                                 check this machine's setup
   holdfast models [PROVIDER]                                      list models, with window and price
+  holdfast mcp add|add-json|list|get|remove|test                  manage MCP servers
   holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
   holdfast check|repair FILE                                      validate / repair a conversation file
   holdfast acp                                                    serve an editor (Agent Client Protocol)
@@ -56,6 +57,8 @@ class Arguments(argparse.Namespace):
     fork: bool = False
     debug: bool = False
     trust_project: bool | None = None
+    mcp_config: list[str] | None = None
+    strict_mcp_config: bool = False
     allow: list[str] | None = None
     deny: list[str] | None = None
 
@@ -112,6 +115,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--allow", action="append", metavar="RULE",
         help="allow calls without asking, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
     add("--deny", action="append", metavar="RULE", help="never run such calls, in any mode; repeatable")
+    add("--mcp-config", action="append", metavar="FILE", help="also use the MCP servers of this file; repeatable")
+    add("--strict-mcp-config", action="store_true", help="use only the MCP servers of --mcp-config")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
     add(
         "--max-cost",

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.config.permission_lists import ClaudeProject, claude_project
-from holdfast.config.project_config import ProjectFile, project_file
+from holdfast.config.project_config import ProjectFile, nearest, project_file, read_settings_file
 from holdfast.config.project_decisions import APPROVALS, Project
 from holdfast.config.settings import PermissionLists, ProjectConfig
 from holdfast.errors import ConfigInvalid
@@ -34,6 +34,11 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
         project = _claude_of(environ, cwd)
         if project is not None:
             claude_decisions(environ, project).set_trust(project.digest, trusted=trusted)
+    with suppress(ConfigInvalid):
+        path = nearest(cwd, ".mcp.json")
+        if path is not None:
+            servers = ProjectFile(path.parent, read_settings_file(path, "MCP config"))
+            server_decisions(environ, path).set_trust(servers.digest, trusted=trusted)
 
 
 AskTrust = Callable[[Path, msgspec.Struct], bool]
@@ -114,6 +119,11 @@ def project_decisions(environ: Mapping[str, str], root: Path) -> Project:
 def claude_decisions(environ: Mapping[str, str], project: ClaudeProject) -> Project:
     """Return the user's decisions about a project's settings of Claude Code: they are trusted on their own."""
     return Project(stored_decisions(environ), project.root / ".claude")
+
+
+def server_decisions(environ: Mapping[str, str], path: Path) -> Project:
+    """Return the user's decisions about the MCP servers in the project's file at `path`: likewise."""
+    return Project(stored_decisions(environ), path)
 
 
 def granted_patterns(environ: Mapping[str, str], cwd: Path) -> tuple[Pattern, ...]:

@@ -6,12 +6,13 @@ Every interface reads this one value. What lives, such as a connection to a mode
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.config.project_config import ProjectFile
+from holdfast.config.project_config import ProjectFile, nearest
 from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Config, Limits, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
@@ -25,13 +26,16 @@ from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Prov
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, ToolSchema
 from holdfast.tools.tool_choice import chosen_tools
-from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import own_instructions
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
 from holdfast.ui.startup.session_rules import project_of, session_rules
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.connections import McpSettings
+    from holdfast.tools.toolbox import LocalToolbox
 
 DEMO = "demo"
 """The model of users without a configured one, in the full-screen UI only."""
@@ -45,6 +49,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     wrong with the key file, "" if nothing. `project` is the project's config if it is in use; `notices` say what else
     the user should know, e.g. that it is ignored. `instructions` end the system prompt of a new session. With `fork`
     the session is copied, with `choose` the user picks one. The screen opens with `first_prompt` sent, "" if none.
+    `mcp` are the MCP servers, None if there are none.
     """
 
     cwd: Path
@@ -63,6 +68,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     fork: bool = False
     choose: bool = False
     first_prompt: str = ""
+    mcp: McpSettings | None = None
 
     @property
     def mode(self) -> Mode:
@@ -87,6 +93,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         from holdfast.ui.startup.toolbox_settings import prepare  # noqa: PLC0415 - when a session is opened
 
         prepare(toolbox, self.config, self.environ)
+        toolbox.may_ask(self.mcp)
 
     def tools_of(self, model: str) -> frozenset[str]:
         """Return the names of the tools of a new session with a model."""
@@ -100,6 +107,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def project_of(self, cwd: Path) -> Project:
         """Return what is decided about calls in `cwd`: what the user allowed there, and every rule."""
         return project_of(self.environ, cwd, config=self.config, arguments=self.arguments)
+
+    def remote_schemas(self) -> tuple[ToolSchema, ...]:
+        """Return what a new session declares for the MCP servers of the run."""
+        if self.mcp is None:
+            return ()
+        from holdfast.tools.mcp.mcp_tools import session_schemas  # noqa: PLC0415 - if there are servers
+        from holdfast.tools.mcp.stored_tools import StoredTools  # noqa: PLC0415 - likewise
+
+        return session_schemas(self.mcp.servers, StoredTools(self.mcp.lists))
 
     @property
     def catalog(self) -> Catalog:
@@ -170,6 +186,7 @@ def run_options(
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
     notices += session_rules(environ, where, config=config, arguments=arguments).faults
+    mcp = _mcp(environ, where, arguments, ask=ask, say=notices.append)
     _check_fallback(config, providers)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
@@ -188,7 +205,19 @@ def run_options(
         instructions=own_instructions(arguments),
         fork=arguments.fork,
         first_prompt=arguments.first_prompt,
+        mcp=mcp,
     )
+
+
+def _mcp(
+    environ: Mapping[str, str], cwd: Path, arguments: Arguments, *, ask: AskTrust | None, say: Callable[[str], None]
+) -> McpSettings | None:
+    own = homes(environ).config.with_name("mcp.json")
+    if not (arguments.mcp_config or own.exists() or nearest(cwd, ".mcp.json") is not None):
+        return None
+    from holdfast.ui.startup.mcp_servers import mcp_settings  # noqa: PLC0415 - if there are servers
+
+    return mcp_settings(environ, cwd, arguments, ask=ask, say=say)
 
 
 def _model(arguments: Arguments, resumed: SessionSummary | None, config: Config) -> str:

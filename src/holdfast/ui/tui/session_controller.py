@@ -389,8 +389,11 @@ class SessionController:
             catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
             own, tools = self.options.instructions, self.options.tools_of(model)
+            remote = self.options.remote_schemas  # what is known when the session is made
             self.agent.open(
-                lambda: create(catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own)
+                lambda: create(
+                    catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own, remote=remote()
+                )
             )
 
     def _check_writable(self) -> None:

@@ -220,6 +220,12 @@ def _permissions(target: CommandTarget, rest: str) -> None:
     target.dialogs.pick("Permission mode and allow list", choices, chosen)
 
 
+def _mcp(target: CommandTarget, _rest: str) -> None:
+    from holdfast.ui.commands.mcp import listed_lines  # noqa: PLC0415 - when it is asked for
+
+    target.dialogs.read(lines_page("MCP servers", listed_lines(target.controller.options.mcp)))
+
+
 def _config(target: CommandTarget, _rest: str) -> None:
     from holdfast.ui.commands.config import config_lines, resolved_settings  # noqa: PLC0415 - when it is asked for
 
@@ -307,6 +313,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "theme": _theme,
     "mouse": _mouse,
     "tasks": show_tasks,
+    "mcp": _mcp,
     "diff": _diff,
     "copy": _copy,
     "status": lambda target, _: target.dialogs.read(rows_page("Status", _status(target))),

@@ -137,7 +137,7 @@ def _question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
 
 def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
     """Return what an answer allows from then on, with `{}` for the subject, and the subject."""
-    names: dict[Effect, str] = {"execute": "running", "write": "edits to", "read": "pages from"}
+    names: dict[Effect, str] = {"execute": "running", "write": "edits to", "read": "pages from", "remote": "calls of"}
     effects = {each.effect for each in patterns}
     if len(effects) == 1:
         return f"{names[patterns[0].effect]} {{}}", ", ".join(each.text for each in patterns)

@@ -27,6 +27,7 @@ COMPLETED_COMMANDS: Mapping[str, str] = {
     "config": "show every setting and its source",
     "doctor": "check this machine's setup",
     "models": "list models, with window and price",
+    "mcp": "manage MCP servers",
     "sessions": "manage your sessions",
     "check": "validate a conversation file",
     "repair": "repair a conversation file",
@@ -129,6 +130,8 @@ def _command(name: str) -> argparse.ArgumentParser:
             from holdfast.ui.commands.doctor import command_parser as made  # noqa: PLC0415 - likewise
         case "models":
             from holdfast.ui.commands.models import command_parser as made  # noqa: PLC0415 - likewise
+        case "mcp":
+            from holdfast.ui.commands.mcp import command_parser as made  # noqa: PLC0415 - likewise
         case "sessions":
             from holdfast.ui.commands.sessions import command_parser as made  # noqa: PLC0415 - likewise
         case "acp":

@@ -45,6 +45,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     SessionClosed,
     Window,
 )
+from holdfast.ui.tui.agent_thread.server_lists import ServerLists
 from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class AgentThread:
         self._unopened = ""  # why the last attempt to open a session failed
         self._leaving = False
         self._shells: set[asyncio.Task[None]] = set()
+        self._servers = ServerLists(options)
         self._closing = ExitStack()  # closed together with the session
         self._asked: tuple[str, asyncio.Future[ApprovalAnswer]] | None = None
         self._turn: asyncio.Task[None] | None = None
@@ -82,7 +84,7 @@ class AgentThread:
 
     def start(self) -> None:
         """Start the thread; commands given before are served first."""
-        self._commands.start()
+        self._commands.start(self._servers.begin)
 
     def stop(self, cause: StopCause | None = None) -> None:
         """Stop what is running now, and what was submitted but not started as soon as it starts."""
@@ -247,6 +249,7 @@ class AgentThread:
 
     async def _open(self, begin: Callable[[], OpenSession], model: str) -> None:
         try:
+            await self._servers.wait()
             session = begin()  # first: if it fails, the current session stays open
             await self._commands.run_safely(self._give_up)
             agent = self._agent = self._agent_or_close(session)
@@ -302,8 +305,7 @@ class AgentThread:
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._connect_to(name, log)
-        config = self._options.config
-        self._send(Window(name, window_of(name, config.models) or config.context.window))
+        self._send(Window(name, window_of(name, self._options.config.models) or self._options.config.context.window))
         return model
 
     async def _own(self, agent: Agent, command: str, *, share: bool) -> None:
@@ -348,7 +350,7 @@ class AgentThread:
             self._send(InputReturned("\n\n".join(words)))
 
     async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
-        """Run a turn or a compaction and send its start and end; give back what it left of prompt and queue."""
+        """Run a turn or a compaction, send its start and end, and give back what it did not reach."""
         ended: TurnEnded | None = None
         self._send(Busy())
 
@@ -390,6 +392,7 @@ class AgentThread:
                 await agent.close()
         finally:
             self._closing.close()
+            await self._servers.close(leaving=self._leaving)
             if self._shells:
                 await asyncio.wait(self._shells)
             if self._turn is not None:

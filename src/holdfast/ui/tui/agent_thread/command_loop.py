@@ -47,8 +47,9 @@ class CommandLoop:
         self._given = 0
         self._stopped: tuple[int, StopCause | None] = 0, None  # the number of commands at the last stop request
 
-    def start(self) -> None:
-        """Start to serve; commands given before are served first."""
+    def start(self, command: Command) -> None:
+        """Start to serve: the commands given before, then `command`."""
+        self.submit(command)
         self._thread.start()
 
     def stop(self, cause: StopCause | None = None) -> None:

@@ -1,0 +1,141 @@
+"""Reads the MCP servers of a file: `.mcp.json` of a project, the user's `mcp.json`, or a file of the command line.
+
+All have one form, the one that other programs use: `{"mcpServers": {"NAME": {"command": …, "args": […]}}}`. One entry
+that cannot be used costs only itself: the others count, and a sentence says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from holdfast.config.project_config import nearest, read_settings_file
+from holdfast.errors import ConfigInvalid
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.tool_names import LONGEST_SERVER, server_word
+
+PROJECT_FILE = ".mcp.json"
+OWN_FILE = "mcp.json"
+"""The user's file, beside the config."""
+
+LONGEST_TIMEOUT = 86_400_000  # milliseconds
+
+
+class ServerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One server as it is written. `timeout` is in milliseconds. Fields of other programs are ignored."""
+
+    type: str = ""
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    timeout: float | None = None
+    disabled: bool = False
+    headersHelper: object = None  # noqa: N815 - as it is written
+
+
+class _File(msgspec.Struct, frozen=True):
+    mcpServers: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict[str, msgspec.Raw])  # noqa: N815 - likewise
+
+
+class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The servers of the file at `path`, and `faults`: why others of it are not used."""
+
+    path: Path
+    raw: bytes = b""
+    servers: tuple[McpServer, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of its bytes."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+
+def server_file(path: Path) -> ServerFile:
+    """Return the servers of a file; raises `ConfigInvalid` if it cannot be read or is no JSON of that form."""
+    raw = read_settings_file(path, "MCP config")
+    try:
+        entries = msgspec.json.decode(raw, type=_File).mcpServers
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(
+            f'MCP config {str(path)!r} cannot be used: {error}. Fix that file (expected {{"mcpServers": {{…}}}}).'
+        ) from error
+    servers: list[McpServer] = []
+    faults: list[str] = []
+    for name, entry in entries.items():
+        try:
+            server = server_of_entry(name, bytes(entry), source=str(path))
+        except ConfigInvalid as error:
+            faults.append(str(error))
+        else:
+            servers += [server] if server is not None else []
+    return ServerFile(path=path, raw=raw, servers=tuple(servers), faults=tuple(faults))
+
+
+def server_of_entry(name: str, entry: bytes, *, source: str) -> McpServer | None:
+    """Return the server of one entry in JSON, None if it is disabled; raises `ConfigInvalid` with its name and why."""
+    try:
+        found = msgspec.json.decode(entry, type=ServerEntry)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(f"MCP server {name!r} in {source!r} is not used: {error}. Fix that entry.") from error
+    if why := _fault(name, found):
+        raise ConfigInvalid(f"MCP server {name!r} in {source!r} is not used: {why.rstrip('.')}. Fix that entry.")
+    if found.disabled:
+        return None
+    return McpServer(
+        name=name,
+        source=source,
+        command=found.command,
+        args=found.args,
+        env=found.env,
+        cwd=found.cwd,
+        url=found.url,
+        headers=found.headers,
+        timeout=None if found.timeout is None else found.timeout / 1000,
+    )
+
+
+def _fault(name: str, entry: ServerEntry) -> str:  # noqa: PLR0911 - one for each reason
+    if not name.strip() or len(name) > LONGEST_SERVER or not name.isprintable():
+        return f"its name is not 1 to {LONGEST_SERVER} printable characters. Rename it."
+    if entry.type in ("sse", "ws"):
+        return f"its type {entry.type!r} is outdated. Most such servers also speak 'http': change type and url."
+    if entry.type not in ("", "stdio", "http", "streamable-http"):
+        return f"its type {entry.type!r} is unknown (expected 'stdio' or 'http')."
+    if entry.headersHelper is not None:
+        return "`headersHelper` is not supported. Put the headers in `headers`, with ${VARIABLE} for secrets."
+    if bool(entry.command) == bool(entry.url):
+        return "it needs either `command` or `url`."
+    if entry.url and not entry.url.startswith(("http://", "https://", "${")):
+        return "its `url` does not begin with http:// or https://."
+    if entry.timeout is not None and not 0 < entry.timeout <= LONGEST_TIMEOUT:
+        return f"its `timeout` is not from 1 to {LONGEST_TIMEOUT} milliseconds."
+    return ""
+
+
+def project_server_path(cwd: Path) -> Path | None:
+    """Return the nearest `.mcp.json` from `cwd` up to the root of the repository, None if there is none."""
+    return nearest(cwd, PROJECT_FILE)
+
+
+def together(files: Iterable[ServerFile]) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
+    """Return the servers of several files, by name the first that has it, and why some are not used."""
+    servers: dict[str, McpServer] = {}
+    faults: list[str] = []
+    for file in files:
+        faults += file.faults
+        for server in file.servers:
+            word = server_word(server.name)
+            known = servers.setdefault(word, server)
+            if known.name != server.name:
+                faults.append(
+                    f"MCP server {server.name!r} in {server.source!r} is not used: its tools would have the same names "
+                    f"as those of {known.name!r}. Rename one of them."
+                )
+    return tuple(sorted(servers.values(), key=lambda each: each.name)), tuple(faults)

@@ -1,0 +1,90 @@
+"""What a server answered to a call, as the model reads it. Pure: it takes the answer as JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Image
+from holdfast.tools.tool import ToolOutput
+from holdfast.tools.truncation import cap
+from holdfast.tools.workspace.images import image
+
+LONGEST_RESULT = 30_000
+"""Bytes of an answer that the model reads: the beginning and the end of a longer one."""
+
+MOST_IMAGES = 8
+"""Images of one answer that the model sees."""
+
+
+class _Resource(msgspec.Struct, frozen=True, rename="camel"):
+    uri: str = ""
+    text: str | None = None
+    mime_type: str | None = None
+
+
+class _Block(msgspec.Struct, frozen=True, rename="camel"):
+    """A content block; only the fields of its type are set."""
+
+    type: str = ""
+    text: str = ""
+    data: str = ""
+    mime_type: str | None = None
+    uri: str = ""
+    name: str = ""
+    resource: _Resource | None = None
+
+
+class _Result(msgspec.Struct, frozen=True, rename="camel"):
+    content: tuple[_Block, ...] = ()
+    structured_content: object = None
+    is_error: bool | None = None
+
+
+def result_output(answer: bytes) -> ToolOutput:
+    """Return the output for a `CallToolResult` as JSON. What cannot be shown is named in its place, never dropped.
+
+    Raises `ToolFailed` if it is none.
+    """
+    try:
+        result = msgspec.json.decode(answer, type=_Result)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ToolFailed(f"The server's answer cannot be read: {error}. The call was carried out.") from error
+    texts: list[str] = []
+    images: list[Image] = []
+    for block in result.content:
+        match block.type:
+            case "text":
+                texts.append(block.text)
+            case "image":
+                texts += _image(block, images)
+            case "resource_link":
+                texts.append(f"[Link to {block.name or 'a resource'}: {block.uri}]")
+            case "resource" if block.resource is not None and block.resource.text is not None:
+                texts.append(f"[{block.resource.uri}]\n{block.resource.text}")
+            case _:
+                kind = block.mime_type or (block.resource.mime_type if block.resource else None) or "unknown content"
+                texts.append(f"[{block.type or 'content'} left out: {kind} is not shown to models]")
+    if not any(each.strip() for each in texts) and result.structured_content is not None:
+        texts.append(msgspec.json.encode(result.structured_content).decode())
+    text = cap(valid_unicode("\n".join(texts)), LONGEST_RESULT)
+    if not text.strip() and not images:
+        text = "(no output)"
+    return ToolOutput(text=text, ok=not result.is_error, images=tuple(images))
+
+
+def _image(block: _Block, images: list[Image]) -> list[str]:
+    """Add the image of a block, and return the lines that stand for what was not added."""
+    if len(images) >= MOST_IMAGES:
+        return [f"[image left out: at most {MOST_IMAGES} are shown]"]
+    try:
+        images.append(image(base64.b64decode(block.data, validate=True), f"image {len(images) + 1}"))
+    except (binascii.Error, ValueError) as error:
+        return [f"[image left out: its data is no base64 ({error})]"]
+    except ToolFailed as failed:
+        return [f"[image left out: {failed}]"]
+    return []

@@ -1,0 +1,175 @@
+"""The MCP servers of one session: each is started by the first call that needs it, and ends with the session.
+
+Three rules. A server that cannot be reached fails the calls that need it, and nothing else. A server is not started
+again while a call runs, and after three starts within a minute not before a minute has passed. The SDK is imported on a
+thread when the first server is needed: it takes more than a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.system.threads import in_daemon
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, started
+from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
+from holdfast.tools.mcp.tool_names import ListedTool, names_for_model, server_word
+from holdfast.tools.process.launch import SUPERVISOR
+from holdfast.tools.process.supervisor_client import Supervisor
+from holdfast.tools.tool import ToolContext, ToolOutput
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.connection import ServerConnection
+
+_SERVERS = f"{SUPERVISOR}-servers"
+_STARTS = 3
+_STARTS_WITHIN = 60.0
+
+
+class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The servers that may be asked, and the folder with the lists of their tools, which need not exist."""
+
+    servers: tuple[McpServer, ...] = ()
+    lists: Path
+
+
+class McpConnections:
+    """The connections of one session. Use it from one event loop."""
+
+    def __init__(self, settings: McpSettings, *, folder: Path, spool: Path, root: Path) -> None:
+        """Connect to none yet. `folder` is the session's, `spool` takes sockets and stderr, `root` is the workspace."""
+        self.servers: Mapping[str, McpServer] = {each.name: each for each in settings.servers}
+        self._stored = StoredTools(settings.lists)
+        self._folder, self._spool, self._root = folder, spool, root
+        self._supervisor = Supervisor(folder, _SERVERS)
+        self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
+        self._starts: dict[str, list[float]] = {}
+        self._number = 0
+
+    def contain(self) -> None:
+        """Run servers in a PID namespace, as commands are."""
+        self._supervisor.contained = True
+
+    async def listed(self, server: str, stop: asyncio.Event) -> ToolList:
+        """Return what a server lists now; raises `ToolFailed` if it cannot be reached or `stop` was set."""
+        return (await self._connected(server, stop)).listed
+
+    async def call(self, server: str, name: str, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
+        """Call the tool that models call `name` and return its output; raises `ToolFailed`."""
+        connection = await self._connected(server, context.stop)
+        tools = names_for_model(server, connection.listed.tools)
+        if (tool := tools.get(name)) is None:
+            raise ToolFailed(
+                f"MCP server {server!r} does not offer {name!r} (it offers {_some(tools)}). Nothing was sent."
+            )
+        return await connection.call(tool.name, arguments, context)
+
+    def known(self) -> Mapping[str, Sequence[ListedTool]]:
+        """Return the tools of each server as far as they are known without asking."""
+        lists = {name: self._stored.get(server) for name, server in self.servers.items()}
+        return {name: listed.tools for name, listed in lists.items() if listed is not None}
+
+    async def _connected(self, server: str, stop: asyncio.Event) -> ServerConnection:
+        """Return an open connection, waiting for it until `stop` is set; raises `ToolFailed`."""
+        opening = self._opening.get(server)
+        if opening is None or (opening.done() and _is_over(opening)):
+            self._count_start(server)
+            opening = self._opening[server] = asyncio.create_task(
+                self._open(self.servers[server], opening), name=f"mcp open {server}"
+            )
+            opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by each call
+        stopped = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+        if not opening.done():
+            raise ToolFailed(f"Stopped while MCP server {server!r} was starting. Nothing was sent.")
+        if opening.cancelled():
+            raise ToolFailed(f"MCP server {server!r} was not started: the session ends. Nothing was sent.")
+        return opening.result()
+
+    def _count_start(self, server: str) -> None:
+        now = time.monotonic()
+        starts = [each for each in self._starts.get(server, ()) if now - each < _STARTS_WITHIN]
+        if len(starts) >= _STARTS:
+            raise ToolFailed(
+                f"MCP server {server!r} ended {_STARTS} times within {_STARTS_WITHIN:.0f} s and is not started again "
+                f"yet. Nothing was sent. Continue without it, or look at what it says: holdfast mcp test {server}."
+            )
+        self._starts[server] = [*starts, now]
+
+    async def _open(self, server: McpServer, before: asyncio.Task[ServerConnection] | None) -> ServerConnection:
+        if before is not None and not before.cancelled() and before.exception() is None:
+            await before.result().close(0.0)
+        expanded = server.expanded(os.environ)
+        connect = await in_daemon(_connection_type)
+        process: ServerProcess | None = None
+        try:
+            if not expanded.url:
+                process = await self._start(expanded)
+            connection = connect(expanded, process)
+            await connection.open()
+        except ToolFailed as failed:
+            if process is not None:
+                await process.end(0.0)
+            raise ToolFailed(
+                f"MCP server {server.name!r} cannot be reached: {_ended(str(failed))} Nothing was sent."
+            ) from failed
+        except BaseException:
+            if process is not None:
+                await process.end(0.0)
+            raise
+        self._stored.put(server, connection.listed)
+        return connection
+
+    async def _start(self, server: McpServer) -> ServerProcess:
+        self._number += 1
+        command = ServerCommand(argv=(server.command, *server.args), env=server.env, cwd=str(self._root / server.cwd))
+        call = f"mcp-{self._folder.name}-{server_word(server.name)}-{self._number}"
+        return await started(self._supervisor, command, call=call, folder=self._spool)
+
+    async def close(self) -> None:
+        """End all connections and every server, within a second or a little more."""
+        openings = tuple(self._opening.values())
+        for opening in openings:
+            opening.cancel()
+        if openings:
+            await asyncio.wait(openings, timeout=ENDS_WITHIN)
+        open_ = [each.result() for each in openings if each.done() and not each.cancelled() and not each.exception()]
+        await asyncio.gather(*(each.close(ENDS_WITHIN) for each in open_))
+        await self._supervisor.close()
+
+
+def _connection_type() -> type[ServerConnection]:
+    """Return the class, whose import loads the SDK; raises `ToolFailed` if it is not installed."""
+    try:
+        from holdfast.tools.mcp.connection import ServerConnection  # noqa: PLC0415 - more than a second, when a server is needed
+    except ImportError as error:
+        raise ToolFailed(
+            "MCP servers need the package 'mcp', which is not installed. Install it: pip install 'holdfast[mcp]'. "
+            "Nothing was sent."
+        ) from error
+    return ServerConnection
+
+
+def _is_over(opening: asyncio.Task[ServerConnection]) -> bool:
+    return opening.cancelled() or opening.exception() is not None or opening.result().is_over
+
+
+def _some(names: Mapping[str, object]) -> str:
+    shown = ", ".join(list(names)[:10])
+    return (shown + (f" and {len(names) - 10} more" if len(names) > 10 else "")) or "no tools"  # noqa: PLR2004 - as shown
+
+
+def _ended(sentence: str) -> str:
+    told = sentence.removesuffix(" Nothing was sent.")
+    return told if told.endswith((".", "\n")) else f"{told}."

@@ -1,0 +1,213 @@
+"""The tools of MCP servers, as the model calls them: each by its name, or all of them through two tools.
+
+How it works. A new session declares the tools of servers whose lists are known, as long as they are small; the others
+are found with `mcp_find` and called with `mcp_call`. What a session declared stays with it: the list begins every
+request, and a provider's cache holds only for the same bytes. So a server that changes its tools, or is away, changes
+the result of a call and never the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tool_calls import Effect, ToolSchema
+from holdfast.tools.mcp.connections import McpConnections
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.stored_tools import StoredTools
+from holdfast.tools.mcp.tool_names import (
+    PREFIX,
+    ListedTool,
+    declarations,
+    declared_tokens,
+    names_for_model,
+    server_of,
+    server_prefix,
+)
+from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
+from holdfast.tools.truncation import cap
+
+MOST_DECLARED_TOKENS = 5_000
+"""Tokens that the declarations of all servers may take together; the tools of further servers are found on demand."""
+
+MOST_DECLARED = 90
+"""Tools of servers that are declared: OpenAI accepts 128 in all."""
+
+FIND, CALL = "mcp_find", "mcp_call"
+_LONGEST_LIST = 30_000
+_SHORT = 300
+
+
+def session_schemas(servers: Sequence[McpServer], stored: StoredTools) -> tuple[ToolSchema, ...]:
+    """Return what a new session declares for these servers, the smallest lists first."""
+    lists = {each.name: stored.get(each) for each in servers}
+    known = [(name, declarations(name, listed.tools)) for name, listed in lists.items() if listed is not None]
+    declared: list[ToolSchema] = []
+    left_out = [name for name, listed in lists.items() if listed is None]
+    for name, schemas in sorted(known, key=lambda each: (declared_tokens(each[1]), each[0])):
+        together = (*declared, *schemas)
+        if declared_tokens(together) > MOST_DECLARED_TOKENS or len(together) > MOST_DECLARED:
+            left_out.append(name)
+        else:
+            declared += schemas
+    return (*sorted(declared, key=lambda each: each.name), *(_on_demand(left_out) if left_out else ()))
+
+
+def _on_demand(servers: Sequence[str]) -> tuple[ToolSchema, ToolSchema]:
+    names = ", ".join(sorted(servers))
+    find = ToolSchema(
+        name=FIND,
+        description=f"Find tools of these MCP servers: {names}. Returns their names, descriptions and parameters. "
+        "Without a query, lists the names of all tools. Call a tool that was found with mcp_call.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words to look for in names and descriptions."},
+                "server": {"type": "string", "description": "Only this server."},
+            },
+        },
+    )
+    call = ToolSchema(
+        name=CALL,
+        description=f"Call a tool of an MCP server, by the name that {FIND} returned.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "tool": {"type": "string", "description": "The name, such as mcp__SERVER__TOOL."},
+                "arguments": {"type": "object", "description": "The tool's own arguments."},
+            },
+            "required": ["tool"],
+        },
+    )
+    return find, call
+
+
+def is_remote(name: str) -> bool:
+    """Return whether a declared tool is one of these."""
+    return name.startswith(PREFIX) or name in (FIND, CALL)
+
+
+def mcp_tools(schemas: Sequence[ToolSchema], connections: McpConnections) -> Mapping[str, Tool]:
+    """Return the tools that a session declared, by name."""
+    kinds: dict[str, type[_Find | _Call]] = {FIND: _Find, CALL: _Call}
+    return {each.name: kinds.get(each.name, _Declared)(each, connections) for each in schemas}
+
+
+class _Remote:
+    """A tool that asks a server."""
+
+    effect: Effect = "remote"
+
+    def __init__(self, schema: ToolSchema, connections: McpConnections) -> None:
+        self._schema = schema
+        self._connections = connections
+
+    @property
+    def schema(self) -> ToolSchema:
+        """Return the declaration, as it was when the session began."""
+        return self._schema
+
+    def _planned(self, name: str, arguments: Mapping[str, object]) -> Plan:
+        """Return the plan of a call of the tool `name`; raises `ToolFailed` if no configured server has it."""
+        connections = self._connections
+        server = server_of(name, connections.servers)
+        if not server:
+            names = ", ".join(sorted(connections.servers)) or "none"
+            raise ToolFailed(
+                f"Tool {name!r} cannot be called: its MCP server is not configured (configured: {names}). "
+                "Nothing was sent."
+            )
+
+        async def run(context: ToolContext) -> ToolOutput:
+            return await connections.call(server, name, arguments, context)
+
+        return Plan(
+            effect="remote",
+            title=f"ask {server}: {name.removeprefix(server_prefix(server))}",
+            detail=msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode() if arguments else "",
+            host=connections.servers[server].host,
+            tool=name,
+            run=run,
+        )
+
+
+class _Declared(_Remote):
+    """One tool of one server."""
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
+        """Return what would be sent; raises `ToolFailed` for arguments that are no JSON object."""
+        return self._planned(self._schema.name, _object(arguments))
+
+
+class _Call(_Remote):
+    """Any tool of any server, by name."""
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
+        """Return what would be sent; raises `ToolFailed` for arguments that name no tool."""
+        given = _object(arguments)
+        name, own = given.get("tool"), given.get("arguments", {})
+        if not isinstance(name, str) or not name.startswith(PREFIX):
+            raise ToolFailed(f"Argument `tool` is missing (expected a name that {FIND} returned). Nothing was sent.")
+        own = _object(own) if isinstance(own, str) else own
+        if not isinstance(own, dict):
+            raise ToolFailed("Argument `arguments` is not an object. Nothing was sent.")
+        return self._planned(name, {str(key): value for key, value in own.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+
+
+class _Find(_Remote):
+    """Looks for tools. It starts the servers that the user configured, and calls no tool."""
+
+    effect: Effect = "read"
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
+        """Return what would be looked for; raises `ToolFailed` for an unknown server."""
+        given = _object(arguments)
+        query, server = str(given.get("query") or ""), str(given.get("server") or "")
+        servers = self._connections.servers
+        if server and server not in servers:
+            raise ToolFailed(f"Unknown MCP server {server!r} (expected one of {', '.join(sorted(servers))}).")
+        wanted = (server,) if server else tuple(sorted(servers))
+
+        async def run(context: ToolContext) -> ToolOutput:
+            parts = [await self._found(each, query, context) for each in wanted]
+            return ToolOutput(text=cap("\n\n".join(filter(None, parts)) or "No tool was found.", _LONGEST_LIST))
+
+        return Plan(effect="read", title=f"find tools: {query or 'all'}", run=run)
+
+    async def _found(self, server: str, query: str, context: ToolContext) -> str:
+        try:
+            listed = await self._connections.listed(server, context.stop)
+        except ToolFailed as failed:
+            return str(failed)
+        return found_text(server, listed.tools, query)
+
+
+def found_text(server: str, tools: Sequence[ListedTool], query: str) -> str:
+    """Return the tools that match a query best first, with their parameters; all by name alone without a query."""
+    words = query.lower().split()
+    named = names_for_model(server, tools)
+    if not words:
+        lines = [f"{name}: {_first_line(tool.description)}" for name, tool in named.items()]
+        return f"Server {server} has {len(named)} tools.\n" + "\n".join(lines)
+    scored = [
+        (sum(3 * (word in name.lower()) + (word in tool.description.lower()) for word in words), name, tool)
+        for name, tool in named.items()
+    ]
+    best = sorted((each for each in scored if each[0]), key=lambda each: (-each[0], each[1]))[:10]
+    return "\n\n".join(
+        f"{name}: {tool.description.strip()}\nParameters: {msgspec.json.encode(tool.parameters).decode()}"
+        for _, name, tool in best
+    )
+
+
+def _first_line(text: str) -> str:
+    return next(iter(text.strip().splitlines()), "")[:_SHORT]
+
+
+def _object(arguments: str) -> dict[str, object]:
+    try:
+        return msgspec.json.decode(arguments or "{}", type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise ToolFailed(f"The arguments are not a JSON object: {error}. Nothing was sent.") from error

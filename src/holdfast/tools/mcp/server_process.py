@@ -1,0 +1,165 @@
+"""The process of an MCP server, run by a supervisor: whatever ends the agent ends the server and its children.
+
+How it works. The agent listens on a socket in the session's folder and has the supervisor run `server_relay`, which
+joins the socket, reads what to run, and becomes the server. So the server is a supervised command like any other, but
+its stdin and stdout are the socket; what the supervisor stores is its stderr, of bounded size.
+
+Why not let the SDK start it? Its client leaves the server and the server's children alive when the agent is killed
+(decision 0048).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tools.process import server_relay
+from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor, forget, partial
+
+JOINS_WITHIN = 20.0
+"""Seconds that the relay may take to join: a Python starts, on a busy machine."""
+
+ENDS_WITHIN = 0.5
+"""Seconds that a server gets to end by itself once its stdin is closed."""
+
+_LAST_LINES = 20
+_LAST_CHARACTERS = 2_000
+
+
+class ServerCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run: a program and its arguments, in the folder `cwd`, with `env` added to the environment."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+
+
+class ServerProcess:
+    """A running server: it reads what is written to `writer`, and `reader` has what it writes."""
+
+    def __init__(
+        self,
+        *,
+        run: asyncio.Task[CommandFinished],
+        stop: asyncio.Event,
+        spool: Path,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        self._run = run
+        self._stop = stop
+        self._spool = spool
+        self.reader, self.writer = streams
+
+    async def how_it_ended(self, within: float) -> str:
+        """Return how the server ended and what it said last, waiting up to `within` seconds for its end."""
+        await asyncio.wait({self._run}, timeout=within)
+        said = last_lines(partial(self._spool))
+        if not self._run.done():
+            return f"It closed its output and still runs.{said}"
+        if self._run.cancelled() or self._run.exception() is not None:
+            return f"How it ended is unknown.{said}"
+        return f"{_ending(self._run.result())}{said}"
+
+    async def end(self, within: float = ENDS_WITHIN) -> None:
+        """Close its stdin, give it `within` seconds, then have the supervisor end it with all its processes."""
+        with contextlib.suppress(OSError):  # it has ended
+            if self.writer.can_write_eof():
+                self.writer.write_eof()
+        await asyncio.wait({self._run}, timeout=within)
+        self._stop.set()
+        await asyncio.wait({self._run})
+        self.writer.close()
+        forget(self._spool)
+
+
+async def started(supervisor: Supervisor, command: ServerCommand, *, call: str, folder: Path) -> ServerProcess:
+    """Start a server and return it once it has its socket; raises `ToolFailed` if it was not started.
+
+    `call` marks its processes, `folder` takes the socket and its stderr.
+    """
+    name = call.replace(":", "-")
+    spool, stop = folder / name, asyncio.Event()
+    with _listening(folder, f"{name}.socket") as listener:
+        loop = asyncio.get_running_loop()
+        relay = ("exec", sys.executable, "-I", "-S", server_relay.__file__, f"{name}.socket")
+        run = loop.create_task(
+            supervisor.run(
+                shlex.join(relay), call=call, cwd=folder, timeout=None, stop=stop, emit=lambda _: None, spool=spool
+            ),
+            name=f"server {call}",
+        )
+        run.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by who asks for it
+        joined = loop.create_task(loop.sock_accept(listener))
+        try:
+            await asyncio.wait({run, joined}, timeout=JOINS_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+            connection = _joined(joined, run)
+            what = msgspec.json.encode(command)
+            await loop.sock_sendall(connection, len(what).to_bytes(8, "big") + what)
+            return ServerProcess(
+                run=run, stop=stop, spool=spool, streams=await asyncio.open_connection(sock=connection)
+            )
+        except BaseException:
+            joined.cancel()
+            stop.set()
+            raise
+
+
+def _joined(joined: asyncio.Task[tuple[socket.socket, object]], run: asyncio.Task[CommandFinished]) -> socket.socket:
+    if not joined.done():
+        raise ToolFailed(f"Its process did not start{_why(run)}. Nothing was sent.")
+    return joined.result()[0]
+
+
+@contextlib.contextmanager
+def _listening(folder: Path, name: str) -> Generator[socket.socket]:
+    """Yield a socket that listens at `name` in the folder, whose path may be longer than a socket's may be."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    path = f"/proc/self/fd/{place}/{name}"
+    try:
+        listener.setblocking(False)  # noqa: FBT003 - the socket's own interface
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)  # noqa: PTH108 - a path of the kernel's
+        listener.bind(path)
+        listener.listen(1)
+        yield listener
+    finally:
+        listener.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)  # noqa: PTH108 - likewise
+        os.close(place)
+
+
+def _why(run: asyncio.Task[CommandFinished]) -> str:
+    if not run.done() or run.cancelled():
+        return f" within {JOINS_WITHIN:.0f} s"
+    error = run.exception()
+    return f": {error}" if error is not None else f": {_ending(run.result())}"
+
+
+def _ending(done: CommandFinished) -> str:
+    match done.cause:
+        case "exit" if done.signal is not None:
+            return f"It was killed by signal {done.signal}."
+        case "exit":
+            return f"It exited with code {done.code}."
+        case "stop" | "timeout":
+            return "It was ended by holdfast."
+        case "signalled" | "unguarded" | "lost":
+            return "It ended with the process that supervises it."
+
+
+def last_lines(text: str) -> str:
+    """Return the last lines of a server's stderr as a part of a message, "" if there are none."""
+    lines = text.strip().splitlines()[-_LAST_LINES:]
+    last = "\n".join(lines)[-_LAST_CHARACTERS:]
+    return f" Its last lines on stderr:\n{last}" if lines else ""

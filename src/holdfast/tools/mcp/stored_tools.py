@@ -1,0 +1,47 @@
+"""The tools that MCP servers listed before, on disk: a new session declares them without starting a server.
+
+A list is found by what its server is, so that one list serves all projects that start the same. A file that cannot be
+read is no list: the server is asked again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import msgspec
+
+from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.tool_names import ListedTool
+
+
+class ToolList(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server said of itself when it was last connected."""
+
+    tools: tuple[ListedTool, ...] = ()
+    version: str = ""
+    protocol: str = ""
+
+
+class StoredTools:
+    """The lists in `folder`, which need not exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, server: McpServer) -> ToolList | None:
+        """Return what the server listed last, None if that is not known. Never raises."""
+        with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return msgspec.json.decode(self._path(server).read_bytes(), type=ToolList)
+        return None
+
+    def put(self, server: McpServer, listed: ToolList) -> None:
+        """Store what the server lists. Never raises: without it, the server is asked again."""
+        with contextlib.suppress(OSError):
+            if self.get(server) != listed:
+                make_folder(self._folder)
+                write_whole(self._path(server), msgspec.json.encode(listed))
+
+    def _path(self, server: McpServer) -> Path:
+        return self._folder / f"{server.digest[:32]}.json"

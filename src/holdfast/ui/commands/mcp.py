@@ -1,0 +1,224 @@
+"""`holdfast mcp`: the MCP servers of the user and of the project, in files that other programs read too."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from holdfast.config.mcp_servers import PROJECT_FILE, server_of_entry
+from holdfast.config.project_config import nearest, read_settings_file
+from holdfast.config.settings import read_config
+from holdfast.errors import EXIT_FAILED, EXIT_OK, ConfigInvalid, StorageFailed, UsageError
+from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.user_directories import homes
+from holdfast.tools.mcp.connections import McpSettings
+from holdfast.tools.mcp.mcp_tools import session_schemas
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
+from holdfast.tools.mcp.tool_names import names_for_model
+from holdfast.ui.startup.arguments import Arguments, Parser
+from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, own_server_path
+from holdfast.ui.startup.session_choice import working_directory
+from holdfast.ui.view.columns import home, row, single_line, widths
+
+TEST_WAIT = 60.0
+"""Seconds that `test` waits for a server."""
+
+Scope = Literal["user", "project"]
+
+
+class _Arguments(argparse.Namespace):
+    action: str | None = None
+    name: str
+    json: str
+    command: list[str]
+    scope: Scope = "user"
+    env: list[str] | None = None
+    header: list[str] | None = None
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
+    made = Parser(prog="holdfast mcp", description="Manage MCP servers.", allow_abbrev=False)
+    below = made.add_subparsers(dest="action", metavar="ACTION")
+    add = below.add_parser("add", description="Add a server: a URL, or a command after --.", allow_abbrev=False)
+    add.add_argument("name", metavar="SERVER")
+    add.add_argument("command", nargs=argparse.REMAINDER, metavar="URL | -- COMMAND [ARGUMENT …]")
+    add.add_argument("-e", "--env", action="append", metavar="VARIABLE=VALUE", help="set a variable for the command")
+    add.add_argument("-H", "--header", action="append", metavar="HEADER: VALUE", help="send a header to the URL")
+    json = below.add_parser("add-json", description="Add a server as .mcp.json has it.", allow_abbrev=False)
+    json.add_argument("name", metavar="SERVER")
+    json.add_argument("json", metavar="JSON")
+    for each in (add, json):
+        _add_scope(each)
+    below.add_parser("list", description="List the servers and what is known of their tools.", allow_abbrev=False)
+    for action, what in (("get", "Show one server."), ("test", "Connect to a server and list its tools.")):
+        below.add_parser(action, description=what, allow_abbrev=False).add_argument("name", metavar="SERVER")
+    remove = below.add_parser("remove", description="Remove a server.", allow_abbrev=False)
+    remove.add_argument("name", metavar="SERVER")
+    _add_scope(remove)
+    return made
+
+
+def _add_scope(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-s", "--scope", choices=("user", "project"), default="user", help="whose file: yours (default), or .mcp.json"
+    )
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Do what the arguments say and return the exit code. Raise `HoldfastError`."""
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    cwd = working_directory(None)
+    read_config(homes(environ).config)
+    match arguments.action:
+        case "add":
+            _store(arguments, _entry_of(arguments), environ=environ, cwd=cwd)
+        case "add-json":
+            _store(arguments, arguments.json.encode(), environ=environ, cwd=cwd)
+        case "remove":
+            _remove(arguments, environ=environ, cwd=cwd)
+        case "list":
+            for line in listed_lines(_settings(environ, cwd)):
+                print(line)
+        case "get":
+            for line in _details(_named(arguments.name, environ, cwd)):
+                print(line)
+        case "test":
+            return _test(_named(arguments.name, environ, cwd), environ=environ, cwd=cwd)
+        case _:
+            raise UsageError(
+                "No action given (expected add, add-json, list, get, remove or test). See: holdfast mcp -h."
+            )
+    return EXIT_OK
+
+
+def listed_lines(settings: McpSettings | None) -> list[str]:
+    """Return the servers as lines for people, with what is known of their tools."""
+    if settings is None:
+        return ["No MCP servers. Add one: holdfast mcp add NAME -- COMMAND, or put a .mcp.json into the project."]
+    stored = StoredTools(settings.lists)
+    declared = {schema.name for schema in session_schemas(settings.servers, stored)}
+    rows: list[tuple[str, ...]] = []
+    for each in settings.servers:
+        found = stored.get(each)
+        what = "tools not known yet"
+        if found is not None:
+            tools = names_for_model(each.name, found.tools)
+            how = "declared" if declared.issuperset(tools) else "on demand"
+            what = f"{len(tools)} tools, {how}"
+        rows.append((single_line(each.name), what, single_line(each.shown), home(each.source)))
+    sizes = widths(rows)
+    return [row(each, sizes).rstrip() for each in rows]
+
+
+def _settings(environ: Mapping[str, str], cwd: Path) -> McpSettings | None:
+    def say(text: str) -> None:
+        print(f"holdfast: {single_line(text)}", file=sys.stderr)
+
+    return mcp_settings(environ, cwd, Arguments(), say=say)
+
+
+def _named(name: str, environ: Mapping[str, str], cwd: Path) -> McpServer:
+    settings = _settings(environ, cwd)
+    servers = {} if settings is None else {each.name: each for each in settings.servers}
+    if name not in servers:
+        expected = ", ".join(servers) or "none is configured"
+        raise UsageError(f"Unknown MCP server {name!r} (expected one of {expected}). Add it: holdfast mcp add.")
+    return servers[name]
+
+
+def _details(server: McpServer) -> list[str]:
+    rows = [("name", server.name), ("source", home(server.source)), ("url" if server.url else "command", server.shown)]
+    rows += [("env", name) for name in server.env]  # values may be secrets
+    rows += [("header", name) for name in server.headers]
+    return [f"{what:<7}  {single_line(value)}" for what, value in rows]
+
+
+def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
+    from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - only a test needs it
+
+    settings = McpSettings(servers=(server,), lists=mcp_lists(environ))
+    try:
+        answer = asyncio.run(ask_servers(settings, cwd=cwd, within=TEST_WAIT))[server.name]
+    except OSError as error:
+        raise StorageFailed(f"Folder {str(settings.lists)!r} cannot be written: {error.strerror}.") from error
+    if not isinstance(answer, ToolList):
+        print(f"holdfast: {answer}", file=sys.stderr)
+        return EXIT_FAILED
+    print(single_line(f"{server.name}: {answer.version.strip() or 'unnamed'}, protocol {answer.protocol}"))
+    for name, tool in names_for_model(server.name, answer.tools).items():
+        print(f"  {name}  {single_line(next(iter(tool.description.splitlines()), ''))}")
+    return EXIT_OK
+
+
+def _entry_of(arguments: _Arguments) -> bytes:
+    words = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    if not words:
+        raise UsageError("Nothing to add. Pass a URL, or a command after --: holdfast mcp add NAME -- npx -y PACKAGE.")
+    entry: dict[str, object] = {"command": words[0], "args": words[1:]}
+    if words[0].startswith(("http://", "https://")):
+        if len(words) > 1:
+            raise UsageError(f"Unexpected {words[1]!r} after the URL. Put options before the name.")
+        entry = {"type": "http", "url": words[0]}
+    for option, field, between in ((arguments.env, "env", "="), (arguments.header, "headers", ":")):
+        pairs = [each.partition(between) for each in option or ()]
+        for name, found, _ in pairs:
+            if not found or not name.strip():
+                raise UsageError(f"{name!r} has no value (expected NAME{between}VALUE).")
+        if pairs:
+            entry[field] = {name.strip(): value.strip() for name, _, value in pairs}
+    return msgspec.json.encode(entry)
+
+
+def _store(arguments: _Arguments, entry: bytes, *, environ: Mapping[str, str], cwd: Path) -> None:
+    path = _path(arguments.scope, environ, cwd)
+    try:
+        server_of_entry(arguments.name, entry, source=str(path))
+    except ConfigInvalid as error:
+        raise UsageError(str(error)) from error
+    document, servers = _document(path)
+    servers[arguments.name] = msgspec.json.decode(entry)
+    _write(path, document)
+    print(f"Added {arguments.name} to {home(str(path))}. Try it: holdfast mcp test {arguments.name}")
+
+
+def _remove(arguments: _Arguments, *, environ: Mapping[str, str], cwd: Path) -> None:
+    path = _path(arguments.scope, environ, cwd)
+    document, servers = _document(path)
+    if servers.pop(arguments.name, None) is None:
+        raise UsageError(f"No MCP server {arguments.name!r} in {str(path)!r}. See: holdfast mcp list.")
+    _write(path, document)
+    print(f"Removed {arguments.name} from {home(str(path))}.")
+
+
+def _path(scope: Scope, environ: Mapping[str, str], cwd: Path) -> Path:
+    return own_server_path(environ) if scope == "user" else nearest(cwd, PROJECT_FILE) or cwd / PROJECT_FILE
+
+
+def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the content of a file, and its servers, which are a part of it; raises `ConfigInvalid`."""
+    raw = read_settings_file(path, "MCP config") if path.exists() else b"{}"
+    try:
+        document = msgspec.json.decode(raw, type=dict[str, object])
+        servers = msgspec.convert(document.get("mcpServers", {}), dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(f"MCP config {str(path)!r} cannot be changed: {error}. Fix that file first.") from error
+    document["mcpServers"] = servers
+    return document, servers
+
+
+def _write(path: Path, document: dict[str, object]) -> None:
+    try:
+        make_folder(path.parent)
+        write_whole(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    except OSError as error:
+        raise StorageFailed(
+            f"MCP config {str(path)!r} cannot be written: {error.strerror}. Nothing was changed."
+        ) from error

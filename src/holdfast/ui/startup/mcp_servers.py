@@ -1,0 +1,107 @@
+"""The MCP servers of a run: of the command line, the project and the user, and whether the project's are trusted.
+
+A project's file may start any program, so it counts only once the user trusts exactly its text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from holdfast.config.mcp_servers import (
+    OWN_FILE,
+    ServerFile,
+    project_server_path,
+    server_file,
+    together,
+)
+from holdfast.errors import ConfigInvalid
+from holdfast.system.user_directories import homes
+from holdfast.tools.mcp.connections import McpSettings
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, server_decisions
+
+HEADLESS_WAIT = 10.0
+"""Seconds that the first run with a server waits for the list of its tools."""
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """What is shown of a project's servers when the user is asked about them."""
+
+    servers: tuple[str, ...]
+
+
+def mcp_settings(
+    environ: Mapping[str, str],
+    cwd: Path,
+    arguments: Arguments,
+    *,
+    ask: AskTrust | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> McpSettings | None:
+    """Return the servers that may be asked in `cwd`, None if there are none; `say` reports what is not used.
+
+    Raise `ConfigInvalid` for a file of the command line that cannot be read, and `StorageFailed` if an answer cannot be
+    stored.
+    """
+    files = [server_file(Path(each).expanduser().absolute()) for each in arguments.mcp_config or ()]
+    if not arguments.strict_mcp_config:
+        files += [each for each in (_projects(environ, cwd, ask, say), _own(environ, say)) if each is not None]
+    servers, faults = together(files)
+    for fault in faults:
+        say(fault)
+    return McpSettings(servers=servers, lists=mcp_lists(environ)) if servers else None
+
+
+def mcp_lists(environ: Mapping[str, str]) -> Path:
+    """Return the folder with the lists of tools that servers gave."""
+    return homes(environ).cache / "mcp"
+
+
+def own_server_path(environ: Mapping[str, str]) -> Path:
+    """Return the path of the user's own servers."""
+    return homes(environ).config.with_name(OWN_FILE)
+
+
+def ask_new_servers(settings: McpSettings, cwd: Path) -> None:
+    """Ask the servers whose tools are not known yet, for at most HEADLESS_WAIT. A failure is reported later."""
+    from holdfast.tools.mcp.discovery import ask_servers, unknown_servers  # noqa: PLC0415 - once for each server
+
+    new = unknown_servers(settings)
+    if new.servers:
+        asyncio.run(ask_servers(new, cwd=cwd, within=HEADLESS_WAIT))
+
+
+def _own(environ: Mapping[str, str], say: Callable[[str], None]) -> ServerFile | None:
+    path = own_server_path(environ)
+    return _read(path, say) if path.exists() else None
+
+
+def _projects(
+    environ: Mapping[str, str], cwd: Path, ask: AskTrust | None, say: Callable[[str], None]
+) -> ServerFile | None:
+    path = project_server_path(cwd)
+    file = _read(path, say) if path is not None else None
+    if file is None or not file.servers:
+        return file
+    decisions = server_decisions(environ, file.path)
+    trusted = decisions.trusts(file.digest)
+    if trusted is None and ask is not None and not decisions.unread:
+        shown = tuple(f"{each.name}: {each.shown}" for each in file.servers)
+        trusted = ask(file.path, _Shown(servers=shown))
+        decisions.set_trust(file.digest, trusted=trusted)
+    if trusted:
+        return file
+    say(f"Ignoring the untrusted MCP servers of {str(file.path)!r}. {TRUST_IT}")
+    return None
+
+
+def _read(path: Path, say: Callable[[str], None]) -> ServerFile | None:
+    try:
+        return server_file(path)
+    except ConfigInvalid as error:  # a broken file must not stop the session
+        say(f"{error} Its servers are not used.")
+        return None

@@ -1,0 +1,51 @@
+"""Asks MCP servers for their tools while the user types the first prompt. Nothing waits for it long."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from holdfast.ui.startup.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.connections import McpSettings
+
+WAIT = 2.0
+"""Seconds that a new session waits for lists that have not come by then."""
+
+_WITHIN = 120.0  # seconds that a server may take: some are downloaded first
+
+
+class ServerLists:
+    """The lists of servers whose tools are not known yet. Use it from the agent's loop."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._task: asyncio.Task[None] | None = None
+        self._waited = False
+
+    async def begin(self) -> None:
+        """Begin to ask, if a server is configured."""
+        if self._options.mcp is not None:
+            self._task = asyncio.create_task(self._ask(self._options.mcp), name="mcp lists")
+
+    async def _ask(self, settings: McpSettings) -> None:
+        from holdfast.tools.mcp.discovery import ask_servers, unknown_servers  # noqa: PLC0415 - if there are servers
+
+        new = unknown_servers(settings)
+        if new.servers:
+            with suppress(OSError):  # no folder for it: the session finds the tools on demand
+                await ask_servers(new, cwd=self._options.cwd, within=_WITHIN)
+
+    async def wait(self) -> None:
+        """Wait a little for the lists, which a new session declares; not again, and not for a session that has them."""
+        if self._task is not None and not self._waited and self._options.resumed is None:
+            self._waited = True
+            await asyncio.wait({self._task}, timeout=WAIT)
+
+    async def close(self, *, leaving: bool) -> None:
+        """End the servers that are still being asked, when the user leaves."""
+        if self._task is not None and leaving:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=WAIT)

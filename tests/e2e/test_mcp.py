@@ -1,0 +1,180 @@
+"""MCP servers through the real program: declared, called, stopped and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from launching import World
+from terminal import Key
+from test_terminal import screen
+
+from holdfast.session.journal.entries import CallEnded, CallStarted, SessionOpened
+from holdfast.testing.script import Call, Say
+from polling import eventually
+
+SERVER = Path(__file__).parents[1] / "mcp_server.py"
+
+
+def configure(world: World, kind: str, *, name: str = "srv") -> None:
+    entry = {"command": sys.executable, "args": [str(SERVER), kind, str(world.folder / "marker")]}
+    (world.home / "mcp.json").write_text(json.dumps({"mcpServers": {name: entry}}))
+
+
+def declared(world: World) -> list[str]:
+    opened = next(entry for entry in world.entries() if isinstance(entry, SessionOpened))
+    return [tool.name for tool in opened.tools if tool.name.startswith("mcp_")]
+
+
+def outcomes(world: World) -> list[tuple[str, str]]:
+    return [(entry.outcome, entry.text) for entry in world.entries() if isinstance(entry, CallEnded)]
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_tool_is_declared_and_called_and_the_prefix_stays(world: World) -> None:
+    configure(world, "plain")
+    world.script([Call("mcp__srv__echo", {"text": "hi"})], [Say("Done.")], [Say("On.")])
+    ran = world.ask("go")
+    assert (ran.code, ran.out.strip()) == (0, "Done."), ran.err
+    assert "mcp__srv__echo" in declared(world)
+    assert outcomes(world) == [("ok", "echo hi")]
+    (world.home / "mcp.json").unlink()  # the session keeps what it declared
+    world.go_on()
+    world.verify()
+
+
+def test_a_server_that_is_gone_at_resume_fails_its_calls_only(one_world: World) -> None:
+    configure(one_world, "plain")
+    one_world.script([Say("Hello.")])
+    assert one_world.ask("go").code == 0
+    configure(one_world, "broken")
+    one_world.script([Call("mcp__srv__echo", {})], [Say("Sad.")])
+    one_world.go_on()
+    ((outcome, text),) = outcomes(one_world)
+    assert outcome == "failed"
+    assert "no such database" in text
+    assert text.endswith("Nothing was sent.")
+    one_world.verify()
+
+
+def test_many_tools_are_found_on_demand(one_world: World) -> None:
+    configure(one_world, "many")
+    one_world.script(
+        [Call("mcp_find", {"query": "tool007"})],
+        [Call("mcp_call", {"tool": "mcp__srv__tool007", "arguments": {"text": "x"}})],
+        [Say("Done.")],
+    )
+    assert one_world.ask("go").code == 0
+    assert declared(one_world) == ["mcp_find", "mcp_call"]
+    (_, found), (outcome, text) = outcomes(one_world)
+    assert "mcp__srv__tool007: Does tool007." in found
+    assert (outcome, text) == ("ok", "echo x")
+    one_world.verify()
+
+
+def test_rules_and_plan_mode_count(one_world: World) -> None:
+    configure(one_world, "plain")
+    one_world.script([Call("mcp__srv__echo", {})], [Say("1")])
+    assert one_world.run("-m", one_world.model, "-p", "a", "--allow", "mcp__srv__*").code == 0
+    one_world.script([Call("mcp__srv__echo", {})], [Say("2")])
+    assert one_world.run("-c", "-p", "b").code == 0
+    one_world.script([Call("mcp__srv__echo", {})], [Say("3")])
+    assert one_world.run("-c", "-p", "c", "--permission-mode", "plan", "--allow", "mcp__srv").code == 0
+    one_world.script([Call("mcp__srv__echo", {})], [Say("4")])
+    assert one_world.run("-c", "-p", "d", "--yolo", "--deny", "mcp__srv__echo").code == 0
+    assert [outcome for outcome, _ in outcomes(one_world)] == ["ok", "denied", "denied", "denied"]
+
+
+def test_servers_of_a_project_need_trust(one_world: World) -> None:
+    entry = {"command": sys.executable, "args": [str(SERVER), "plain", str(one_world.folder / "marker")]}
+    (one_world.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"srv": entry}}))
+    one_world.script([Say("1")], [Say("2")])
+    ran = one_world.ask("go")
+    assert "Ignoring the untrusted MCP servers of" in ran.err
+    assert declared(one_world) == []
+    assert one_world.ask("go", "--trust-project").code == 0
+    opened = [next(e for e in one_world.entries(s) if isinstance(e, SessionOpened)) for s in one_world.sessions]
+    assert sorted("mcp__srv__echo" in {tool.name for tool in each.tools} for each in opened) == [False, True]
+
+
+@pytest.mark.parametrize("victim", ["agent", "supervisor", "both"])
+def test_a_kill_leaves_no_process_and_one_outcome(one_world: World, victim: str) -> None:
+    configure(one_world, "stubborn")
+    one_world.script([Call("mcp__srv__echo", {})], [Call("mcp__srv__slow", {})], [Say("Done.")])
+    agent = one_world.start("-m", one_world.model, "--yolo", "-p", "go")
+    calls = one_world.folder / "marker.calls"
+    eventually(lambda: calls.exists() and "slow" in calls.read_text())
+    pids = [int(each) for each in (one_world.folder / "marker").read_text().split()]
+    assert all(map(lives, pids))
+    parent = int(Path(f"/proc/{pids[0]}/stat").read_text().rpartition(")")[2].split()[1])
+    assert parent != agent.pid
+    if victim != "agent":
+        os.kill(parent, signal.SIGKILL)
+    if victim != "supervisor":
+        agent.kill()
+    else:
+        assert agent.wait().code == 0
+    eventually(lambda: not any(map(lives, pids)))
+    if victim != "supervisor":
+        one_world.script([Say("On.")])
+        one_world.go_on()
+    assert [outcome for outcome, _ in outcomes(one_world)] == ["ok", "interrupted"]
+    assert calls.read_text().split().count("slow") == 1
+    assert sum(isinstance(entry, CallStarted) for entry in one_world.entries()) == 2
+    one_world.verify()
+
+
+def test_escape_during_a_call_gives_the_prompt_back(one_world: World) -> None:
+    configure(one_world, "stubborn")
+    assert one_world.run("mcp", "test", "srv").code == 0  # its tools are known when the session begins
+    one_world.script([Call("mcp__srv__slow", {"text": "this"})])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("shift")
+        terminal.line("go")
+        terminal.wait_text(r"(?s)Ask srv: slow\?.*this.*Always allow calls of mcp__srv__slow")
+        terminal.send("1")
+        calls = one_world.folder / "marker.calls"
+        eventually(lambda: calls.exists() and "slow" in calls.read_text())
+        terminal.send(Key.ESC)
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("/mcp")
+        terminal.wait_text(r"(?s)MCP servers.*srv +9 tools, declared")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("9 tools, declared")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    ((outcome, text),) = outcomes(one_world)
+    assert outcome == "interrupted"
+    assert "was asked to stop. Whether it acted is unknown" in text
+    pids = [int(each) for each in (one_world.folder / "marker").read_text().split()]
+    eventually(lambda: not any(map(lives, pids)))
+
+
+def test_the_command_manages_servers(one_world: World) -> None:
+    marker = str(one_world.folder / "marker")
+    added = one_world.run("mcp", "add", "-e", "SECRET=x", "srv", "--", sys.executable, str(SERVER), "plain", marker)
+    assert added.code == 0, added.err
+    assert "tools not known yet" in one_world.run("mcp", "list").out
+    tested = one_world.run("mcp", "test", "srv")
+    assert tested.code == 0, tested.err
+    assert "srv: plain 1.0, protocol 2025-11-25" in tested.out
+    assert "mcp__srv__echo  Does echo." in tested.out
+    assert "9 tools, declared" in one_world.run("mcp", "list").out
+    assert "env      SECRET\n" in one_world.run("mcp", "get", "srv").out
+    assert one_world.run("mcp", "add-json", "web", '{"type": "http", "url": "http://127.0.0.1:9/mcp"}').code == 0
+    failed = one_world.run("mcp", "test", "web")
+    assert failed.code == 1
+    assert "MCP server 'web' cannot be reached" in failed.err
+    assert one_world.run("mcp", "add-json", "old", '{"type": "sse", "url": "http://127.0.0.1:9"}').code == 2
+    assert one_world.run("mcp", "remove", "web").code == 0
+    assert one_world.run("mcp", "remove", "web").code == 2

@@ -1,0 +1,153 @@
+"""MCP servers for tests, each a program of its own: `python mcp_server.py KIND [MARKER]`.
+
+Written by hand for the era of the handshake, so that they start fast and misbehave exactly. `sdk` and `http PORT` are
+servers of the official SDK.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Send = Callable[[dict[str, Any]], None]
+_LOCK = threading.Lock()
+
+IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def tool(name: str, **properties: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": f"Does {name}.",
+        "inputSchema": {"$schema": "x", "type": "object", "properties": properties},
+    }
+
+
+def tools(kind: str, marker: Path) -> list[dict[str, Any]]:
+    if kind == "many":
+        named = [tool(f"tool{number:03}", what={"type": "string"}) for number in range(300)]
+        return named if time.time_ns() % 2 else named[::-1]
+    if kind == "changing":
+        with marker.open("a") as file:
+            file.write("listed\n")
+        return [tool("echo")] if len(marker.read_text().split()) == 1 else [tool("other")]
+    names = ("echo", "slow", "die", "fail", "refuse", "picture", "structured", "big", "environment")
+    return [tool(name, text={"type": "string"}) for name in names]
+
+
+def answer(kind: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:  # noqa: PLR0911 - one for each tool
+    match name:
+        case "echo" | "other" | "tool007":
+            return text(f"echo {arguments.get('text', '')}")
+        case "fail":
+            return {**text("it failed"), "isError": True}
+        case "picture":
+            return {"content": [{"type": "image", "data": IMAGE, "mimeType": "image/png"}]}
+        case "structured":
+            return {"content": [], "structuredContent": {"a": 1}}
+        case "big":
+            return text("x" * 10_000_000)
+        case "environment":
+            return text(" ".join(sorted(os.environ)) + " " + os.environ.get("SECRET", ""))
+        case _:
+            return text(f"{kind} {name}")
+
+
+def say(what: str) -> None:
+    sys.stdout.write(what + "\n")
+    sys.stdout.flush()
+
+
+def text(what: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": what}]}
+
+
+def serve(kind: str, marker: Path) -> None:
+    if kind == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        marker.write_text(f"{os.getpid()} {child.pid}\n")
+    if kind == "banners":
+        say("Welcome to the banner server!\n\n  version 1")
+    if kind == "noisy":
+        for number in range(1000):
+            say(f"line {number}")
+    if kind == "mute":
+        time.sleep(600)
+    if kind == "broken":
+        sys.stderr.write("no such database\n")
+        sys.exit(4)
+
+    def send(message: dict[str, Any]) -> None:
+        with _LOCK:
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            sys.stdout.flush()
+
+    for line in sys.stdin:
+        if kind == "banners":
+            say("debug: got a line")
+        one(kind, json.loads(line), send, marker)
+    while kind == "stubborn":
+        time.sleep(600)
+
+
+def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
+    own, method = message.get("id"), message.get("method")
+    given: dict[str, Any] = message.get("params") or {}
+    match method:
+        case "initialize":
+            info = {"name": kind, "version": "1.0"}
+            era = given["protocolVersion"]
+            send({"id": own, "result": {"protocolVersion": era, "capabilities": {"tools": {}}, "serverInfo": info}})
+        case "tools/list":
+            send({"id": own, "result": {"tools": tools(kind, marker)}})
+        case "tools/call":
+            name: str = given["name"]
+            arguments: dict[str, Any] = given.get("arguments") or {}
+            with marker.with_suffix(".calls").open("a") as file:
+                file.write(name + "\n")
+            if name == "die":
+                sys.stderr.write("about to die\n")
+                sys.stderr.flush()
+                os._exit(3)
+            if name == "refuse":
+                send({"id": own, "error": {"code": -32602, "message": "bad arguments"}})
+            elif name != "slow":
+                send({"id": own, "result": answer(kind, name, arguments)})
+        case "notifications/cancelled":
+            with marker.with_suffix(".calls").open("a") as file:
+                file.write("cancelled\n")
+        case _ if own is not None:
+            send({"id": own, "error": {"code": -32601, "message": "Method not found"}})
+        case _:
+            pass
+
+
+def official(port: int | None) -> None:
+    from mcp.server.mcpserver import MCPServer  # noqa: PLC0415 - only for this kind
+
+    server = MCPServer("official", version="2.0")
+
+    def echo(text: str) -> str:
+        return f"official {text}"
+
+    server.tool()(echo)
+    if port is None:
+        server.run("stdio")
+    else:
+        server.run("streamable-http", port=port)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] in ("sdk", "http"):
+        official(int(sys.argv[2]) if sys.argv[1] == "http" else None)
+    else:
+        serve(sys.argv[1], Path(sys.argv[2] if len(sys.argv) > 2 else os.devnull))
