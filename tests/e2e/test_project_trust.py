@@ -145,10 +145,10 @@ def test_what_the_file_becomes_while_it_is_worked_in_was_not_meant(project: Worl
         terminal.wait_text(r"Trust this version\? \[y/N\]")
         terminal.settle()
         terminal.send("n\r")
-        terminal.wait_text("Ask holdfast to do something|Set up a provider")
+        terminal.wait_text("Choose a model to start")
         terminal.settle()
         terminal.send(Key.ESC)
-        terminal.settle()
+        terminal.wait_gone("Choose a model to start")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert "Ignoring untrusted project config" in project.run("-p", "hello").err

@@ -23,7 +23,11 @@ TALL = "".join(f"{number}\n" for number in range(10_000))
 ANSWERED = 3.0
 """Seconds of its own work after which a key must have been answered."""
 
-_OURS = re.compile(r"\x1b\]22;[a-z-]*\x07")  # the shape of the mouse pointer
+_OURS = re.compile(
+    r"\x1b\]22;[a-z-]*\x07"  # the shape of the mouse pointer
+    r"|\x1b\]2;(\? |● )?work · holdfast\x1b\\"  # the title
+    r"|\x1b\]11;\?(\x1b\\|\x07)"  # asks for the background
+)
 _ACTS = re.compile("\x1b\\]|[\x07\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\x1b\\[\\?1049l")
 
 

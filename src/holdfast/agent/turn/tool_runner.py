@@ -271,7 +271,7 @@ class Calls:
             began=began,
             tasks=tasks,
             mode=policy.mode,
-            may_read=readable(plan, policy, tool=self._own_name(part)),
+            may_read=readable(plan, policy, tool=self._own_name(part, plan)),
         )
         if plan.background:
             return await tasks.start(call, plan)

@@ -16,13 +16,14 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.text import literal, printable
 from holdfast.tool_calls import Outcome
 from holdfast.tools.tool import Plan
-from holdfast.ui.view.blocks import CallBlock, EditChange, call_block, ended
+from holdfast.ui.view.blocks import CallBlock, call_block, ended
 from holdfast.ui.view.declared_arguments import declared_arguments
+from holdfast.ui.view.edit_changes import EditChange
 
 AcpFields = dict[str, object]
 """An object of the protocol."""
 
-LARGEST_DIFF = 1024 * 1024
+LARGEST_SHOWN = 1024 * 1024
 """Characters of the texts of a change above which only words describe it."""
 
 _KINDS = {
@@ -88,8 +89,8 @@ class CallCard:
             content.append(text_content(f"Attention: {'; '.join(warnings)}."))
         if plan.presents:
             content.append(text_content(printable(plan.detail)))
-        elif (change := self._change(exists=plan.change is not None and plan.change.before is not None)) is not None:
-            content.append(change)
+        elif changes := self._changes(exists=plan.change is not None and plan.change.before is not None):
+            content += changes
         elif plan.command:
             content.append(text_content(code_block(literal(plan.command))))
         elif plan.detail:
@@ -110,10 +111,9 @@ class CallCard:
         changed = [each.path for each in (entry.change, *entry.changes) if each is not None]
         if changed:
             update["locations"] = [{"path": str(self._root / path)} for path in changed]
-        change = self._change(exists=entry.change is not None and entry.change.before is not None)
-        if change is not None:
+        if changes := self._changes(exists=entry.change is not None and entry.change.before is not None):
             self._shows_change = True
-            update["content"] = [change]
+            update["content"] = changes
         return update
 
     def printing(self, output: str) -> AcpFields:
@@ -158,19 +158,19 @@ class CallCard:
         return "\n\n".join(filter(None, (said, body)))
 
     def _locations(self) -> list[AcpFields]:
-        path = self.block.edit.path if self.block.edit is not None else _path_of(self._part)
-        if not path or self._part.name not in ("read", "edit", "write", "grep", "glob"):
+        paths = [edit.path for edit in self.block.edits] or [_path_of(self._part)]
+        if self._part.name not in ("read", "edit", "write", "apply_patch", "grep", "glob"):
             return []
-        return [{"path": str(self._root / path)}]
+        return [{"path": str(self._root / path)} for path in paths if path]
 
-    def _change(self, *, exists: bool) -> AcpFields | None:
-        """Return the change of the call, None if it makes none that can be shown. `exists`: there is such a file."""
-        edit = self.block.edit
-        if edit is not None and len(edit.new) + len(edit.old or "") > LARGEST_DIFF:
-            return text_content("The change is too large to be shown here.")
-        if edit is not None and edit.old is None and exists:
-            return text_content(f"The whole file is replaced by:\n{code_block(printable(edit.new))}")
-        return None if edit is None else _diff(edit, self._root)
+    def _changes(self, *, exists: bool) -> list[AcpFields]:
+        """Return the changes of the call, none if it makes none that can be shown. `exists`: there is such a file."""
+        edits = self.block.edits
+        if sum(len(edit.new) + len(edit.old or "") for edit in edits) > LARGEST_SHOWN:
+            return [text_content("The change is too large to be shown here.")]
+        if len(edits) == 1 and edits[0].old is None and exists:
+            return [text_content(f"The whole file is replaced by:\n{code_block(printable(edits[0].new))}")]
+        return [_diff(edit, self._root) for edit in edits]
 
 
 def _diff(edit: EditChange, root: Path) -> AcpFields:

@@ -30,7 +30,7 @@ from holdfast.ui.view.columns import home, row, single_line, widths
 TEST_WAIT = 60.0
 """Seconds that `test` waits for a server."""
 
-Scope = Literal["user", "project"]
+ConfigScope = Literal["user", "project"]
 
 
 class _Arguments(argparse.Namespace):
@@ -38,7 +38,7 @@ class _Arguments(argparse.Namespace):
     name: str
     json: str
     command: list[str]
-    scope: Scope = "user"
+    scope: ConfigScope = "user"
     env: list[str] | None = None
     header: list[str] | None = None
 
@@ -198,7 +198,7 @@ def _remove(arguments: _Arguments, *, environ: Mapping[str, str], cwd: Path) -> 
     print(f"Removed {arguments.name} from {home(str(path))}.")
 
 
-def _path(scope: Scope, environ: Mapping[str, str], cwd: Path) -> Path:
+def _path(scope: ConfigScope, environ: Mapping[str, str], cwd: Path) -> Path:
     return own_server_path(environ) if scope == "user" else nearest(cwd, PROJECT_FILE) or cwd / PROJECT_FILE
 
 

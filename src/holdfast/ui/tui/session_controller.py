@@ -386,8 +386,7 @@ class SessionController:
         """Open a session if none is open."""
         self._check_writable()
         if not self._is_open:
-            catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
-            self._is_open = True
+            self._is_open, catalog, cwd, model, settings = True, self.catalog, self.cwd, self._chosen, self._settings
             own, tools = self.options.instructions, self.options.tools_of(model)
             remote = self.options.remote_schemas  # what is known when the session is made
             self.agent.open(

@@ -11,7 +11,7 @@ from holdfast.ui.startup.run_options import RunOptions
 if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpSettings
 
-WAIT = 2.0
+LIST_WAIT = 2.0
 """Seconds that a new session waits for lists that have not come by then."""
 
 _WITHIN = 120.0  # seconds that a server may take: some are downloaded first
@@ -42,10 +42,10 @@ class ServerLists:
         """Wait a little for the lists, which a new session declares; not again, and not for a session that has them."""
         if self._task is not None and not self._waited and self._options.resumed is None:
             self._waited = True
-            await asyncio.wait({self._task}, timeout=WAIT)
+            await asyncio.wait({self._task}, timeout=LIST_WAIT)
 
     async def close(self, *, leaving: bool) -> None:
         """End the servers that are still being asked, when the user leaves."""
         if self._task is not None and leaving:
             self._task.cancel()
-            await asyncio.wait({self._task}, timeout=WAIT)
+            await asyncio.wait({self._task}, timeout=LIST_WAIT)

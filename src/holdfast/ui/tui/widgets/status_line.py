@@ -25,7 +25,7 @@ _GAP = 2
 _LONGEST = 32
 """Maximum characters of a branch name."""
 
-_ACTIVITY = 46
+_ACTIVITY = 52
 """Cells kept free for mode and activity on a wide screen."""
 _LEAST_ACTIVITY = 38
 """The same on a narrow one; where only so many are left, no facts are shown."""
