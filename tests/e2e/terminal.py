@@ -145,6 +145,7 @@ class Terminal:
     def wait(self, timeout: float = HANGS) -> int:
         """Return how it ended: its exit code, or the negative of the signal that killed it."""
         self.wait_for(self.ended, "its end", timeout=timeout)
+        self._reader.join(1.0)  # its last words come before the end of the terminal; what it left may hold that open
         assert self._status is not None
         return self._status
 
