@@ -23,6 +23,10 @@ LAW: dict[tuple[Mode, Effect], tuple[type, type]] = {
     ("yolo", "read"): (Allow, Allow),
     ("yolo", "write"): (Allow, Allow),
     ("yolo", "execute"): (Allow, Allow),
+    ("ask", "remote"): (Ask, Ask),
+    ("accept-edits", "remote"): (Ask, Ask),
+    ("plan", "remote"): (Deny, Deny),
+    ("yolo", "remote"): (Allow, Allow),
 }
 
 
