@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]+")
 """Characters without a meaning for a shell. Any other one may separate, redirect, expand or quote: it never matches."""
 
 _KEYWORDS = "if|then|else|elif|fi|for|while|until|do|done|case|esac|in|function|select|time|coproc"
-_PROGRAM = re.compile(rf"(?!(?:{_KEYWORDS})\b)[A-Za-z_./][\w./+-]*(?: |$)")
+_PROGRAM = re.compile(rf"(?!(?:{_KEYWORDS})\b|[./]+(?: |$))[A-Za-z_./][\w./+-]*(?: |$)")
 """What is surely the name of a program at the beginning of a command."""
 
 _ANY = "*"

