@@ -57,7 +57,7 @@ def llama(one_world: World, server: str) -> World:
 
 def configured(world: World, address: str) -> World:
     config = world.home / "config.toml"
-    config.write_text(f'[providers.llama]\nkind = "openai-chat"\nbase_url = "{address}/v1"\n{config.read_text()}')
+    config.write_text(f'{config.read_text()}[providers.llama]\nkind = "openai-chat"\nbase_url = "{address}/v1"\n')
     world.model = "llama:small"
     return world
 
