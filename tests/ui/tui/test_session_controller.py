@@ -37,7 +37,8 @@ from holdfast.ui.tui.agent_thread.messages import (
     Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
-from holdfast.ui.tui.session_controller import READ_ONLY, STARTING_UP, STOPPING, SessionController
+from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
+from holdfast.ui.tui.widgets.activity import STARTING_UP, STOPPING
 from holdfast.ui.tui.widgets.status_line import Status
 
 OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="", tools=(), version="0")

@@ -14,22 +14,18 @@ from typing import get_args
 
 import msgspec
 
-from holdfast import __version__
-from holdfast.agent.events import Event, Fact
+from holdfast.agent.events import Fact
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
-from holdfast.providers.protocols.settings.setting_notes import setting_notes
 from holdfast.providers.registry import Provider
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import Conversation, PromptMark
-from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.mode_changes import resumed_mode
 from holdfast.session.journal.model_settings import Effort, ModelSettings
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit
 from holdfast.tool_calls import Mode, Pattern
-from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
@@ -52,14 +48,12 @@ from holdfast.ui.tui.agent_thread.messages import (
     TaskOutput,
     Window,
 )
+from holdfast.ui.tui.agent_thread.model_choice import ModelChoice
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, mentioned
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
-from holdfast.ui.tui.widgets.activity import Retry, activity, retry
+from holdfast.ui.tui.widgets.activity import TurnProgress
 from holdfast.ui.tui.widgets.status_line import Status
-
-STARTING_UP = "starting"
-STOPPING = "stopping"
 
 READ_ONLY = "Read-only: this session is open in another window. /fork to continue in a copy."
 
@@ -97,29 +91,22 @@ class SessionController:
         """The messages that wait to be sent."""
         self.allowed: tuple[Pattern, ...] = ()
         """What the user allowed in the session."""
-        self._settings = start.settings_of(start.model)
+        self._models = ModelChoice(start.model, start.settings_of, providers=start.providers)
         self._status = Status(
             mode=start.mode,
             model=start.model,
-            effort=self._settings.effort,
+            effort=self._models.settings.effort,
             branch=branch_or_commit(start.cwd),
             cwd=str(start.cwd),
         )
         self._show = show
         self._start = start
         self._connections = connections
-        self._windows: dict[str, int] = {}  # of the models that were connected, in tokens
-        self._chosen = start.model  # by the user: the status may show the fallback model that stands in for it
         self._mode: Mode = start.mode  # of new sessions: an answer may set another for the open one
         self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
         self._is_open = start.resumed is not None  # or being opened
         self._read = False
-        self._given = 0  # prompts and commands that the agent has not accepted yet
-        self._stopped = 0  # how many of these were stopped
-        self._runs = False
-        self._since = 0.0
-        self._retry: Retry | None = None  # that the turn waits for
-        self._prompted = self._requested = False  # in this run, by whichever session
+        self._progress = TurnProgress()
         self._mailbox: Mailbox[AgentMessage] = Mailbox(hear)
         self.agent = AgentThread(start, connect=connections.connect, keep=self.keep, send=self._mailbox.put)
 
@@ -131,7 +118,7 @@ class SessionController:
     @property
     def settings(self) -> ModelSettings:
         """Return the settings of the next request."""
-        return self._settings
+        return self._models.settings
 
     @status.setter
     def status(self, status: Status) -> None:
@@ -163,15 +150,15 @@ class SessionController:
         match told:
             case SessionOpenedMessage(now=now):
                 self._is_open = True
-                self._settings = now.conversation.settings
-                self._chosen = now.conversation.chosen_model
+                self._models.settings = now.conversation.settings
+                self._models.chosen = now.conversation.chosen_model
                 self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
                 mode = resumed_mode(now.conversation.mode, self._mode, chosen=self._start.mode_chosen)
                 self.status = msgspec.structs.replace(self.status, mode=mode)
                 self._know(now)
                 self._know_tasks(KnownTasks(told.facts))
             case SessionClosed():
-                self._enter("", self._start.cwd, model=self._chosen)
+                self._enter("", self._start.cwd, model=self._models.chosen)
                 self._know_tasks(KnownTasks())
             case Fact(entry=TaskStarted() | TaskEnded()):
                 self.tasks.take(told)
@@ -189,37 +176,24 @@ class SessionController:
             case InUse():
                 self._is_open = bool(self.session)
             case Window(model=model, tokens=tokens):  # a fallback is connected before the change to it is journalled
-                self._windows[model] = tokens
+                self._models.windows[model] = tokens
                 self._show_model(self.status.model)
             case Fact(entry=e.ModelChanged(model=model, why=why)):
-                self._chosen = self._chosen if why == "fallback" else model
+                self._models.chosen = self._models.chosen if why == "fallback" else model
                 self._show_model(model)
             case Fact(entry=e.ModelSettingsChanged(settings=settings)):
-                self._set(settings)
+                self._models.settings = settings
+                self._show_model(self.status.model)
             case Fact(entry=e.ApprovalAnswered(mode=mode) | e.ModeChanged(mode=mode, why="plan")) if mode is not None:
                 self.status = msgspec.structs.replace(self.status, mode=mode)
             case InputReturned() | ErrorMessage() | TaskOutput() | Closed():
                 pass
             case _:
-                if self.status.doing and self.status.doing != STOPPING:
-                    self._act(told)
+                self.status = self._progress.happened(told, self.status, time.monotonic())
 
     def tick(self) -> None:
         """Update the time that the turn has run, and that until a retry."""
-        now = time.monotonic()
-        waits = self._retry is not None and self.status.doing != STOPPING
-        doing = self._retry.text(now) if self._retry is not None and waits else self.status.doing
-        self.status = msgspec.structs.replace(self.status, seconds=now - self._since, doing=doing, timed=not waits)
-
-    def _act(self, told: Event) -> None:
-        """Show what the turn does after an event."""
-        self._requested = self._requested or (isinstance(told, Fact) and isinstance(told.entry, e.RequestStarted))
-        if doing := activity(told):
-            self._retry = None
-            self.status = msgspec.structs.replace(self.status, doing=doing, timed=True)
-        elif waits := retry(told, time.monotonic()):
-            self._retry = waits
-            self.tick()
+        self.status = self._progress.tick(self.status, time.monotonic())
 
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
@@ -228,9 +202,9 @@ class SessionController:
         self.status = Status(
             mode=self._mode,
             model=model,
-            effort=self._settings.effort,
+            effort=self._models.settings.effort,
             branch=branch_or_commit(cwd),
-            doing=self._starting,
+            doing=self._progress.starting,
             session=session,
             cwd=str(cwd),
         )
@@ -250,30 +224,12 @@ class SessionController:
     def _proceed(self, told: Busy | Idle | InputAccepted) -> None:
         match told:
             case Busy():
-                self._since, self._runs, self._retry = time.monotonic(), True, None
-                self.status = msgspec.structs.replace(
-                    self.status, doing=STOPPING if self._stopped else self._busy, seconds=0.0, timed=True
-                )
+                self.status = self._progress.began(self.status, time.monotonic())
             case Idle():
-                self._runs, self._retry = False, None
-                self._show_model(self._chosen)  # the next prompt goes to it
-                self.status = msgspec.structs.replace(
-                    self.status, doing=self._starting, branch=branch_or_commit(self.cwd)
-                )
+                self._show_model(self._models.chosen)  # the next prompt goes to it
+                self.status = self._progress.ended(self.status, branch=branch_or_commit(self.cwd))
             case InputAccepted():
-                self._given, self._stopped = self._given - 1, max(0, self._stopped - 1)
-                if not self._runs:
-                    self.status = msgspec.structs.replace(self.status, doing=self._starting)
-
-    @property
-    def _busy(self) -> str:
-        """Return what runs: the first turn imports and connects before its first request."""
-        return STARTING_UP if self._prompted and not self._requested else "working"
-
-    @property
-    def _starting(self) -> str:
-        """Return what was submitted and has not started, for the status line; "" if nothing."""
-        return STOPPING if self._stopped else STARTING_UP if self._given else ""
+                self.status = self._progress.accepted(self.status)
 
     # --- what the user does ---------------------------------------------------------------------------------------
 
@@ -282,30 +238,28 @@ class SessionController:
 
         Raise `UsageError` if no session can take it.
         """
-        if not self._chosen:
+        if not self._models.chosen:
             raise ModelUnusable(NO_MODEL)
-        self._connections.check(self._chosen)
+        self._connections.check(self._models.chosen)
         self._have_session()
-        self._prompted = True
-        self._submitted()
+        self.status = self._progress.prompted(self.status)
         self.agent.prompt(mentioned(text, is_file=is_disk_file), when)
 
     def run_command(self, command: str, *, share: bool) -> None:
         """Run a command of the user's own. Raise `UsageError` if the session is read-only."""
         self._have_session()
-        self._submitted()
+        self.status = self._progress.submitted(self.status)
         self.agent.shell(command, share=share)
 
     def compact(self, wish: str) -> None:
         """Summarize older messages of the open session."""
-        self._submitted()
+        self.status = self._progress.submitted(self.status)
         self.agent.compact(wish)
 
     def stop(self) -> None:
         """Stop what runs, and what was submitted and has not started."""
         self.agent.stop()
-        self._stopped = self._given
-        self.status = msgspec.structs.replace(self.status, doing=STOPPING)
+        self.status = self._progress.stopped(self.status)
 
     def continue_in_copy(self, session: SessionSummary, model: str = "") -> None:
         """Open a copy of a session, switched to `model` if given; later prompts go to the copy."""
@@ -321,10 +275,7 @@ class SessionController:
         """Use this model for later requests. Raise `ModelUnusable`, or `UsageError` if the session is read-only."""
         self._check_writable()
         self._connections.check(name)
-        before, defaults = self._chosen, self._start.settings_of
-        if name != before:
-            self._set(self._settings.moved(defaults(before), defaults(name)))
-        self._chosen = name
+        self._models.choose(name)
         self._show_model(name)
         if self._is_open:
             self.agent.use_model(name)
@@ -335,26 +286,19 @@ class SessionController:
         Raise `UsageError` if the session is read-only.
         """
         self._check_writable()
-        settings = msgspec.structs.replace(self._settings, effort=effort)
-        self._set(settings)
+        self._models.settings = settings = msgspec.structs.replace(self._models.settings, effort=effort)
+        self._show_model(self.status.model)
         if self._is_open:
             self.agent.use_settings(settings)
         return self.effort_note(effort)
 
     def effort_note(self, effort: Effort | None) -> str:
         """Return what the model gets in place of this effort, "" if it gets just that."""
-        changed = e.ModelSettingsChanged(settings=ModelSettings(effort=effort))
-        opened = e.SessionOpened(
-            session="", cwd="", model=self.status.model, system="", tools=DECLARATIONS, version=__version__
-        )
-        return " ".join(setting_notes(fold((opened, changed)), self.providers))
+        return self._models.effort_note(effort, self.status.model)
 
     def _show_model(self, model: str) -> None:
-        self.status = msgspec.structs.replace(self.status, model=model, window=self._windows.get(model, 0))
-
-    def _set(self, settings: ModelSettings) -> None:
-        self._settings = settings
-        self.status = msgspec.structs.replace(self.status, effort=settings.effort)
+        window, effort = self._models.windows.get(model, 0), self._models.settings.effort
+        self.status = msgspec.structs.replace(self.status, model=model, window=window, effort=effort)
 
     def use_mode(self, mode: Mode) -> None:
         """Use this approval mode from now on, also in a running turn."""
@@ -376,17 +320,12 @@ class SessionController:
         """Return whether the provider's key is available."""
         return self._connections.has_key(provider)
 
-    def _submitted(self) -> None:
-        """Show immediately that something was submitted: it can be stopped from now on."""
-        self._given += 1
-        if not self.status.doing:
-            self.status = msgspec.structs.replace(self.status, doing=STARTING_UP, seconds=0.0)
-
     def _have_session(self) -> None:
         """Open a session if none is open."""
         self._check_writable()
         if not self._is_open:
-            self._is_open, catalog, cwd, model, settings = True, self.catalog, self.cwd, self._chosen, self._settings
+            self._is_open, catalog, cwd = True, self.catalog, self.cwd
+            model, settings = self._models.chosen, self._models.settings
             own, tools = self.options.instructions, self.options.tools_of(model)
             remote = self.options.remote_schemas  # what is known when the session is made
             self.agent.open(

@@ -8,6 +8,10 @@ import msgspec
 
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
 from holdfast.session.journal import entries as e
+from holdfast.ui.tui.widgets.status_line import Status
+
+STARTING_UP = "starting"
+STOPPING = "stopping"
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -46,3 +50,73 @@ def retry(event: Event, now: float) -> Retry | None:
             return Retry(failed, now + delay)
         case _:
             return None
+
+
+class TurnProgress:
+    """What was submitted and what runs: each method notes a step and returns the status that shows it.
+
+    Times are in seconds of any one clock.
+    """
+
+    def __init__(self) -> None:
+        self._given = 0  # prompts and commands that the agent has not accepted yet
+        self._stopped = 0  # how many of these were stopped
+        self._runs = False
+        self._since = 0.0
+        self._retry: Retry | None = None  # that the turn waits for
+        self._prompted = self._requested = False  # in this run, by whichever session
+
+    @property
+    def starting(self) -> str:
+        """Return what was submitted and has not started, for the status line; "" if nothing."""
+        return STOPPING if self._stopped else STARTING_UP if self._given else ""
+
+    def submitted(self, status: Status) -> Status:
+        """Show immediately that something was submitted: it can be stopped from now on."""
+        self._given += 1
+        return status if status.doing else msgspec.structs.replace(status, doing=STARTING_UP, seconds=0.0)
+
+    def prompted(self, status: Status) -> Status:
+        """Show that a prompt was submitted."""
+        self._prompted = True
+        return self.submitted(status)
+
+    def stopped(self, status: Status) -> Status:
+        """Show that what runs is being stopped, and what was submitted and has not started."""
+        self._stopped = self._given
+        return msgspec.structs.replace(status, doing=STOPPING)
+
+    def accepted(self, status: Status) -> Status:
+        """Show that the agent accepted something that was submitted."""
+        self._given, self._stopped = self._given - 1, max(0, self._stopped - 1)
+        return status if self._runs else msgspec.structs.replace(status, doing=self.starting)
+
+    def began(self, status: Status, now: float) -> Status:
+        """Show that something runs: the first turn imports and connects before its first request."""
+        self._since, self._runs, self._retry = now, True, None
+        busy = STARTING_UP if self._prompted and not self._requested else "working"
+        return msgspec.structs.replace(status, doing=STOPPING if self._stopped else busy, seconds=0.0, timed=True)
+
+    def ended(self, status: Status, *, branch: str) -> Status:
+        """Show that nothing runs any more, and the branch, which may have changed."""
+        self._runs, self._retry = False, None
+        return msgspec.structs.replace(status, doing=self.starting, branch=branch)
+
+    def happened(self, event: Event, status: Status, now: float) -> Status:
+        """Show what the turn does after an event."""
+        if not status.doing or status.doing == STOPPING:
+            return status
+        self._requested = self._requested or (isinstance(event, Fact) and isinstance(event.entry, e.RequestStarted))
+        if doing := activity(event):
+            self._retry = None
+            return msgspec.structs.replace(status, doing=doing, timed=True)
+        if waits := retry(event, now):
+            self._retry = waits
+            return self.tick(status, now)
+        return status
+
+    def tick(self, status: Status, now: float) -> Status:
+        """Show the time that the turn has run, and that until a retry."""
+        waits = self._retry is not None and status.doing != STOPPING
+        doing = self._retry.text(now) if self._retry is not None and waits else status.doing
+        return msgspec.structs.replace(status, seconds=now - self._since, doing=doing, timed=not waits)

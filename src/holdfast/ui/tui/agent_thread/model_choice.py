@@ -1,0 +1,40 @@
+"""The model that the user chose for the session, and the settings of its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast import __version__
+from holdfast.providers.protocols.settings.setting_notes import setting_notes
+from holdfast.providers.registry import Providers
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import Effort, ModelSettings
+from holdfast.tools.builtin.declarations import DECLARATIONS
+
+
+class ModelChoice:
+    """The model, its settings, and the windows of all models that were connected."""
+
+    def __init__(self, model: str, defaults: Callable[[str], ModelSettings], *, providers: Providers) -> None:
+        """Start with `model`; `defaults` returns what the config sets for a model."""
+        self.chosen = model
+        """The model that the user chose: the status may show the fallback model that stands in for it."""
+        self.settings = defaults(model)
+        """The settings of the next request."""
+        self.windows: dict[str, int] = {}
+        """The context window of each model that was connected, in tokens."""
+        self._defaults = defaults
+        self._providers = providers
+
+    def choose(self, model: str) -> None:
+        """Use `model` from now on; the settings that the user chose move with it, the others are its own."""
+        if model != self.chosen:
+            self.settings = self.settings.moved(self._defaults(self.chosen), self._defaults(model))
+        self.chosen = model
+
+    def effort_note(self, effort: Effort | None, model: str) -> str:
+        """Return what `model` gets in place of this effort, "" if it gets just that."""
+        changed = e.ModelSettingsChanged(settings=ModelSettings(effort=effort))
+        opened = e.SessionOpened(session="", cwd="", model=model, system="", tools=DECLARATIONS, version=__version__)
+        return " ".join(setting_notes(fold((opened, changed)), self._providers))
