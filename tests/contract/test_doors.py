@@ -46,7 +46,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ): "the person's own command for the status line, which only prints a line",
     ("ui/tui/pages/git_diff.py", "processes"): "git, which reads the working tree for a page and has a time limit",
     (
-        "ui/tui/terminal_restore.py",
+        "ui/tui/terminal/terminal_restore.py",
         "processes",
     ): "only a child that outlives us can give the terminal back after SIGKILL",
 }

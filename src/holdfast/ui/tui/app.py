@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,55 +15,31 @@ from textual.binding import BindingType
 from textual.driver import Driver
 from textual.widgets import Input
 
-from holdfast.agent.events import Event, Fact, TurnFailed
 from holdfast.agent.stop_cause import StopCause
-from holdfast.session.journal.entries import PromptAccepted, Titled
-from holdfast.text import literal
-from holdfast.ui.advice import SCREEN
 from holdfast.ui.startup.crash_report import internal_error
 from holdfast.ui.startup.run_options import RunOptions
-from holdfast.ui.tui.agent_thread.messages import (
-    AgentMessage,
-    ApprovalClosed,
-    ApprovalRequested,
-    Busy,
-    Closed,
-    CurrentConversation,
-    ErrorMessage,
-    Idle,
-    InputAccepted,
-    InputReturned,
-    InUse,
-    Refused,
-    SessionClosed,
-    SessionOpenedMessage,
-    TaskOutput,
-    Window,
-)
+from holdfast.ui.tui.agent_thread.messages import AgentMessage
 from holdfast.ui.tui.agent_thread.model_connections import Connections
-from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_prompt, pick_session, pick_turn
+from holdfast.ui.tui.choices import CommandTarget, offer_a_model, pick_prompt, pick_session, pick_turn
 from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
 from holdfast.ui.tui.keys.repeated_key import RepeatedKey
-from holdfast.ui.tui.prompt.external_editor import edited, editors
 from holdfast.ui.tui.prompt.prompt_file import KeptPrompts
-from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
-from holdfast.ui.tui.slash_commands import act, renamed
+from holdfast.ui.tui.session_controller import SessionController
+from holdfast.ui.tui.session_display import SessionDisplay, Widgets
 from holdfast.ui.tui.surroundings.presence import Presence
 from holdfast.ui.tui.tasks.task_list import leave
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
-from holdfast.ui.tui.widgets.help_pages import lines_page
 from holdfast.ui.tui.widgets.queue_list import QueueList
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.tui.widgets.welcome import Welcome
-from holdfast.ui.view.view import View
 
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Signals that close the screen in order; after any other, the guard restores the terminal."""
@@ -107,6 +82,14 @@ class HoldfastApp(App[int]):
         self.approval = Approval(self.composer.take_over, id="approval")
         self._routes = KeyRoutes(self.composer, self.approval, self._order)
         self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
+        widgets = Widgets(
+            welcome=self.welcome,
+            approval=self.approval,
+            queue=self.queue,
+            completions=self.completions,
+            status_line=self.status_line,
+        )
+        self.shown = SessionDisplay(self._target, widgets, self.presence, ticks=self._show_time)
 
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
@@ -118,7 +101,7 @@ class HoldfastApp(App[int]):
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = self.presence.first_theme(self.available_themes)
-        self._greet()
+        self.shown.greet()
         self.composer.focus()
         self._show(self.controller.status)
         loop = asyncio.get_running_loop()
@@ -145,12 +128,6 @@ class HoldfastApp(App[int]):
             else:
                 self.composer.give_back(first)
 
-    def _greet(self) -> None:
-        """Show the welcome text while there is nothing else."""
-        self.welcome.display = not self.transcript.view.keys
-        if self.welcome.display:
-            self.welcome.greet(cwd=str(self.controller.cwd), model=self.controller.status.model)
-
     def _leave_for(self, number: int) -> None:
         """Close because of a signal; the process ends by the same signal once everything has ended."""
         self.controller.agent.leave(StopCause("signal", signal.Signals(number).name))
@@ -173,11 +150,10 @@ class HoldfastApp(App[int]):
     # --- messages from the agent -------------------------------------------------------------------------------------
 
     def _show(self, status: Status) -> None:
-        self.status_line.status = status
-        self.presence.show(status)
-        if self.welcome.display:
-            self.welcome.greet(cwd=status.cwd, model=status.model)
-        self.composer.heed(queueing=bool(status.doing), asking=status.asking, queued=bool(status.queued))
+        self.shown.show(status)
+
+    def _show_time(self, passes: bool) -> None:  # noqa: FBT001 - the only question
+        (self._ticker.resume if passes else self._ticker.pause)()
 
     def _tick(self) -> None:
         if self.is_running:
@@ -186,70 +162,7 @@ class HoldfastApp(App[int]):
     def _hear(self, told: AgentMessage) -> None:
         if self.is_running:  # else the widgets are being removed
             self.controller.take(told)
-            self._draw(told)
-
-    def _draw(self, told: AgentMessage) -> None:
-        """Show a message from the agent, which the controller has taken."""
-        match told:
-            case SessionOpenedMessage(facts=facts):
-                self._load(facts)
-                if told.read:
-                    self.dialogs.say(READ_ONLY)
-            case SessionClosed():
-                self._load(())
-            case Busy():
-                self._ticker.resume()
-            case Idle():
-                self._ticker.pause()
-            case ApprovalRequested():
-                self.approval.ask(told, mode=self.controller.status.mode, take=not self.composer.text)
-                self._ticker.pause()
-            case ApprovalClosed():
-                self.approval.close()
-                self.composer.take_over()
-                self._ticker.resume()
-            case Refused(text=text, message=message):
-                self.composer.give_back(text)
-                self.dialogs.say(message, also=True)
-            case InputReturned(text=text):
-                self.composer.give_back(text)
-            case ErrorMessage(message=message):
-                self.dialogs.say(message, also=True)
-            case InUse():
-                offer(told, self._target)
-            case TaskOutput(task=task, text=text):
-                self.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
-            case CurrentConversation():
-                self.queue.show(self.controller.queued)
-            case InputAccepted() | Window() | Closed():
-                pass  # in the status line
-            case _:
-                self._draw_event(told)
-
-    def _draw_event(self, event: Event) -> None:
-        match event:
-            case Fact(entry=Titled(title=title)):
-                self.dialogs.say(renamed(title))
-            case TurnFailed(fault=fault):
-                self.dialogs.say(SCREEN[fault], also=True)
-            case _:
-                pass
-        begun = bool(self.transcript.view.keys)
-        self.transcript.show(self.transcript.view.take(event, at=time.monotonic()))
-        if not begun:
-            self._greet()
-
-    def _load(self, facts: tuple[Fact, ...]) -> None:
-        """Show another session."""
-        self.completions.root = self.controller.cwd
-        view = View(shown=self.composer.pastes.shown)
-        view.load(facts)
-        self.transcript.load(view)
-        self.queue.show(self.controller.queued)
-        self._greet()
-        self.composer.past_prompts.begin(
-            tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted))
-        )
+            self.shown.draw(told)
 
     # --- input of the user --------------------------------------------------------------------------------------
 
@@ -283,6 +196,8 @@ class HoldfastApp(App[int]):
             self.controller.begin(text, "later" if later else "steer")
             self._prompts.keep(self.controller.cwd, text)
         else:
+            from holdfast.ui.tui.slash_commands import act  # noqa: PLC0415 - after the prompt, at the first command
+
             act(line, self._target)
 
     def on_key(self, event: events.Key) -> None:
@@ -375,6 +290,8 @@ class HoldfastApp(App[int]):
 
     def action_edit(self) -> None:
         """Edit the prompt in the user's editor."""
+        from holdfast.ui.tui.prompt.external_editor import edited, editors  # noqa: PLC0415 - few prompts need it
+
         with editors(LEAVING):
             self.dialogs.attempt(lambda: self.composer.replace_with(edited(self, self.composer.prompt, self._start)))
 

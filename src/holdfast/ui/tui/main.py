@@ -24,7 +24,7 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import RunOptions, run_options
 from holdfast.ui.startup.session_choice import chosen, working_directory
-from holdfast.ui.tui.terminal_restore import guarded
+from holdfast.ui.tui.terminal.terminal_restore import guarded
 
 if TYPE_CHECKING:
     from holdfast.ui.tui.agent_thread.model_connections import Connections
@@ -60,7 +60,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         from holdfast.ui.tui.agent_thread.model_connections import Connections  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.app import HoldfastApp  # noqa: PLC0415 - after the fork, which wants one thread
         from holdfast.ui.tui.choices import SET_UP  # noqa: PLC0415 - likewise
-        from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
+        from holdfast.ui.tui.terminal.keyboard import Keyboard  # noqa: PLC0415 - likewise
 
         while True:
             connections = Connections(options)

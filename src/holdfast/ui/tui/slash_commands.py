@@ -25,9 +25,9 @@ from holdfast.ui.tui.choices import (
 )
 from holdfast.ui.tui.command_parser import Name, SlashInput
 from holdfast.ui.tui.farewell import last_answer
-from holdfast.ui.tui.job_control import JobControl
 from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
+from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
@@ -86,11 +86,6 @@ def _rename(target: CommandTarget, rest: str) -> None:
     if not rest:
         raise UsageError("Usage: /rename TITLE")
     target.controller.agent.rename(rest)
-
-
-def renamed(title: str) -> str:
-    """Return the message for a session with a new title."""
-    return f'Renamed to "{title}".' if title else "Title cleared."
 
 
 def _compact(target: CommandTarget, rest: str) -> None:

@@ -13,9 +13,9 @@ from textual.app import App
 
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.dialogs import Dialogs
-from holdfast.ui.tui.keyboard import Keyboard
 from holdfast.ui.tui.surroundings.attention import is_away, notification, reason, title
 from holdfast.ui.tui.surroundings.background_colour import QUESTION, SILENT, WAIT, light_by_environment, light_by_reply
+from holdfast.ui.tui.terminal.keyboard import Keyboard
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.activity import STOPPING
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine

@@ -17,8 +17,8 @@ from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.widgets import Input, TextArea
 
-from holdfast.ui.tui.job_control import JobControl
 from holdfast.ui.tui.surroundings.background_colour import TerminalReplies
+from holdfast.ui.tui.terminal.job_control import JobControl
 
 IDLE = 0.1
 """Seconds between checks whether the thread should end."""

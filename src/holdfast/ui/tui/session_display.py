@@ -1,0 +1,146 @@
+"""What the widgets show of the session: the agent's messages and its status, each in its place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.agent.events import Event, Fact, TurnFailed
+from holdfast.session.journal.entries import PromptAccepted, Titled
+from holdfast.text import literal
+from holdfast.ui.advice import SCREEN
+from holdfast.ui.tui.agent_thread.messages import (
+    AgentMessage,
+    ApprovalClosed,
+    ApprovalRequested,
+    Busy,
+    Closed,
+    CurrentConversation,
+    ErrorMessage,
+    Idle,
+    InputAccepted,
+    InputReturned,
+    InUse,
+    Refused,
+    SessionClosed,
+    SessionOpenedMessage,
+    TaskOutput,
+    Window,
+)
+from holdfast.ui.tui.choices import CommandTarget, offer
+from holdfast.ui.tui.session_controller import READ_ONLY
+from holdfast.ui.tui.surroundings.presence import Presence
+from holdfast.ui.tui.widgets.approval import Approval
+from holdfast.ui.tui.widgets.completion import Completions
+from holdfast.ui.tui.widgets.queue_list import QueueList
+from holdfast.ui.tui.widgets.status_line import Status, StatusLine
+from holdfast.ui.tui.widgets.welcome import Welcome
+from holdfast.ui.view.view import View
+
+
+class Widgets(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of the screen that show the session, besides those that commands act on."""
+
+    welcome: Welcome
+    approval: Approval
+    queue: QueueList
+    completions: Completions
+    status_line: StatusLine
+
+
+class SessionDisplay:
+    """Shows each message of the agent, which the controller has taken; `ticks` says whether time is shown passing."""
+
+    def __init__(
+        self, target: CommandTarget, widgets: Widgets, presence: Presence, *, ticks: Callable[[bool], None]
+    ) -> None:
+        self._target = target
+        self._widgets = widgets
+        self._presence = presence
+        self._ticks = ticks
+
+    def greet(self) -> None:
+        """Show the welcome text while there is nothing else."""
+        welcome, controller = self._widgets.welcome, self._target.controller
+        welcome.display = not self._target.transcript.view.keys
+        if welcome.display:
+            welcome.greet(cwd=str(controller.cwd), model=controller.status.model)
+
+    def show(self, status: Status) -> None:
+        """Show the status."""
+        self._widgets.status_line.status = status
+        self._presence.show(status)
+        if self._widgets.welcome.display:
+            self._widgets.welcome.greet(cwd=status.cwd, model=status.model)
+        composer = self._target.composer
+        composer.heed(queueing=bool(status.doing), asking=status.asking, queued=bool(status.queued))
+
+    def draw(self, told: AgentMessage) -> None:
+        """Show a message from the agent."""
+        target, widgets = self._target, self._widgets
+        match told:
+            case SessionOpenedMessage(facts=facts):
+                self._load(facts)
+                if told.read:
+                    target.dialogs.say(READ_ONLY)
+            case SessionClosed():
+                self._load(())
+            case Busy():
+                self._ticks(True)  # noqa: FBT003 - the only question
+            case Idle():
+                self._ticks(False)  # noqa: FBT003 - the only question
+            case ApprovalRequested():
+                widgets.approval.ask(told, mode=target.controller.status.mode, take=not target.composer.text)
+                self._ticks(False)  # noqa: FBT003 - the only question
+            case ApprovalClosed():
+                widgets.approval.close()
+                target.composer.take_over()
+                self._ticks(True)  # noqa: FBT003 - the only question
+            case Refused(text=text, message=message):
+                target.composer.give_back(text)
+                target.dialogs.say(message, also=True)
+            case InputReturned(text=text):
+                target.composer.give_back(text)
+            case ErrorMessage(message=message):
+                target.dialogs.say(message, also=True)
+            case InUse():
+                offer(told, target)
+            case TaskOutput(task=task, text=text):
+                from holdfast.ui.tui.widgets.help_pages import lines_page  # noqa: PLC0415 - few read it
+
+                target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
+            case CurrentConversation():
+                widgets.queue.show(target.controller.queued)
+            case InputAccepted() | Window() | Closed():
+                pass  # in the status line
+            case _:
+                self._draw_event(told)
+
+    def _draw_event(self, event: Event) -> None:
+        match event:
+            case Fact(entry=Titled(title=title)):
+                self._target.dialogs.say(f'Renamed to "{title}".' if title else "Title cleared.")
+            case TurnFailed(fault=fault):
+                self._target.dialogs.say(SCREEN[fault], also=True)
+            case _:
+                pass
+        transcript = self._target.transcript
+        begun = bool(transcript.view.keys)
+        transcript.show(transcript.view.take(event, at=time.monotonic()))
+        if not begun:
+            self.greet()
+
+    def _load(self, facts: tuple[Fact, ...]) -> None:
+        """Show another session."""
+        target = self._target
+        self._widgets.completions.root = target.controller.cwd
+        view = View(shown=target.composer.pastes.shown)
+        view.load(facts)
+        target.transcript.load(view)
+        self._widgets.queue.show(target.controller.queued)
+        self.greet()
+        target.composer.past_prompts.begin(
+            tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted))
+        )

@@ -1,0 +1,1 @@
+"""The terminal: taken, written to, read, and given back."""
