@@ -8,6 +8,7 @@
     ├── StateError                 something outside holdfast prevents the operation (exit 1)
     │   ├── SessionBusy            another process holds the session             (exit 2)
     │   ├── AppendConflict         the journal has more entries than the writer assumed
+    │   ├── LeaseLost              another worker has taken the session
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
     ├── ProviderFailed             the provider refused, failed or did not answer (exit 1 or 75)
     ├── InvalidRequest                 the conversation breaks a rule of its provider (exit 1)
@@ -120,6 +121,10 @@ class AppendConflict(StateError):
         super().__init__(message)
         self.expected = expected
         self.found = found
+
+
+class LeaseLost(StateError):
+    """The session's lease is no longer this process's; nothing was appended, and it may append nothing more."""
 
 
 class StorageFailed(StateError):

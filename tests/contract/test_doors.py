@@ -22,6 +22,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter": ("tools/shell/parse.py", "tools/shell/parts.py"),
     "tree_sitter_bash": ("tools/shell/parse.py", "tools/shell/parts.py"),
     "keyring": ("providers/credentials/system_keyring.py",),
+    "psycopg": ("fleet/postgres/database.py",),
+    "dbos": ("fleet/worker/engine.py",),
     "mcp": ("tools/mcp/connection.py", "tools/mcp/line_transport.py"),
     "mcp_types": ("tools/mcp/connection.py", "tools/mcp/line_transport.py"),
     "processes": (

@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("providers",),
     ("agent", "testing"),
+    ("fleet",),
     ("ui", "__main__"),
 )
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
@@ -93,6 +94,8 @@ def test_no_cycles(edges: list[Edge]) -> None:
         ("holdfast.tools.tool", "holdfast.session.journal.store"),
         ("holdfast.agent.agent", "holdfast.ui.main"),
         ("holdfast.agent.agent", "holdfast.testing"),
+        ("holdfast.agent.agent", "holdfast.fleet.record"),
+        ("holdfast.fleet.record", "holdfast.ui.main"),
         ("holdfast.testing.checks", "holdfast.history.rules"),
         ("holdfast.somewhere", "holdfast.errors"),
         ("holdfast", "holdfast.agent"),

@@ -55,6 +55,7 @@ SCREEN = {
 """The packages that may be loaded when the screen shows its prompt, and why; no request is sent by then."""
 
 LATER = {
+    "holdfast.fleet": "an extra, and other commands",
     "holdfast.history.apply_edits": "only repaired documents need it",
     "holdfast.history.formats.pydantic_ai": "only import, export and `check` read these documents",
     "holdfast.providers.pydantic_ai": "an extra",
@@ -83,7 +84,21 @@ NEEDED = frozenset(
 )
 """The modules in them that are needed."""
 
-EXTRAS = ("anthropic", "genai_prices", "google", "keyring", "mcp", "openai", "pydantic", "pydantic_ai")
+EXTRAS = (
+    "anthropic",
+    "dbos",
+    "genai_prices",
+    "google",
+    "keyring",
+    "mcp",
+    "openai",
+    "psycopg",
+    "pydantic",
+    "pydantic_ai",
+    "sqlalchemy",
+    "starlette",
+    "uvicorn",
+)
 """Packages of the extras, which nobody may look for: an install that has them would pay for them at every start."""
 
 

@@ -1,0 +1,156 @@
+"""What a service and its users ask of a fleet: sessions by state, their entries, and the inbox of each.
+
+`PostgresFleet` implements it over PostgreSQL. The local sessions of one user may implement it too, so that a page and
+an API need not know where the sessions are. Every method blocks, and may be called from any thread.
+
+How a session is steered. Only the holder of a session's lease writes its journal. Every other process writes a row
+into its inbox: a prompt, a message for the running turn, an answer, a stop. The row is durable when `ask` returns. The
+holder takes the rows in order, and the entry that a row became is written in the transaction that marks the row as
+done. So a row is never lost, and never acted on twice, whatever dies in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from holdfast.session.journal.store import Reading, StoredEntry
+
+InboxKind = Literal["prompt", "steer", "later", "stop", "answer", "model", "rename", "recall", "mode"]
+"""What a row asks for; `InboxRow` names the body of each."""
+
+FleetState = Literal["running", "waiting", "asking", "idle", "held"]
+"""`running`: a worker drives it. `waiting`: something is in its inbox and no worker has it. `asking`: a question is
+open. `held`: it crashed too often and waits for a user. `idle`: nothing of these."""
+
+FLEET_STATES: tuple[FleetState, ...] = ("running", "waiting", "asking", "idle", "held")
+
+InboxBody = Mapping[str, object]
+"""JSON values by name."""
+
+
+class InboxRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of an inbox.
+
+    The `body` of each kind:
+
+    - `prompt`, `steer`, `later`: `{"text": …}`. A steer or a later without a running turn becomes a prompt.
+    - `stop`: `{}`. With no turn running it is done at once. It also ends what waits before it.
+    - `answer`: `{"call": …, "allowed": …}`, and if wanted `"words"`, `"chosen"` (labels), `"remember"` (`""`,
+      `"session"`), `"mode"`.
+    - `model`: `{"model": "PROVIDER:MODEL"}`. `mode`: `{"mode": …}`. `rename`: `{"title": …}`. `recall`: `{"id": …}`,
+      the id of a queued message or of a waiting row.
+
+    `seq` is the entry that it became, None if it has become none. `done` is when that was, None while it waits.
+    `refused` says why nothing was done, "" otherwise. `new` is false if `key` was in the inbox before.
+    """
+
+    id: int
+    session: str
+    kind: InboxKind
+    body: dict[str, object]
+    key: str = ""
+    sender: str = ""
+    at: float = 0.0
+    seq: int | None = None
+    done: float | None = None
+    refused: str = ""
+    new: bool = False
+
+
+class FleetSession(msgspec.Struct, frozen=True, kw_only=True):
+    """One session in a list: `length` is its number of entries, `changed` when the last was written.
+
+    `asking` has the ids of the calls that wait for an answer, `holder` the worker that drives it, "" if none does.
+    `cost` is in US dollars, as text, "" if unknown. `held` says why it waits for a user.
+    """
+
+    id: str
+    state: FleetState
+    length: int = 0
+    title: str = ""
+    model: str = ""
+    cwd: str = ""
+    place: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    holder: str = ""
+    asking: tuple[str, ...] = ()
+    created: float = 0.0
+    changed: float = 0.0
+    tries: int = 0
+    held: str = ""
+    cost: str = ""
+
+
+class FleetWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker that is alive: the `host` it runs on, its `slots`, and how many sessions it holds."""
+
+    id: str
+    host: str = ""
+    pid: int = 0
+    slots: int = 0
+    holds: int = 0
+    since: float = 0.0
+
+
+class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of the fleet: workers alive, sessions by state, and how many seconds the oldest row has waited."""
+
+    workers: tuple[FleetWorker, ...] = ()
+    sessions: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    oldest: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+class FleetRecord(Protocol):
+    """The sessions of a fleet.
+
+    Raises `SessionUnknown` for an unknown id, `StorageFailed` if the record cannot be reached.
+    """
+
+    def create(self, *, model: str, place: InboxBody, sender: str, title: str = "") -> str:
+        """Return the id of a new session. Its first entries are written by the worker that first takes it."""
+        ...
+
+    def sessions(
+        self, state: FleetState | None = None, *, limit: int = 200, after: str = ""
+    ) -> tuple[FleetSession, ...]:
+        """Return sessions, newest first; `after` is the last id of the page before."""
+        ...
+
+    def session(self, session: str) -> FleetSession:
+        """Return one session."""
+        ...
+
+    def lengths(self, sessions: Sequence[str]) -> dict[str, int]:
+        """Return the number of entries of each session, of all watched sessions at once; unknown ids are left out."""
+        ...
+
+    def entries(self, session: str, after: int = 0, *, limit: int = 1000) -> tuple[StoredEntry, ...]:
+        """Return the readable entries with a seq above `after`, in order, at most `limit` of them."""
+        ...
+
+    def reading(self, session: str) -> Reading:
+        """Return every readable entry, and the damage that was found."""
+        ...
+
+    def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:
+        """Write a row into the inbox, durably, wake the session, and return the row.
+
+        A `key` that the inbox has already returns the row that is there, with `new` false: asking again is safe.
+        Raises `UsageError` for a body that does not fit the kind.
+        """
+        ...
+
+    def inbox(self, session: str, *, after: int = 0, limit: int = 200) -> tuple[InboxRow, ...]:
+        """Return the rows with an id above `after`, in order, those that are done too."""
+        ...
+
+    def status(self) -> FleetStatus:
+        """Return the state of the fleet."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections. Closing twice is fine."""
+        ...
