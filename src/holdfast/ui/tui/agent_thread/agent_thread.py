@@ -25,6 +25,7 @@ from holdfast.tool_calls import Mode, Pattern
 from holdfast.ui.advice import SCREEN, advised
 from holdfast.ui.startup.debug_log_option import debug_log
 from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.startup.server_lists import ServerLists
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
 from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
 from holdfast.ui.tui.agent_thread.messages import (
@@ -37,7 +38,6 @@ from holdfast.ui.tui.agent_thread.messages import (
 )
 from holdfast.ui.tui.agent_thread.open_question import OpenQuestion
 from holdfast.ui.tui.agent_thread.running_work import RunningWork
-from holdfast.ui.tui.agent_thread.server_lists import ServerLists
 from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
 
 if TYPE_CHECKING:
