@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Protocol
 
 from holdfast.fleet.record import InboxRow
@@ -36,26 +35,46 @@ class HeldSession(Protocol):
         """Return how many holders died in it since a turn last finished."""
         ...
 
+    @property
+    def place(self) -> dict[str, object]:
+        """Return where the session works, as its last holder left it."""
+        ...
+
     def waiting(self) -> tuple[InboxRow, ...]:
         """Return the rows that are not done, in order."""
         ...
 
-    def taking(self, *rows: InboxRow) -> AbstractContextManager[None]:
-        """Mark `rows` as done in the transaction of the next append within the block, or at its end if none came."""
+    def expect(self, row: InboxRow) -> None:
+        """Mark `row` as done in the transaction of the next append that has an entry of its kind."""
         ...
 
-    def refuse(self, row: InboxRow, why: str) -> None:
-        """Mark `row` as done without an entry, and say why."""
+    def forget(self, row: InboxRow) -> None:
+        """Expect no entry for `row` any more."""
+        ...
+
+    def close_row(self, row: InboxRow, why: str = "") -> None:
+        """Mark `row` as done without an entry. `why` says why nothing was done, "" if something was."""
         ...
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed` called, from any thread, when a row may have arrived."""
+        """Have `changed` called, from another thread, when a row may have arrived."""
         ...
 
-    def hold(self, why: str) -> None:
-        """Keep every worker from taking the session until a user asks something of it."""
+    def put_place(self, place: Mapping[str, object]) -> None:
+        """Note the place that the session now has, before anything is done in it."""
         ...
 
-    def give(self, place: Mapping[str, object]) -> bool:
-        """Give the lease back, and store the place. Return false, and keep the lease, if a row waits."""
+    def give(
+        self,
+        place: Mapping[str, object] | None = None,
+        *,
+        parked: bool = False,
+        why_held: str = "",
+        again: bool = False,
+    ) -> bool:
+        """Give the lease back, and store the place. Return false, and keep the lease, if a row waits.
+
+        A prompt does not count as waiting while a turn is `parked`. With `why_held` no worker takes the session until a
+        user asks something of it; with `again` another worker is to take it soon.
+        """
         ...

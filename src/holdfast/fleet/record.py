@@ -37,7 +37,8 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True):
     The `body` of each kind:
 
     - `prompt`, `steer`, `later`: `{"text": …}`. A steer or a later without a running turn becomes a prompt.
-    - `stop`: `{}`. With no turn running it is done at once. It also ends what waits before it.
+    - `stop`: `{}`. It passes prompts that wait before it, which stay. With no turn running it is done
+      at once.
     - `answer`: `{"call": …, "allowed": …}`, and if wanted `"words"`, `"chosen"` (labels), `"remember"` (`""`,
       `"session"`), `"mode"`.
     - `model`: `{"model": "PROVIDER:MODEL"}`. `mode`: `{"mode": …}`. `rename`: `{"title": …}`. `recall`: `{"id": …}`,

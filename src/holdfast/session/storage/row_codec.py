@@ -9,16 +9,23 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from holdfast.errors import DamageError
 from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Finding, Reading, StoredEntry
-from holdfast.session.storage.blobs import Blobs
 
 _HALF = 8
+
+
+class BodySource(Protocol):
+    """Where the bodies of rows are."""
+
+    def body(self, stored: bytes) -> bytes:
+        """Return the body of a row that stores `stored`; raises `DamageError`."""
+        ...
 
 
 class StoredRow(NamedTuple):
@@ -51,7 +58,7 @@ def checksum(link: bytes, seq: int, at: float, kind: str, body: bytes) -> bytes:
     return own + hashlib.blake2b(link + own, digest_size=_HALF).digest()
 
 
-def verify_rows(rows: Iterable[Sequence[object]], blobs: Blobs) -> Reading:
+def verify_rows(rows: Iterable[Sequence[object]], blobs: BodySource) -> Reading:
     """Return the entries of `rows`, given in order of seq, and a finding for each damaged or missing one."""
     records: list[StoredEntry] = []
     findings: list[Finding] = []
@@ -74,7 +81,7 @@ def verify_rows(rows: Iterable[Sequence[object]], blobs: Blobs) -> Reading:
     return Reading(records=tuple(records), findings=tuple(findings))
 
 
-def _record(values: Sequence[object], blobs: Blobs, link: bytes) -> tuple[StoredEntry, bytes]:
+def _record(values: Sequence[object], blobs: BodySource, link: bytes) -> tuple[StoredEntry, bytes]:
     """Return the record and the checksum it should have; raises `DamageError`."""
     row = StoredRow.of(values)
     if row is None:

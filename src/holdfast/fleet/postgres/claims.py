@@ -1,0 +1,266 @@
+"""Taking a session, and giving it back: the lease, the inbox rows of its holder, and its place."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, cast
+
+import msgspec
+
+from holdfast.errors import LeaseLost, SessionUnknown
+from holdfast.fleet.postgres.database import Database
+from holdfast.fleet.postgres.postgres_store import PostgresStore
+from holdfast.fleet.record import InboxKind, InboxRow
+from holdfast.session.journal import entries as e
+
+Verdict = Literal["busy", "held", "elsewhere", "dead"]
+
+
+class NotTaken(NamedTuple):
+    """Why a session was not taken: `who` has it, or why it is held, or the machine that must take it."""
+
+    verdict: Verdict
+    who: str
+
+
+class PostgresHeld:
+    """A session in PostgreSQL whose lease this process holds; a `HeldSession`."""
+
+    def __init__(  # noqa: PLR0913 - what a taking gave
+        self,
+        database: Database,
+        session: str,
+        *,
+        lease: str,
+        length: int,
+        link: bytes,
+        tries: int,
+        place: dict[str, object],
+        before: str,
+        crashed: bool,
+        mail: Mail | None = None,
+    ) -> None:
+        self.id = session
+        self.crashed = crashed
+        self.tries = tries
+        self.place = place
+        self.before = before
+        self.lost = False
+        self._database = database
+        self._lease = lease
+        self._expected: list[InboxRow] = []
+        self._mail = mail
+        self.store = PostgresStore(database, session, lease=lease, length=length, link=link, rows_taken=self._taken_by)
+
+    def waiting(self) -> tuple[InboxRow, ...]:
+        """Return the rows that are not done, in order."""
+        return inbox_rows(self._database, self.id, waiting=True)
+
+    def expect(self, row: InboxRow) -> None:
+        """Mark `row` as done in the transaction of the next append that has an entry of its kind."""
+        if all(each.id != row.id for each in self._expected):
+            self._expected.append(row)
+
+    def forget(self, row: InboxRow) -> None:
+        """Expect no entry for `row` any more."""
+        self._expected = [each for each in self._expected if each.id != row.id]
+
+    def close_row(self, row: InboxRow, why: str = "") -> None:
+        """Mark `row` as done without an entry. `why` says why nothing was done, "" if something was."""
+        self.forget(row)
+        done = self._database.call(
+            "select holdfast.close_rows(%s, %s::uuid, %s::bigint[], %s)", self.id, self._lease, [row.id], why
+        )
+        self._lose_unless(done[0][0])
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Have `changed` called, from another thread, when a row may have arrived."""
+        if self._mail is not None:
+            self._mail.add(self.id, changed)
+
+    def put_place(self, place: Mapping[str, object]) -> None:
+        """Note the place that the session now has, before anything is done in it."""
+        self.place = dict(place)
+        self._lose_unless(
+            self._database.call(
+                "select holdfast.put_place(%s, %s::uuid, %s::jsonb)", self.id, self._lease, _json(self.place)
+            )[0][0]
+        )
+
+    def give(
+        self,
+        place: Mapping[str, object] | None = None,
+        *,
+        parked: bool = False,
+        why_held: str = "",
+        again: bool = False,
+    ) -> bool:
+        """Give the lease back, and store the place. Return false, and keep it, if a row waits.
+
+        A prompt does not count as waiting while a turn is `parked`. With `why_held` no worker takes the session until a
+        user asks something of it; with `again` another worker is to take it soon.
+        """
+        verdict = self._database.call(
+            "select holdfast.give(%s, %s::uuid, %s::jsonb, %s, %s, %s)",
+            self.id,
+            self._lease,
+            None if place is None else _json(place),
+            parked,
+            why_held,
+            again,
+        )[0][0]
+        if verdict == "more":
+            return False
+        self.close()
+        self.lost = verdict == "lost"
+        return True
+
+    def close(self) -> None:
+        """Watch the inbox no more, and close the connection. The lease stays as it is."""
+        if self._mail is not None:
+            self._mail.remove(self.id)
+        self.store.close()
+        self._database.close()
+
+    def _lose_unless(self, done: object) -> None:
+        if not done:
+            self.lost = True
+            raise LeaseLost(f"Session {self.id!r} was taken over by another worker.")
+
+    def _taken_by(self, entries: Sequence[e.Entry]) -> list[tuple[int, int]]:
+        taken: list[tuple[int, int]] = []
+        for row in self._expected:
+            for place, entry in enumerate(entries, start=1):
+                if place not in {each for _, each in taken} and becomes(row, entry):
+                    taken.append((row.id, place))
+                    break
+        return taken
+
+
+def becomes(row: InboxRow, entry: e.Entry) -> bool:  # noqa: PLR0911 - a line for each kind
+    """Return whether `entry` is what the row asked for."""
+    match row.kind, entry:
+        case "prompt", e.PromptAccepted(text=text, queued=""):
+            return text == row.body.get("text")
+        case "steer" | "later", e.Queued(text=text) | e.PromptAccepted(text=text, queued=""):
+            return text == row.body.get("text")
+        case "answer", e.ApprovalAnswered(call=call):
+            return call == row.body.get("call")
+        case "stop", e.TurnEnded():
+            return True
+        case "model", e.ModelChanged(model=model):
+            return model == row.body.get("model")
+        case "mode", e.ModeChanged(mode=mode):
+            return mode == row.body.get("mode")
+        case "rename", e.Titled():
+            return True
+        case "recall", e.Recalled(queued=message):
+            return message == row.body.get("id")
+        case _:
+            return False
+
+
+def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> PostgresHeld | NotTaken:
+    """Take the lease on a session for a worker, or say why not; raises `SessionUnknown` if there is none."""
+    database = Database(url, name=f"holdfast session {session}")
+    try:
+        found = database.call("select * from holdfast.take(%s, %s)", session, worker)
+    except BaseException:
+        database.close()
+        raise
+    verdict, lease, length, link, tries, place, crashed, holder = found[0]
+    if verdict == "taken":
+        assert isinstance(length, int)
+        assert isinstance(link, bytes)
+        assert isinstance(tries, int)
+        return PostgresHeld(
+            database,
+            session,
+            lease=str(lease),
+            length=length,
+            link=link,
+            tries=tries,
+            place=cast("dict[str, object]", place),
+            before=str(holder),
+            crashed=bool(crashed),
+            mail=mail,
+        )
+    database.close()
+    if verdict == "unknown":
+        raise SessionUnknown(f"Session {session!r} is not in the fleet.", fault="no_session")
+    return NotTaken(cast("Verdict", verdict), str(holder))
+
+
+def inbox_rows(
+    database: Database, session: str, *, after: int = 0, limit: int = 1000, waiting: bool = False
+) -> tuple[InboxRow, ...]:
+    """Return rows of a session's inbox with an id above `after`, in order; with `waiting` only those not done."""
+    rows = database.call(
+        "select id, session, kind, body, key, sender, extract(epoch from at)::float8, seq, "
+        "extract(epoch from done)::float8, refused from holdfast.inbox "
+        "where session = %s and id > %s and (done is null or not %s) order by id limit %s",
+        session,
+        after,
+        waiting,
+        limit,
+    )
+    return tuple(
+        InboxRow(
+            id=cast("int", row[0]),
+            session=str(row[1]),
+            kind=cast("InboxKind", row[2]),
+            body=cast("dict[str, object]", row[3]),
+            key=str(row[4]),
+            sender=str(row[5]),
+            at=cast("float", row[6]),
+            seq=cast("int | None", row[7]),
+            done=cast("float | None", row[8]),
+            refused=str(row[9]),
+        )
+        for row in rows
+    )
+
+
+class Mail:
+    """Tells the sessions of one worker that rows may have arrived, by one query for all of them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._watched: dict[str, Callable[[], None]] = {}
+        self._seen: dict[str, int] = {}
+
+    def add(self, session: str, changed: Callable[[], None]) -> None:
+        """Watch the inbox of a session."""
+        with self._lock:
+            self._watched[session] = changed
+            self._seen.pop(session, None)
+
+    def remove(self, session: str) -> None:
+        """Watch it no more."""
+        with self._lock:
+            self._watched.pop(session, None)
+            self._seen.pop(session, None)
+
+    def look(self) -> None:
+        """Look once, and call those whose inbox has a row that was not there before."""
+        with self._lock:
+            watched = list(self._watched)
+        if not watched:
+            return
+        rows = self._database.call(
+            "select session, max(id) from holdfast.inbox where done is null and session = any(%s) group by session",
+            watched,
+        )
+        with self._lock:
+            for session, newest in rows:
+                assert isinstance(newest, int)
+                name = str(session)
+                if self._seen.get(name, 0) < newest and (changed := self._watched.get(name)) is not None:
+                    self._seen[name] = newest
+                    changed()
+
+
+def _json(value: Mapping[str, object]) -> str:
+    return msgspec.json.encode(value).decode()

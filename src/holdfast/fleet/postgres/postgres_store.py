@@ -1,0 +1,191 @@
+"""A session's journal in PostgreSQL, written under a lease that is checked in the very transaction of each append.
+
+How one writer is kept. A worker may be dead, stopped or cut off, and its successor cannot know which. So the successor
+does not ask: it takes a new lease, a random token, and from then on an append with the old token matches no row. The
+length and the chained sum are checked in the same statement: a writer whose tail is not the server's, because a
+failover lost its last commits, is refused as well.
+
+Why not a lease with a time limit that each writer checks? A process that was stopped between its check and its write
+would write all the same. The statement that writes must be the one that checks.
+
+In doubt. When the connection breaks during an append, the server may have committed it or not. The store connects
+again and locks the session's row, which waits for a transaction that may still be committing. Then the entry at the new
+length is there, with the sum that this process computed, or it is not. Only if it is not, the append is sent again.
+
+Example: the server is restarted while a turn runs. Each append waits for its return, looks, and goes on; the turn
+notices nothing. If the server stays away longer than the patience, the append raises `StorageFailed`, and the turn ends
+as it does on a full disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from holdfast.errors import LeaseLost, StateError
+from holdfast.fleet.postgres.database import Database
+from holdfast.fleet.session_face import SessionFace
+from holdfast.session.journal.entries import Entry, TurnEnded, encode, kind
+from holdfast.session.journal.store import Finding, Reading, conflict
+from holdfast.session.storage.row_codec import checksum, verify_rows
+
+_APPEND = (
+    "select holdfast.append(%s, %s::uuid, %s, %s, %s::float8[], %s::text[], %s::bytea[], %s::bytea[], "
+    "%s::bigint[], %s::int[], %s::jsonb, %s)"
+)
+
+_NO_PROGRESS = frozenset({"crash", "external", "storage"})
+"""Ends of turns after which a session that crashes again has come no further."""
+
+RowsTaken = Callable[[Sequence[Entry]], list[tuple[int, int]]]
+"""Returns the inbox rows that become entries of an append: the id of each, and which entry it is, from 1."""
+
+
+class PlainBodies:
+    """Bodies that stand in their rows."""
+
+    def body(self, stored: bytes) -> bytes:
+        """Return what is stored."""
+        return stored
+
+
+class PostgresStore:
+    """Keeps a journal as rows of PostgreSQL, for the holder of its lease. One thread at a time.
+
+    Laws (`tests/fleet/test_postgres_store_laws.py`): those of `Store`, also while the server crashes.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a taking gave
+        self,
+        database: Database,
+        session: str,
+        *,
+        lease: str,
+        length: int,
+        link: bytes,
+        now: Callable[[], float] = time.time,
+        rows_taken: RowsTaken = lambda _: [],
+    ) -> None:
+        """Write the session whose lease was taken when it had `length` entries, the last with the sum `link`.
+
+        The rows of `rows_taken` are marked as done in the transaction of their append.
+        """
+        self._database = database
+        self._session = session
+        self._lease = lease
+        self._length = length
+        self._link = link
+        self._now = now
+        self._rows_taken = rows_taken
+        self._closed = False
+        self.face = SessionFace()
+
+    @property
+    def length(self) -> int:
+        """Return the number of entries, damaged ones included."""
+        self._refuse_closed()
+        self._find_tail()
+        return self._length
+
+    def read(self) -> Reading:
+        """Return every entry from the first, and the damage that was found."""
+        self._refuse_closed()
+        self._find_tail()
+        reading = read_rows(self._database, self._session, length=self._length, link=self._link)
+        self.face = SessionFace().after(record.entry for record in reading.records)
+        return reading
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        """Append `entries` in one transaction, durable on return, and return the new length.
+
+        Raises `AppendConflict`, `LeaseLost`, `StorageFailed` or `StateError`; then nothing was appended. If the server
+        stayed away, it may have been: the next append or reading tells.
+        """
+        self._refuse_closed()
+        encoded = [(kind(entry), encode(entry)) for entry in entries]
+        if expected != self._length:
+            self._find_tail()
+            if expected != self._length:
+                raise conflict(expected=expected, found=self._length)
+        if not entries:
+            return expected
+        length, at, sums = expected + len(entries), float(self._now()), list[bytes]()
+        for seq, (name, body) in enumerate(encoded, start=expected + 1):
+            sums.append(checksum(sums[-1] if sums else self._link, seq, at, name, body))
+        taken, face = self._rows_taken(entries), self.face.after(entries)
+        verdict = self._sent(
+            length,
+            sums[-1],
+            self._session,
+            self._lease,
+            expected,
+            self._link,
+            [at] * len(entries),
+            [name for name, _ in encoded],
+            [body for _, body in encoded],
+            sums,
+            [row for row, _ in taken],
+            [place for _, place in taken],
+            msgspec.json.encode(face).decode(),
+            any(isinstance(entry, TurnEnded) and entry.cause not in _NO_PROGRESS for entry in entries),
+        )
+        if verdict == "lost":
+            raise LeaseLost(
+                f"Session {self._session!r} was taken over by another worker. Nothing more is written here."
+            )
+        if verdict != "ok":
+            self._find_tail()
+            raise conflict(expected=expected, found=self._length)
+        self._length, self._link, self.face = length, sums[-1], face
+        return length
+
+    def close(self) -> None:
+        """Refuse further appends. The lease is given back by the one who took it."""
+        self._closed = True
+
+    def _sent(self, length: int, link: bytes, *values: object) -> str:
+        """Send the append and return the verdict. What may have been written already is looked for first."""
+        sent = False
+
+        def attempt() -> str:
+            nonlocal sent
+            if sent and self._is_written(length, link):
+                return "ok"
+            sent = True
+            verdict = str(self._database.once(_APPEND, *values)[0][0])
+            return "ok" if verdict != "ok" and self._is_written(length, link) else verdict
+
+        return self._database.patiently(attempt)
+
+    def _is_written(self, seq: int, link: bytes) -> bool:
+        return bool(self._database.once("select holdfast.is_written(%s, %s, %s)", self._session, seq, link)[0][0])
+
+    def _find_tail(self) -> None:
+        for length, link in self._database.call(
+            "select length, sum from holdfast.session where id = %s", self._session
+        ):
+            assert isinstance(length, int)
+            assert isinstance(link, bytes)
+            self._length, self._link = length, link
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StateError(f"The journal of session {self._session!r} is closed. Open the session again.")
+
+
+def read_rows(database: Database, session: str, *, length: int, link: bytes) -> Reading:
+    """Return the entries of a session that has `length` of them, the last with the sum `link`, and the damage."""
+    rows = database.call(
+        "select seq, at, kind, body, sum from holdfast.entry where session = %s and seq <= %s order by seq",
+        session,
+        length,
+    )
+    reading = verify_rows(rows, PlainBodies())
+    last, stored = (rows[-1][0], rows[-1][-1]) if rows else (0, b"")
+    assert isinstance(last, int)
+    if (last, stored) == (length, link):
+        return reading
+    what = f"Entries {last + 1} to {length} are missing." if last < length else "The last entry is not the one written."
+    return msgspec.structs.replace(reading, findings=(*reading.findings, Finding(seq=last + 1, what=what)))

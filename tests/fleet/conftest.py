@@ -1,0 +1,30 @@
+"""One PostgreSQL for the tests of a run; a new database for each test that asks for `store_url`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from kept_open import close_kept
+from servers import fresh_database, missing, own_server
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    if why := missing():
+        pytest.skip(why)
+    if given := os.environ.get("HOLDFAST_TEST_PG"):
+        yield given
+        return
+    with own_server() as server:
+        yield server.url
+
+
+@pytest.fixture
+def store_url(server_url: str) -> Iterator[str]:
+    with fresh_database(server_url) as url:
+        try:
+            yield url
+        finally:
+            close_kept()

@@ -1,0 +1,147 @@
+"""A PostgreSQL for the tests: of `HOLDFAST_TEST_PG`, or one of their own on a Unix socket, as a user without rights.
+
+`Server` can be stopped at once and started again, which is what a crash of the server is.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+from holdfast.fleet.postgres.database import Database
+from holdfast.fleet.postgres.schema import migrate
+
+_NUMBERS = count(1)
+_SETTINGS = """
+listen_addresses = ''
+max_connections = 300
+fsync = on
+shared_buffers = 64MB
+max_wal_size = 256MB
+unix_socket_directories = '{folder}'
+log_min_messages = fatal
+autovacuum_naptime = 10s
+"""
+
+
+def programs() -> Path | None:
+    """Return the folder with PostgreSQL's own programs, None if it is not installed."""
+    if (found := shutil.which("initdb")) and shutil.which("postgres"):
+        return Path(found).parent
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda each: _version(each.parts[-3]))
+    return folders[-1].parent if folders else None
+
+
+def _version(name: str) -> int:
+    return int(re.sub(r"\D", "", name) or 0)
+
+
+def missing() -> str:
+    """Return why there is no PostgreSQL to test with, "" if there is one."""
+    if os.environ.get("HOLDFAST_TEST_PG") or programs() is not None:
+        return ""
+    return "no PostgreSQL here: install it (Debian: apt-get install postgresql), or name one by HOLDFAST_TEST_PG"
+
+
+class Server:
+    """A server of the tests' own, in a folder that goes with it."""
+
+    def __init__(self, folder: Path, bin_folder: Path) -> None:
+        self._folder = folder
+        self._bin = bin_folder
+        self._as = _unprivileged()
+        folder.chmod(0o755)
+        if self._as:
+            os.chown(folder, self._as.pw_uid, self._as.pw_gid)
+        self._run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "holdfast", "-E", "UTF8", "--no-sync")
+        with (folder / "data" / "postgresql.conf").open("a") as file:
+            file.write(_SETTINGS.format(folder=folder))
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://holdfast@/postgres?host={self._folder}"
+
+    def start(self) -> None:
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-l", str(self._folder / "log"), "-w", "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", mode, "-w", "stop")
+
+    def restart(self) -> None:
+        """Crash it, and start it again."""
+        self.stop()
+        self.start()
+
+    def _run(self, program: str, *words: str) -> None:
+        quiet = program != "initdb"  # the server inherits them, and would hold a pipe for as long as it runs
+        done = subprocess.run(
+            [self._bin / program, *words],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if quiet else subprocess.PIPE,
+            stderr=subprocess.DEVNULL if quiet else subprocess.STDOUT,
+            cwd=self._folder,
+            user=self._as.pw_uid if self._as else None,
+            group=self._as.pw_gid if self._as else None,
+            extra_groups=[] if self._as else None,
+        )
+        assert done.returncode == 0, f"{program} {words}: {done.stdout}"
+
+
+def _unprivileged() -> pwd.struct_passwd | None:
+    """Return a user to run the server as, if this process is root's: PostgreSQL refuses root."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise AssertionError("no user to run PostgreSQL as")
+
+
+@contextmanager
+def own_server() -> Generator[Server]:
+    """Yield a server of the caller's own, stopped and deleted at the end."""
+    found = programs()
+    assert found is not None
+    with tempfile.TemporaryDirectory(prefix="holdfast-pg-", dir="/tmp") as folder:
+        server = Server(Path(folder), found)
+        try:
+            yield server
+        finally:
+            with suppress(AssertionError):
+                server.stop()
+
+
+@contextmanager
+def fresh_database(url: str) -> Generator[str]:
+    """Yield the address of a new database with the schema of a fleet, deleted at the end."""
+    name = f"holdfast_test_{os.getpid()}_{next(_NUMBERS)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'create database "{name}"')  # pyright: ignore[reportCallIssue, reportArgumentType]
+    own = in_database(url, name)
+    try:
+        database = Database(own)
+        migrate(database)
+        database.close()
+        yield own
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f'drop database "{name}" with (force)')  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def in_database(url: str, name: str) -> str:
+    """Return the address of another database of the same server."""
+    head, mark, query = url.partition("?")
+    scheme, _, rest = head.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/{name}{mark}{query}"

@@ -1,0 +1,190 @@
+"""The laws of a store, of PostgreSQL: the shared ones, fencing, doubt, and that nothing is changed afterwards."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+from kept_open import close_kept, kept
+from servers import missing, own_server
+
+from holdfast.errors import AppendConflict, LeaseLost, StorageFailed
+from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
+from holdfast.fleet.postgres.database import Database
+from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
+from holdfast.fleet.postgres.schema import migrate
+from holdfast.fleet.session_face import SessionFace
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.store import Store
+from holdfast.testing.store_checks import check_store
+
+
+def prompt(text: str) -> e.PromptAccepted:
+    return e.PromptAccepted(turn=1, text=text)
+
+
+def born(url: str, *, ttl: float = 60.0, about: str = "{}") -> str:
+    worker, database = uuid.uuid4().hex, Database(url)
+    database.call("select holdfast.be_born(%s, %s, %s::jsonb)", worker, ttl, about)
+    database.close()
+    return worker
+
+
+def taken(url: str, session: str, worker: str) -> PostgresHeld:
+    held = take(url, session, worker)
+    assert isinstance(held, PostgresHeld), held
+    return kept(held)
+
+
+def bury(url: str, worker: str) -> None:
+    kept(Database(url)).call("select holdfast.bury(%s)", worker)
+
+
+@dataclass
+class Harness:
+    url: str
+    worker: str
+    session: str
+
+    def open(self) -> Store:
+        return taken(self.url, self.session, self.worker).store
+
+
+def added(url: str) -> str:
+    session = f"s-{uuid.uuid4().hex[:12]}"
+    fleet = PostgresFleet(url)
+    assert fleet.add(session, place={}, face=SessionFace())
+    fleet.close()
+    return session
+
+
+def test_it_is_a_store(store_url: str) -> None:
+    worker = born(store_url)
+    check_store(lambda: Harness(store_url, worker, added(store_url)))
+
+
+@pytest.mark.parametrize("after_its_first_append", [False, True])
+def test_a_writer_whose_successor_has_the_lease_writes_nothing(store_url: str, *, after_its_first_append: bool) -> None:
+    session, first, second = added(store_url), born(store_url), born(store_url)
+    old = taken(store_url, session, first)
+    old.store.append([prompt("one")], expected=0)
+    busy = take(store_url, session, second)
+    assert busy == NotTaken("busy", first)
+    bury(store_url, first)
+    new = taken(store_url, session, second)
+    assert new.crashed
+    if after_its_first_append:
+        new.store.append([prompt("of the successor")], expected=1)
+    with pytest.raises(LeaseLost, match="taken over"):
+        old.store.append([prompt("of a zombie")], expected=1)
+    assert new.store.read().records[0].entry == prompt("one")
+    assert new.store.length == 1 + after_its_first_append
+
+
+def test_who_was_declared_dead_stays_dead_and_takes_nothing(store_url: str) -> None:
+    session, worker = added(store_url), born(store_url)
+    bury(store_url, worker)
+    database = kept(Database(store_url))
+    assert database.call("select holdfast.beat(%s, 60)", worker) == [(False,)]
+    assert take(store_url, session, worker) == NotTaken("dead", worker)
+
+
+def test_one_of_eight_takers_takes(store_url: str) -> None:
+    workers = [born(store_url) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(12):
+            session, barrier = added(store_url), threading.Barrier(8)
+
+            def race(worker: str, session: str = session, barrier: threading.Barrier = barrier) -> object:
+                barrier.wait()
+                return take(store_url, session, worker)
+
+            found = list(pool.map(race, workers))
+            assert sum(isinstance(each, PostgresHeld) for each in found) == 1
+            for each in found:
+                if isinstance(each, PostgresHeld):
+                    each.close()
+
+
+def test_a_tail_that_is_not_the_servers_is_refused(store_url: str) -> None:
+    session, worker = added(store_url), born(store_url)
+    held = taken(store_url, session, worker)
+    held.store.append([prompt("one")], expected=0)
+    # What a failover does that had not yet the last commit: the same length, other content.
+    kept(Database(store_url)).script("update holdfast.session set sum = '\\x00' where id = %s", [session])
+    with pytest.raises(AppendConflict):
+        held.store.append([prompt("two")], expected=1)
+    assert "not the one written" in held.store.read().findings[0].what
+
+
+def test_an_entry_is_never_changed_or_deleted(store_url: str) -> None:
+    session, worker = added(store_url), born(store_url)
+    taken(store_url, session, worker).store.append([prompt("one")], expected=0)
+    for sql in ("update holdfast.entry set kind = 'x'", "delete from holdfast.entry", "truncate holdfast.entry"):
+        with pytest.raises(StorageFailed, match="never changed"):
+            kept(Database(store_url)).script(sql)
+
+
+def test_a_row_is_done_in_the_transaction_of_its_entry(store_url: str) -> None:
+    fleet, session, worker = kept(PostgresFleet(store_url)), added(store_url), born(store_url)
+    row = fleet.ask(session, "prompt", {"text": "go"}, key="k", sender="ana")
+    assert row.new
+    assert not fleet.ask(session, "prompt", {"text": "other"}, key="k").new
+    held = taken(store_url, session, worker)
+    assert [each.body for each in held.waiting()] == [{"text": "go"}]
+    held.expect(row)
+    held.store.append([e.FilesChanged(files=(), note=""), prompt("go")], expected=0)
+    assert held.waiting() == ()
+    (done,) = fleet.inbox(session)
+    assert done.seq == 2
+    assert done.done is not None
+    assert done.sender == "ana"
+    assert held.give({})
+    assert fleet.session(session).title == "go"
+
+
+def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:
+    fleet, session, worker = kept(PostgresFleet(store_url)), added(store_url), born(store_url)
+    fleet.ask(session, "prompt", {"text": "go"})
+    held = taken(store_url, session, worker)
+    assert fleet.session(session).state == "running"
+    assert not held.give({})
+    assert held.give({}, again=True)
+    assert fleet.session(session).state == "waiting"
+
+
+def test_a_crash_of_the_server_during_appends_loses_and_doubles_nothing() -> None:
+    if why := missing():
+        pytest.skip(why)
+    with own_server() as server:
+        database = Database(server.url)
+        migrate(kept(database))
+        session, worker = added(server.url), born(server.url)
+        held = taken(server.url, session, worker)
+        over, failed = threading.Event(), list[BaseException]()
+
+        def crash() -> None:
+            try:
+                for _ in range(2):
+                    over.wait(0.4)
+                    server.restart()
+            except BaseException as error:  # noqa: BLE001 - asserted below
+                failed.append(error)
+            finally:
+                over.set()
+
+        crasher = threading.Thread(target=crash)
+        crasher.start()
+        count = 0
+        while crasher.is_alive():
+            held.store.append([prompt(f"{count}")], expected=count)
+            count += 1
+        crasher.join()
+        assert not failed
+        reading = held.store.read()
+        assert not reading.findings
+        assert [record.entry for record in reading.records] == [prompt(f"{number}") for number in range(count)]
+        close_kept()
