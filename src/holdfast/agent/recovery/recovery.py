@@ -191,6 +191,12 @@ class Recovery:
         assert isinstance(ended, e.TurnEnded)
         return ended
 
+    def left_open(self, stop_cause: StopCause) -> e.TurnEnded:
+        """Return the end of a turn that stays open in the journal, for another process to take up."""
+        turn = self._journal.conversation.open_turn or self._journal.conversation.turns
+        reason = REASONS[stop_cause.cause]
+        return e.TurnEnded(turn=turn, reason=reason, cause=stop_cause.cause, detail=stop_cause.detail)
+
     def _settled(self) -> None:
         self._unsettled = None
         self._unwritten.clear()

@@ -49,11 +49,23 @@ class Turn:
     def __init__(self, context: TurnContext, stop: StopSignal) -> None:
         self.stop = stop
         self.state = State.IDLE
+        self.parked = False
         self._context = context
         timeout = context.limits.timeout
         self._deadline = Deadline(timeout, lambda: stop.set(StopCause("timeout", f"{timeout:g} s")))
         self._requests = Requests(context, stop, self._to)
         self._calls = Calls(context, stop, self._to)
+
+    def park(self) -> bool:
+        """End without settling, if the turn waits for the user and no call runs; return whether it will.
+
+        Everything that was asked and answered so far is in the journal, so another process can ask again.
+        """
+        if self.state is not State.ASKING or self._calls.running() or self.stop.cause is not None:
+            return False
+        self.parked = True
+        self.stop.set(StopCause("external", "the question waits for an answer"))
+        return True
 
     async def run(self) -> TurnEnded:
         """Run the turn whose prompt is journalled, and return how it ended. Only a closing event loop cancels this."""
@@ -119,7 +131,12 @@ class Turn:
             try:
                 for task in self._calls.running():  # a later outcome is journalled as `call-late`
                     context.detached.add(task, context.journal.not_recorded)
-                ended = context.recovery.settle_turn(stop_cause, cut=self._requests.cut, seconds=self._calls.seconds())
+                if self.parked:
+                    ended = context.recovery.left_open(stop_cause)
+                else:
+                    ended = context.recovery.settle_turn(
+                        stop_cause, cut=self._requests.cut, seconds=self._calls.seconds()
+                    )
             finally:
                 self._to(Signal.SETTLED)
         return ended

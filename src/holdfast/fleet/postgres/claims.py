@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
@@ -10,6 +9,7 @@ import msgspec
 
 from holdfast.errors import LeaseLost, SessionUnknown
 from holdfast.fleet.postgres.database import Database
+from holdfast.fleet.postgres.mail import Mail
 from holdfast.fleet.postgres.postgres_store import PostgresStore
 from holdfast.fleet.record import InboxKind, InboxRow
 from holdfast.session.journal import entries as e
@@ -220,46 +220,6 @@ def inbox_rows(
         )
         for row in rows
     )
-
-
-class Mail:
-    """Tells the sessions of one worker that rows may have arrived, by one query for all of them."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = threading.Lock()
-        self._watched: dict[str, Callable[[], None]] = {}
-        self._seen: dict[str, int] = {}
-
-    def add(self, session: str, changed: Callable[[], None]) -> None:
-        """Watch the inbox of a session."""
-        with self._lock:
-            self._watched[session] = changed
-            self._seen.pop(session, None)
-
-    def remove(self, session: str) -> None:
-        """Watch it no more."""
-        with self._lock:
-            self._watched.pop(session, None)
-            self._seen.pop(session, None)
-
-    def look(self) -> None:
-        """Look once, and call those whose inbox has a row that was not there before."""
-        with self._lock:
-            watched = list(self._watched)
-        if not watched:
-            return
-        rows = self._database.call(
-            "select session, max(id) from holdfast.inbox where done is null and session = any(%s) group by session",
-            watched,
-        )
-        with self._lock:
-            for session, newest in rows:
-                assert isinstance(newest, int)
-                name = str(session)
-                if self._seen.get(name, 0) < newest and (changed := self._watched.get(name)) is not None:
-                    self._seen[name] = newest
-                    changed()
 
 
 def _json(value: Mapping[str, object]) -> str:

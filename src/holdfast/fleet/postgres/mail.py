@@ -1,0 +1,52 @@
+"""The news of a worker's inboxes: who of its sessions has a row that was not there before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from holdfast.fleet.postgres.database import Database
+
+
+class Mail:
+    """Tells the sessions of one worker that rows may have arrived, by one query for all of them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._watched: dict[str, Callable[[], None]] = {}
+        self._seen: dict[str, int] = {}
+
+    def add(self, session: str, changed: Callable[[], None]) -> None:
+        """Watch the inbox of a session."""
+        with self._lock:
+            self._watched[session] = changed
+            self._seen.pop(session, None)
+
+    def remove(self, session: str) -> None:
+        """Watch it no more."""
+        with self._lock:
+            self._watched.pop(session, None)
+            self._seen.pop(session, None)
+
+    def look(self) -> None:
+        """Look once, and call those whose inbox has a row that was not there before."""
+        with self._lock:
+            watched = list(self._watched)
+        if not watched:
+            return
+        rows = self._database.call(
+            "select session, max(id) from holdfast.inbox where done is null and session = any(%s) group by session",
+            watched,
+        )
+        with self._lock:
+            for session, newest in rows:
+                assert isinstance(newest, int)
+                name = str(session)
+                if self._seen.get(name, 0) < newest and (changed := self._watched.get(name)) is not None:
+                    self._seen[name] = newest
+                    changed()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()

@@ -1,0 +1,1 @@
+"""Workers: processes that drive the sessions of a fleet, and may die."""

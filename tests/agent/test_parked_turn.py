@@ -1,0 +1,64 @@
+"""A turn that waits for a person is put aside without an end, and taken up elsewhere when they answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent_harness import Rig, says, waits
+from holdfast.agent.parked_turn import park
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.states import State
+from holdfast.session.journal.entries import ApprovalAsked, CallEnded, TurnEnded
+from holdfast.session.journal.parts import CallPart
+from holdfast.session.journal.store import MemoryStore
+from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.tools.tool import Plan
+from polling import HANGS
+
+
+async def never(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+    del call, plan, why
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def yes(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+    del call, plan, why
+    return ApprovalAnswer(allowed=True)
+
+
+async def state(rig: Rig, wanted: State) -> None:
+    async with asyncio.timeout(HANGS):
+        while rig.agent.turn is None or rig.agent.turn.state is not wanted:
+            await asyncio.sleep(0.005)
+
+
+async def test_a_parked_turn_has_no_end_and_goes_on_with_the_answer() -> None:
+    first = Rig(ScriptedModel([[Call("act", "{}")]]), [says("act", effect="execute")], mode="ask", ask=never)
+    turn = asyncio.create_task(first.agent.run("do it"))
+    assert not await park(first.agent), "nothing is asked yet"
+    await state(first, State.ASKING)
+    assert await park(first.agent)
+    await turn
+    assert isinstance(first.entries[-1], ApprovalAsked)
+    assert not any(isinstance(entry, TurnEnded | CallEnded) for entry in first.entries)
+
+    store = MemoryStore()
+    store.append(first.entries, expected=0)
+    again = Rig(
+        ScriptedModel([[Say("all done")]]), [says("act", effect="execute")], mode="ask", ask=yes, store=store
+    )
+    ended = await again.agent.resume_turn()
+    assert ended is not None
+    assert ended.cause == "finished"
+    assert [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)] == ["ok"]
+
+
+async def test_a_turn_in_which_a_call_runs_is_not_parked() -> None:
+    rig = Rig(ScriptedModel([[Call("wait", "{}")], [Say("stopped")]]), [waits("wait")])
+    turn = asyncio.create_task(rig.agent.run("do it"))
+    await state(rig, State.RUNNING)
+    assert not await park(rig.agent)
+    rig.agent.stop()
+    assert (await turn).cause == "user"
