@@ -7,20 +7,25 @@ import asyncio
 from agent_harness import Rig, says, waits
 from holdfast.agent.parked_turn import park
 from holdfast.agent.turn.asker import ApprovalAnswer
-from holdfast.agent.turn.states import State
 from holdfast.session.journal.entries import ApprovalAsked, CallEnded, TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tools.tool import Plan
-from polling import HANGS
 
 
-async def never(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-    del call, plan, why
-    await asyncio.Event().wait()
-    raise AssertionError
+class Nobody:
+    """Never answers."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        del call, plan, why
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
 
 
 async def yes(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
@@ -28,17 +33,12 @@ async def yes(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
     return ApprovalAnswer(allowed=True)
 
 
-async def state(rig: Rig, wanted: State) -> None:
-    async with asyncio.timeout(HANGS):
-        while rig.agent.turn is None or rig.agent.turn.state is not wanted:
-            await asyncio.sleep(0.005)
-
-
 async def test_a_parked_turn_has_no_end_and_goes_on_with_the_answer() -> None:
-    first = Rig(ScriptedModel([[Call("act", "{}")]]), [says("act", effect="execute")], mode="ask", ask=never)
+    nobody = Nobody()
+    first = Rig(ScriptedModel([[Call("act", "{}")]]), [says("act", effect="execute")], mode="ask", ask=nobody)
     turn = asyncio.create_task(first.agent.run("do it"))
     assert not await park(first.agent), "nothing is asked yet"
-    await state(first, State.ASKING)
+    await nobody.asked.wait()
     assert await park(first.agent)
     await turn
     assert isinstance(first.entries[-1], ApprovalAsked)
@@ -46,9 +46,7 @@ async def test_a_parked_turn_has_no_end_and_goes_on_with_the_answer() -> None:
 
     store = MemoryStore()
     store.append(first.entries, expected=0)
-    again = Rig(
-        ScriptedModel([[Say("all done")]]), [says("act", effect="execute")], mode="ask", ask=yes, store=store
-    )
+    again = Rig(ScriptedModel([[Say("all done")]]), [says("act", effect="execute")], mode="ask", ask=yes, store=store)
     ended = await again.agent.resume_turn()
     assert ended is not None
     assert ended.cause == "finished"
@@ -56,9 +54,10 @@ async def test_a_parked_turn_has_no_end_and_goes_on_with_the_answer() -> None:
 
 
 async def test_a_turn_in_which_a_call_runs_is_not_parked() -> None:
-    rig = Rig(ScriptedModel([[Call("wait", "{}")], [Say("stopped")]]), [waits("wait")])
+    started = asyncio.Event()
+    rig = Rig(ScriptedModel([[Call("wait", "{}")], [Say("stopped")]]), [waits("wait", started=started)])
     turn = asyncio.create_task(rig.agent.run("do it"))
-    await state(rig, State.RUNNING)
+    await started.wait()
     assert not await park(rig.agent)
     rig.agent.stop()
     assert (await turn).cause == "user"

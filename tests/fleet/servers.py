@@ -20,6 +20,7 @@ import psycopg
 
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.schema import migrate
+from holdfast.fleet.worker.engine import prepare_engine
 
 _NUMBERS = count(1)
 _SETTINGS = """
@@ -124,20 +125,22 @@ def own_server() -> Generator[Server]:
 
 
 @contextmanager
-def fresh_database(url: str) -> Generator[str]:
-    """Yield the address of a new database with the schema of a fleet, deleted at the end."""
+def fresh_database(url: str, *, engine: bool = False) -> Generator[str]:
+    """Yield the address of a new database with the schema of a fleet, deleted at the end; with DBOS's if `engine`."""
     name = f"holdfast_test_{os.getpid()}_{next(_NUMBERS)}"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f'create database "{name}"')  # pyright: ignore[reportCallIssue, reportArgumentType]
+        connection.execute(f'create database "{name}"')  # pyright: ignore[reportCallIssue, reportArgumentType] - a name of the tests
     own = in_database(url, name)
     try:
         database = Database(own)
         migrate(database)
+        if engine:
+            prepare_engine(own)
         database.close()
         yield own
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(f'drop database "{name}" with (force)')  # pyright: ignore[reportCallIssue, reportArgumentType]
+            connection.execute(f'drop database "{name}" with (force)')  # pyright: ignore[reportCallIssue, reportArgumentType] - a name of the tests
 
 
 def in_database(url: str, name: str) -> str:

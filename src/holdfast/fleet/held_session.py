@@ -37,7 +37,12 @@ class HeldSession(Protocol):
 
     @property
     def place(self) -> dict[str, object]:
-        """Return where the session works, as its last holder left it."""
+        """Return where the session works."""
+        ...
+
+    @property
+    def place_before(self) -> dict[str, object]:
+        """Return the place as the last holder left it: the calls that are open began there."""
         ...
 
     def waiting(self) -> tuple[InboxRow, ...]:

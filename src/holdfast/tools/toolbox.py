@@ -62,6 +62,7 @@ class LocalToolbox:
                 "Free some disk space, or fix the permissions of its parent folder."
             ) from error
         self._contained = False
+        self._wrap: tuple[str, ...] = ()
         self._networks: tuple[str, ...] = ()
         self._backend: SearchBackend | None = None
         self._remote = remote
@@ -109,11 +110,15 @@ class LocalToolbox:
     def _supervisors(self) -> Supervisors:
         from holdfast.tools.process.supervisors import Supervisors  # noqa: PLC0415 - when a command may run
 
-        return Supervisors(self._folder, contained=self._contained)
+        return Supervisors(self._folder, contained=self._contained, wrap=self._wrap)
 
     def contain(self) -> None:
         """Run commands in a PID namespace, if bubblewrap can create one (decision 0010). Call this before `tools`."""
         self._contained = True
+
+    def wrap(self, words: tuple[str, ...]) -> None:
+        """Run commands below these words: a sandbox, or a container. Call this before `tools`."""
+        self._wrap = words
 
     def may_ask(self, settings: McpSettings | None) -> None:
         """Allow asking these MCP servers, for the tools that the session declared. Call this before `tools`."""

@@ -16,7 +16,21 @@ if TYPE_CHECKING:
         def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
 
 
-COMMANDS = ("acp", "sessions", "check", "repair", "demo", "setup", "config", "doctor", "mcp", "models", "completion")
+COMMANDS = (
+    "acp",
+    "sessions",
+    "check",
+    "repair",
+    "demo",
+    "setup",
+    "config",
+    "doctor",
+    "mcp",
+    "models",
+    "completion",
+    "worker",
+    "fleet",
+)
 """The commands; any other first word begins a prompt."""
 
 
@@ -70,7 +84,7 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
 
 def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
-    if argv and argv[0] != "acp" and argv[0] in ("--version", *COMMANDS):
+    if argv and argv[0] not in ("acp", "worker") and argv[0] in ("--version", *COMMANDS):
         return os.environ
     from holdfast.providers.credentials.process_environment import taken  # noqa: PLC0415 - only what the command needs
 
@@ -90,7 +104,18 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
 
             return check.main(command, list(argv[1:]))
-        case ["acp" | "demo" | "setup" | "config" | "doctor" | "mcp" | "models" | "completion" as command]:
+        case [
+            "acp"
+            | "demo"
+            | "setup"
+            | "config"
+            | "doctor"
+            | "mcp"
+            | "models"
+            | "completion"
+            | "worker"
+            | "fleet" as command
+        ]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
@@ -114,7 +139,9 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             return run.main(arguments, environ=environ)
 
 
-def _main_of(command: Literal["acp", "demo", "setup", "config", "doctor", "mcp", "models", "completion"]) -> _Main:
+def _main_of(
+    command: Literal["acp", "demo", "setup", "config", "doctor", "mcp", "models", "completion", "worker", "fleet"],
+) -> _Main:
     """Return the main function of a command; imports only that command."""
     match command:
         case "acp":
@@ -131,6 +158,10 @@ def _main_of(command: Literal["acp", "demo", "setup", "config", "doctor", "mcp",
             from holdfast.ui.commands.mcp import main  # noqa: PLC0415 - only what the command needs
         case "models":
             from holdfast.ui.commands.models import main  # noqa: PLC0415 - only what the command needs
+        case "worker":
+            from holdfast.ui.commands.fleet.worker import main  # noqa: PLC0415 - only what the command needs
+        case "fleet":
+            from holdfast.ui.commands.fleet.fleet import main  # noqa: PLC0415 - only what the command needs
         case "setup":
             from holdfast.ui.commands.setup import main  # noqa: PLC0415 - only what the command needs
     return main

@@ -14,13 +14,13 @@ from holdfast.fleet.postgres.postgres_store import PostgresStore
 from holdfast.fleet.record import InboxKind, InboxRow
 from holdfast.session.journal import entries as e
 
-Verdict = Literal["busy", "held", "elsewhere", "dead"]
+TakeVerdict = Literal["busy", "held", "elsewhere", "dead"]
 
 
 class NotTaken(NamedTuple):
     """Why a session was not taken: `who` has it, or why it is held, or the machine that must take it."""
 
-    verdict: Verdict
+    verdict: TakeVerdict
     who: str
 
 
@@ -44,7 +44,7 @@ class PostgresHeld:
         self.id = session
         self.crashed = crashed
         self.tries = tries
-        self.place = place
+        self.place = self.place_before = place
         self.before = before
         self.lost = False
         self._database = database
@@ -189,7 +189,7 @@ def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> Po
     database.close()
     if verdict == "unknown":
         raise SessionUnknown(f"Session {session!r} is not in the fleet.", fault="no_session")
-    return NotTaken(cast("Verdict", verdict), str(holder))
+    return NotTaken(cast("TakeVerdict", verdict), str(holder))
 
 
 def inbox_rows(

@@ -15,7 +15,7 @@ import psycopg
 
 from holdfast.errors import ConfigInvalid, StorageFailed
 
-PATIENCE = 10.0
+SERVER_PATIENCE = 10.0
 """Seconds to wait for a server that restarts or fails over."""
 
 _RETRY = 0.05
@@ -36,7 +36,7 @@ class Database:
     `patience` is how long a call waits for a server that is away.
     """
 
-    def __init__(self, url: str, *, patience: float = PATIENCE, name: str = "holdfast") -> None:
+    def __init__(self, url: str, *, patience: float = SERVER_PATIENCE, name: str = "holdfast") -> None:
         self._url = url
         self._patience = patience
         self._name = name
@@ -47,9 +47,9 @@ class Database:
         return self._url
 
     def once(self, sql: LiteralString, *values: object) -> list[tuple[object, ...]]:
-        """Run a statement in a transaction of its own and return its rows.
+        """Run a statement in one transaction and return its rows.
 
-        Raises `InDoubt` if the connection broke meanwhile, `StorageFailed` for every other failure.
+        Raises `InDoubt` if the connection broke during it, `StorageFailed` for every other failure.
         """
         try:
             connection = self._connection or self._connected()

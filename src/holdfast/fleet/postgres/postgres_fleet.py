@@ -14,7 +14,7 @@ import msgspec
 from holdfast.errors import SessionUnknown, UsageError
 from holdfast.fleet.postgres.claims import inbox_rows
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.postgres.postgres_store import read_rows
+from holdfast.fleet.postgres.postgres_store import read_session_rows
 from holdfast.fleet.postgres.schema import require_schema
 from holdfast.fleet.record import (
     FLEET_STATES,
@@ -131,7 +131,7 @@ class PostgresFleet:
             rows = database.call("select length, sum from holdfast.session where id = %s", session)
             if not rows:
                 raise _unknown(session)
-            return read_rows(database, session, length=cast("int", rows[0][0]), link=cast("bytes", rows[0][1]))
+            return read_session_rows(database, session, length=cast("int", rows[0][0]), link=cast("bytes", rows[0][1]))
 
     def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:
         """Write a row into the inbox, durably, wake the session, and return it; a known `key` returns its row.
@@ -248,10 +248,10 @@ def checked_body(kind: InboxKind, body: InboxBody) -> dict[str, object]:  # noqa
 def _answer(body: InboxBody) -> dict[str, object]:
     allowed, chosen = body.get("allowed"), body.get("chosen", [])
     if not isinstance(allowed, bool):
-        raise UsageError("An answer needs `allowed` (true or false).")
+        raise UsageError("An answer lacks `allowed` (expected true or false). Add it.")
     labels = cast("list[object]", chosen) if isinstance(chosen, list | tuple) else [None]
     if not all(isinstance(each, str) for each in labels):
-        raise UsageError("`chosen` of an answer must be a list of labels.")
+        raise UsageError("Invalid `chosen` of an answer (expected a list of labels). Correct it.")
     content: dict[str, object] = {"call": _text("answer", body, "call"), "allowed": allowed}
     if body.get("words"):
         content["words"] = _text("answer", body, "words")
@@ -259,7 +259,7 @@ def _answer(body: InboxBody) -> dict[str, object]:
         content["chosen"] = [valid_unicode(str(each)) for each in labels]
     if body.get("remember"):
         if body["remember"] != "session":
-            raise UsageError('`remember` of an answer must be "session" or left out.')
+            raise UsageError('Invalid `remember` of an answer (expected "session"). Correct it, or leave it out.')
         content["remember"] = "session"
     if body.get("mode"):
         content["mode"] = _mode("answer", body)
@@ -269,7 +269,7 @@ def _answer(body: InboxBody) -> dict[str, object]:
 def _text(kind: InboxKind, body: InboxBody, name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str):
-        raise UsageError(f"A row of the kind {kind!r} needs `{name}` (text).")
+        raise UsageError(f"A row of the kind {kind!r} lacks `{name}` (expected a text). Add it.")
     return valid_unicode(value)
 
 

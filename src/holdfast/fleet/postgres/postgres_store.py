@@ -6,7 +6,7 @@ length and the chained sum are checked in the same statement: a writer whose tai
 failover lost its last commits, is refused as well.
 
 Why not a lease with a time limit that each writer checks? A process that was stopped between its check and its write
-would write all the same. The statement that writes must be the one that checks.
+would write anyway. The statement that writes must be the one that checks.
 
 In doubt. When the connection breaks during an append, the server may have committed it or not. The store connects
 again and locks the session's row, which waits for a transaction that may still be committing. Then the entry at the new
@@ -93,7 +93,7 @@ class PostgresStore:
         """Return every entry from the first, and the damage that was found."""
         self._refuse_closed()
         self._find_tail()
-        reading = read_rows(self._database, self._session, length=self._length, link=self._link)
+        reading = read_session_rows(self._database, self._session, length=self._length, link=self._link)
         self.face = SessionFace().after(record.entry for record in reading.records)
         return reading
 
@@ -175,7 +175,7 @@ class PostgresStore:
             raise StateError(f"The journal of session {self._session!r} is closed. Open the session again.")
 
 
-def read_rows(database: Database, session: str, *, length: int, link: bytes) -> Reading:
+def read_session_rows(database: Database, session: str, *, length: int, link: bytes) -> Reading:
     """Return the entries of a session that has `length` of them, the last with the sum `link`, and the damage."""
     rows = database.call(
         "select seq, at, kind, body, sum from holdfast.entry where session = %s and seq <= %s order by seq",

@@ -40,7 +40,7 @@ def migrate(database: Database) -> list[str]:
     database.script(lock)
     for step in migrations():
         done = database.script(
-            f"{lock} select number from holdfast.format where number = {step.number};"  # noqa: S608 - a number of ours
+            f"{lock} select number from holdfast.format where number = {step.number};"  # noqa: S608 - a constant
         )
         if done:
             continue

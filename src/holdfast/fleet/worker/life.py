@@ -6,11 +6,11 @@ its last renewal was sent, and gives up at three quarters of the time. So it has
 processes before anyone else may begin, however long the answer of the record took.
 
 Quick death. Waiting for the time to pass would leave each session of a killed worker alone for `ttl` seconds. A worker
-therefore holds an advisory lock on a connection of its own for as long as it lives. A peer that gets that lock knows
+therefore holds an advisory lock on one connection for as long as it lives. A peer that gets that lock knows
 that the connection is gone, and declares the worker dead. A broken network then costs an interrupted turn, and never a
 second writer: that is what the lease is for.
 
-Why threads of their own? A first launch of DBOS takes longer than a short `ttl`, and a journal append blocks the event
+Why separate threads? A first launch of DBOS takes longer than a short `ttl`, and a journal append blocks the event
 loop it is on. A heartbeat must wait for neither.
 """
 
@@ -119,13 +119,14 @@ class WorkerLife:
         """Hold the advisory lock; a connection that was opened again must get it again."""
         backend = self._database.call("select pg_backend_pid()")[0][0]
         assert isinstance(backend, int)
-        if backend != self._locked and self._database.call(
-            "select pg_try_advisory_lock(%s, %s)", _CLASS, self._slot
-        )[0][0]:  # a peer that tries it this moment has it: the next round gets it
+        if (
+            backend != self._locked
+            and self._database.call("select pg_try_advisory_lock(%s, %s)", _CLASS, self._slot)[0][0]
+        ):  # a peer that tries it this moment has it: the next round gets it
             self._locked = backend
 
     def _look_at_peers(self) -> None:
-        """Declare peers dead whose connection is gone. After a restart of the server, all are given time to come back."""
+        """Declare peers dead whose connection is gone; after a restart of the server all get time to come back."""
         peers = self._database.call(
             "select id, slot from holdfast.worker where until > clock_timestamp() and id <> %s "
             "and since < clock_timestamp() - make_interval(secs => 2) "

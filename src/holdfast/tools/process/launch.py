@@ -25,6 +25,9 @@ PACKAGES = Path(__file__).parents[3]
 CONTAINED = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--")
 """Runs the supervisor in a PID namespace, whose end takes all processes in it along (decision 0010)."""
 
+CONTAINERS = ("podman", "docker")
+"""Programs that run a program in a container, whose Python is its own."""
+
 SUPERVISOR = "keeper"
 """The name of a session's first supervisor; further ones are `keeper-NAME`."""
 SUPERVISOR_LOCK = f"{SUPERVISOR}.lock"
@@ -88,12 +91,14 @@ class _Ready(msgspec.Struct):
     pid: int
 
 
-async def launched(folder: Path, *, contained: bool, name: str = SUPERVISOR) -> Launched:
+async def launched(folder: Path, *, contained: bool, name: str = SUPERVISOR, wrap: tuple[str, ...] = ()) -> Launched:
     """Start the supervisor `name` of the session in `folder`, with `contained` in a namespace if bubblewrap can.
 
-    Its lock and its log have its name. Raises `ToolFailed` if it does not become ready.
+    Its lock and its log have its name. `wrap` are words before the program: a sandbox, or a container with its own
+    `python3`. Raises `ToolFailed` if it does not become ready.
     """
-    for within in (CONTAINED, ()) if contained and shutil.which(CONTAINED[0]) else ((),):
+    choices = (CONTAINED, ()) if contained and shutil.which(CONTAINED[0]) else ((),)
+    for within in (wrap,) if wrap else choices:
         process = await _spawned(folder / name, within)
         answers = process.stdout
         assert answers is not None
@@ -117,7 +122,8 @@ def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
 
 
 async def _spawned(files: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
-    program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), f"{files}.lock")
+    python = "python3" if within and within[0] in CONTAINERS else sys.executable
+    program = (python, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), f"{files}.lock")
     try:
         log = os.open(f"{files}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:

@@ -169,6 +169,7 @@ class Supervisor:
         self._overdue: dict[str, asyncio.TimerHandle] = {}
         self._within = False  # it has its own PID namespace
         self.contained = False
+        self.wrap: tuple[str, ...] = ()
         """Whether the next supervisor gets a PID namespace, if available."""
 
     async def run(  # noqa: PLR0913 - what a command is made of
@@ -300,7 +301,7 @@ class Supervisor:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        started = await launched(self._folder, contained=self.contained, name=self.name)
+        started = await launched(self._folder, contained=self.contained, name=self.name, wrap=self.wrap)
         self._process, self._within = started.process, started.within
         self._listener = asyncio.create_task(self._listen(started))
         return started.process

@@ -47,10 +47,11 @@ class Supervisors:
     Use it from one event loop.
     """
 
-    def __init__(self, folder: Path, *, contained: bool = False) -> None:
-        """Start none yet; with `contained`, each gets its own PID namespace, if available."""
+    def __init__(self, folder: Path, *, contained: bool = False, wrap: tuple[str, ...] = ()) -> None:
+        """Start none yet; with `contained`, each gets its own PID namespace, if available. `wrap` comes before it."""
         self._folder = folder
         self._contained = contained
+        self._wrap = wrap
         self._first = self._new(SUPERVISOR)
         self._tasks: Supervisor | None = None
         self._moved: list[Supervisor] = []
@@ -59,6 +60,7 @@ class Supervisors:
     def _new(self, name: str) -> Supervisor:
         supervisor = Supervisor(self._folder, name)
         supervisor.contained = self._contained
+        supervisor.wrap = self._wrap
         return supervisor
 
     async def run(

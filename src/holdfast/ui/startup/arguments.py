@@ -21,6 +21,8 @@ commands:
   holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
   holdfast check|repair FILE                                      validate / repair a conversation file
   holdfast acp                                                    serve an editor (Agent Client Protocol)
+  holdfast worker --store URL                                     drive sessions of a fleet (extra: fleet)
+  holdfast fleet init|status --store URL                          make the record of a fleet, see its state
   holdfast completion bash|zsh|fish                               print a shell completion script
   holdfast demo                                                   watch a demo (no key, no network)
 

@@ -1,0 +1,1 @@
+"""Where the sessions of a fleet work: a folder, a worktree, with a sandbox or a container around their commands."""

@@ -1,0 +1,58 @@
+"""A folder of this machine as the place of a session: nothing is copied, so only this machine takes the session."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import StateError
+from holdfast.system.durable_files import make_folder, write_whole
+
+
+class FolderPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder that exists already; a `SessionPlace`."""
+
+    cwd: Path
+    identity: str
+    host: str
+    wrap: tuple[str, ...] = ()
+    given: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+
+    def values(self) -> dict[str, object]:
+        """Return what the session's row says of the place from now on."""
+        return {**self.given, "kind": "folder", "cwd": str(self.cwd), "host": self.host, "identity": self.identity}
+
+    def save(self, turn: int) -> dict[str, object]:
+        """Return the values: the folder is what it is."""
+        del turn
+        return self.values()
+
+    def close(self, *, remove: bool) -> None:
+        """Do nothing: the folder is the user's."""
+
+
+def folder_place(cwd: Path, *, state: Path, host: str, given: dict[str, object]) -> FolderPlace:
+    """Return the folder `cwd` as a place; `state` is where holdfast keeps its identity. Raises `StateError`."""
+    if not cwd.is_absolute() or not cwd.is_dir():
+        raise StateError(f"Folder {str(cwd)!r} does not exist on {host}. Make it, or give the session another place.")
+    return FolderPlace(cwd=cwd, identity=identity_of(cwd, state), host=host, given=given)
+
+
+def identity_of(folder: Path, state: Path) -> str:
+    """Return the identity of a folder: made once, and again if another folder stands under its name."""
+    about = folder.stat()
+    mark = f"{about.st_dev}:{about.st_ino}"
+    path = state / "identities" / hashlib.sha256(str(folder).encode()).hexdigest()[:32]
+    try:
+        known, _, identity = path.read_text("utf-8").partition(" ")
+        if known == mark and identity:
+            return identity
+    except OSError:  # not there yet, or unreadable: the files then count as others
+        pass
+    identity = secrets.token_hex(16)
+    make_folder(path.parent)
+    write_whole(path, f"{mark} {identity}".encode())
+    return identity

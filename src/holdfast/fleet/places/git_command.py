@@ -1,0 +1,45 @@
+"""Runs git for worktrees: bounded, without questions, with a sentence when it fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from holdfast.errors import StateError
+
+LONGEST = 120.0
+"""Seconds for one command of git; a clone of a large repository takes that long."""
+
+
+def git(folder: Path, *words: str, more: Mapping[str, str] | None = None) -> str:
+    """Return what git wrote on standard output; raises `StateError` with what it wrote on standard error."""
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name == "GIT_SSH_COMMAND"
+    }
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell; addresses and names are words of their own
+            ["git", *words],  # noqa: S607 - the git of the PATH, as in the user's own shell
+            cwd=folder,
+            env={**environ, **quiet, **(more or {})},
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=LONGEST,
+        )
+    except FileNotFoundError as error:
+        raise StateError("Git is not installed on this worker, and a worktree needs it. Install git.") from error
+    except subprocess.TimeoutExpired as error:
+        raise StateError(
+            f"Command git {words[0]} did not end within {LONGEST:g} s. See the repository and the network."
+        ) from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise StateError(
+            f"Command git {words[0]} failed: {said[-1] if said else done.returncode}. Try it in {str(folder)!r}."
+        )
+    return done.stdout.strip()

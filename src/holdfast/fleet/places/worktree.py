@@ -1,0 +1,130 @@
+"""A git worktree as the place of a session: any machine can restore it, to the last save.
+
+Each machine has one bare clone of a repository, and a worktree for each session in it. A save commits everything that
+is there, untracked files too, beside the branch (the index and the branch are left alone), and pushes the commit to
+`refs/holdfast/SESSION/TURN` of the repository the clone came from. Another machine begins at the last of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import StateError
+from holdfast.fleet.places.folder import identity_of
+from holdfast.fleet.places.git_command import git
+from holdfast.system.durable_files import make_folder
+
+_AUTHOR = {
+    "GIT_AUTHOR_NAME": "holdfast",
+    "GIT_AUTHOR_EMAIL": "holdfast@localhost",
+    "GIT_COMMITTER_NAME": "holdfast",
+    "GIT_COMMITTER_EMAIL": "holdfast@localhost",
+}
+
+
+class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A worktree that holdfast made; a `SessionPlace`. `saved` is the last commit that was pushed, "" if none was."""
+
+    cwd: Path
+    identity: str
+    session: str
+    clone: Path
+    given: dict[str, object]
+    saved: str = ""
+    wrap: tuple[str, ...] = ()
+
+    def values(self) -> dict[str, object]:
+        """Return what the session's row says of the place from now on."""
+        return {**self.given, "kind": "worktree", "cwd": str(self.cwd), "identity": self.identity, "saved": self.saved}
+
+    def save(self, turn: int) -> dict[str, object]:
+        """Commit everything that is there, push it, and return the values. Without a change nothing is pushed."""
+        commit = self._committed(turn)
+        if commit != self.saved:
+            refs = f"refs/holdfast/{self.session}"
+            git(self.clone, "push", "--quiet", "origin", f"+{commit}:{refs}/{turn}", f"+{commit}:{refs}/latest")
+        return {**self.values(), "saved": commit, "turn": turn}
+
+    def close(self, *, remove: bool) -> None:
+        """Leave the worktree, or delete it."""
+        if remove:
+            git(self.clone, "worktree", "remove", "--force", str(self.cwd))
+
+    def _committed(self, turn: int) -> str:
+        """Return a commit of all files, on top of what the worktree's branch has; the last save if nothing changed."""
+        with tempfile.TemporaryDirectory(prefix="holdfast-index-") as scratch:
+            index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+            git(self.cwd, "read-tree", "HEAD", more=index)
+            git(self.cwd, "add", "--all", "--force", ".", more=index) if self._keeps_ignored else git(
+                self.cwd, "add", "--all", ".", more=index
+            )
+            tree = git(self.cwd, "write-tree", more=index)
+        head = git(self.cwd, "rev-parse", "HEAD")
+        if self.saved and git(self.cwd, "rev-parse", f"{self.saved}^{{tree}}") == tree:
+            parents = git(self.cwd, "rev-list", "--parents", "-1", self.saved).split()
+            if head in parents:
+                return self.saved
+        message = f"holdfast: session {self.session} after turn {turn}"
+        return git(self.cwd, "commit-tree", tree, "-p", head, "-m", message, more=_AUTHOR)
+
+    @property
+    def _keeps_ignored(self) -> bool:
+        return self.given.get("ignored") is True
+
+
+def worktree_place(session: str, given: dict[str, object], *, state: Path) -> WorktreePlace:
+    """Return the worktree of a session, found, restored from its last save, or begun; raises `StateError`."""
+    repository = str(given.get("repo", ""))
+    if not repository or repository.startswith("-"):
+        raise StateError("A worktree needs the address of a repository (`repo`). Name it when the session is made.")
+    clone = _clone(repository, state)
+    folder = state / "worktrees" / session
+    saved = str(given.get("saved", ""))
+    if not (folder / ".git").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        git(clone, "worktree", "prune")
+        _add(clone, folder, session, given)
+    return WorktreePlace(
+        cwd=folder, identity=identity_of(folder, state), session=session, clone=clone, given=given, saved=saved
+    )
+
+
+def _clone(repository: str, state: Path) -> Path:
+    """Return the bare clone of a repository on this machine, made by the first session that needs it."""
+    clone = state / "clones" / f"{hashlib.sha256(repository.encode()).hexdigest()[:24]}.git"
+    make_folder(clone.parent)
+    if not (clone / "HEAD").exists():
+        made = Path(tempfile.mkdtemp(prefix=".clone-", dir=clone.parent))
+        try:
+            git(clone.parent, "clone", "--quiet", "--bare", "--", repository, str(made))
+            try:
+                made.rename(clone)
+            except OSError:  # another session of this machine was quicker
+                if not (clone / "HEAD").exists():
+                    raise
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return clone
+
+
+def _add(clone: Path, folder: Path, session: str, given: dict[str, object]) -> None:
+    """Add the worktree of a session: at its last save if there is one, else at the branch it begins from."""
+    make_folder(folder.parent)
+    latest = f"refs/holdfast/{session}/latest"
+    git(clone, "fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/remotes/origin/*")
+    if given.get("saved"):
+        git(clone, "fetch", "--quiet", "origin", f"+{latest}:{latest}")
+        start = git(clone, "rev-parse", f"{latest}^")
+    else:
+        base = str(given.get("base", "") or "HEAD")
+        known = git(clone, "for-each-ref", "--format=%(refname)", f"refs/remotes/origin/{base}")
+        start = known or base
+    git(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", str(folder), start)
+    if given.get("saved"):  # what was not committed comes back as it was: changed, and not committed
+        git(folder, "read-tree", "-u", "--reset", latest)
+        git(folder, "reset", "--quiet", "--mixed", "HEAD")

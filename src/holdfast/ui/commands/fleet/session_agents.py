@@ -1,0 +1,125 @@
+"""Makes the agents of a worker's sessions, with the options that a run in their folders would have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agent.agent import Agent
+from holdfast.agent.events import Event
+from holdfast.agent.sessions import first_entry
+from holdfast.config.settings import read_config
+from holdfast.errors import UsageError
+from holdfast.fleet.held_session import HeldSession
+from holdfast.fleet.places.place import SessionPlace
+from holdfast.fleet.places.restored_toolbox import RestoredToolbox, gone_sentence
+from holdfast.fleet.worker.inbox_asker import InboxAsker
+from holdfast.providers.connect import connect
+from holdfast.providers.credentials.process_environment import remove_keys
+from holdfast.providers.model import Model
+from holdfast.providers.model_table import window_of
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import NO_SETTINGS
+from holdfast.session.journal.store import Reading
+from holdfast.system.durable_files import make_folder
+from holdfast.system.threads import in_daemon
+from holdfast.system.user_directories import homes
+from holdfast.text import valid_unicode
+from holdfast.tools.toolbox import LocalToolbox
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.run_options import RunOptions, run_options
+
+Emit = Callable[[str, Event], None]
+"""Gets each event of each session, with the session's id."""
+
+
+class SessionAgents:
+    """An `AgentMaker` for one process. `folder_of` returns where a session keeps its own files on this machine."""
+
+    def __init__(
+        self,
+        arguments: Arguments,
+        environ: Mapping[str, str],
+        *,
+        folder_of: Callable[[str], Path],
+        emit: Emit = lambda _, __: None,
+    ) -> None:
+        self._arguments = arguments
+        self._environ = environ
+        self._folder_of = folder_of
+        self._emit = emit
+
+    def __call__(self, held: HeldSession, place: SessionPlace, ask: InboxAsker) -> Agent:
+        """Return the agent of a session. A session without entries gets its first ones; raises `HoldfastError`."""
+        options = self._options(place.cwd)
+        folder = self._folder_of(held.id)
+        make_folder(folder)
+        reading = held.store.read()
+        opened = next((r.entry for r in reading.records if isinstance(r.entry, e.SessionOpened)), None)
+        if opened is None:
+            toolbox, reading = self._begin(held, place, options, folder, reading)
+        else:
+            remote = tuple(tool for tool in opened.tools if tool.name.startswith("mcp_"))
+            declared = {tool.name for tool in opened.tools}
+            toolbox = LocalToolbox(place.cwd, folder, declared=declared, remote=remote)
+        options.prepare(toolbox)
+        if place.wrap:
+            toolbox.wrap(place.wrap)
+        before = held.place_before
+        restored = bool(before.get("identity")) and before.get("identity") != place.identity
+
+        async def connected(model: str) -> Model:
+            aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
+            return await connect(aim, options.limits.of(model))
+
+        agent = Agent(
+            store=held.store,
+            toolbox=RestoredToolbox(toolbox, gone_sentence(before)) if restored else toolbox,
+            connect=connected,
+            mode=options.mode,
+            emit=lambda event: self._emit(held.id, event),
+            ask=ask,
+            limits=options.limits,
+            context=options.config.context,
+            window=lambda name: window_of(name, options.config.models),
+            project=options.project_of(place.cwd),
+            reading=reading,
+            providers=options.providers,
+            defaults=options.settings_of,
+            fallback=options.fallback,
+        )
+        agent.permissions.resume(chosen=options.mode_chosen)
+        return agent
+
+    def _options(self, cwd: Path) -> RunOptions:
+        own = read_config(homes(self._environ).config)
+        options = run_options(self._arguments, self._environ, own=own, cwd=cwd)
+        remove_keys(options.providers)
+        return options
+
+    def _begin(
+        self, held: HeldSession, place: SessionPlace, options: RunOptions, folder: Path, reading: Reading
+    ) -> tuple[LocalToolbox, Reading]:
+        """Write the first entries of a session, in the place it now has."""
+        if reading.records or reading.findings:
+            raise UsageError(
+                f"The first entry of session {held.id!r} is damaged. Pull it, and repair it in a terminal."
+            )
+        model = str(held.place.get("model") or options.model)
+        if not model:
+            raise UsageError("No model configured for this worker. Run `holdfast setup`, or pass -m PROVIDER:MODEL.")
+        toolbox = LocalToolbox(place.cwd, folder, declared=options.tools_of(model), remote=options.remote_schemas())
+        opened = first_entry(held.id, cwd=place.cwd, model=model, toolbox=toolbox)
+        if options.instructions:
+            opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(options.instructions)}")
+        settings = options.settings_of(model)
+        title = valid_unicode(str(held.place.get("title", "")))
+        entries: list[e.Entry] = [opened]
+        if settings != NO_SETTINGS:
+            entries.append(e.ModelSettingsChanged(settings=settings))
+        if title:
+            entries.append(e.title_entry(title))
+        held.store.append(entries, expected=0)
+        return toolbox, held.store.read()

@@ -1,0 +1,125 @@
+"""`holdfast worker`: drive sessions of a fleet until a signal asks for the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+
+from holdfast.errors import EXIT_OK, StateError, UsageError
+from holdfast.system.user_directories import homes
+from holdfast.ui.startup.arguments import Arguments, Parser, add_settings
+
+STORE_VARIABLE = "HOLDFAST_STORE"
+
+
+class WorkerArguments(Arguments):
+    """The options of `holdfast worker`."""
+
+    store: str | None = None
+    slots: int = 16
+    ttl: float = 15.0
+    grace: float = 30.0
+    host: str = ""
+
+
+def command_parser() -> Parser:
+    """Return the parser of this command's options."""
+    made = Parser(
+        prog="holdfast worker",
+        description="Drive sessions of a fleet: take those in which something waits, until SIGTERM.",
+        allow_abbrev=False,
+    )
+    add_store(made)
+    add = made.add_argument
+    add("--slots", type=int, default=16, metavar="N", help="sessions that it drives at once (default: 16)")
+    add(
+        "--ttl",
+        type=float,
+        default=15.0,
+        metavar="SECONDS",
+        help="when others take over if it is cut off (default: 15)",
+    )
+    add("--grace", type=float, default=30.0, metavar="SECONDS", help="for running turns, at the end (default: 30)")
+    add("--host", default="", metavar="NAME", help="name of this machine in the fleet (default: its host name)")
+    add_settings(made)
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Serve until a signal, and return the exit code. Raise `HoldfastError` if the record cannot be reached."""
+    arguments = command_parser().parse_args(argv, namespace=WorkerArguments())
+    if arguments.slots < 1 or arguments.ttl < 1 or arguments.grace < 0:
+        raise UsageError("--slots and --ttl must be at least 1, and --grace not negative.")
+    url = store_url(arguments.store, environ)
+    try:
+        from holdfast.fleet.places.local_places import LocalPlaces  # noqa: PLC0415 - an extra
+        from holdfast.fleet.postgres.database import Database, checked_url  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.schema import require_schema  # noqa: PLC0415 - likewise
+        from holdfast.fleet.worker.worker import Worker  # noqa: PLC0415 - likewise
+        from holdfast.ui.commands.fleet.session_agents import SessionAgents  # noqa: PLC0415 - likewise
+    except ModuleNotFoundError as error:
+        raise extra_missing(error) from error
+    database = Database(checked_url(url))
+    require_schema(database)
+    database.close()
+    state = homes(environ).sessions.with_name("fleet")
+    host = arguments.host or os.uname().nodename
+    agents = SessionAgents(arguments, environ, folder_of=LocalPlaces(state, host=host).session_folder)
+    ended = threading.Event()
+    current: list[Worker] = []
+
+    def drain(number: int, frame: object) -> None:
+        del number, frame
+        if ended.is_set():
+            return
+        ended.set()
+        for worker in current:
+            # Not on this thread: it may hold the lock that a drain needs.
+            threading.Thread(target=worker.drain, name="drain").start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, drain)
+    while not ended.is_set():
+        worker = Worker(
+            url,
+            make=agents,
+            state=state,
+            slots=arguments.slots,
+            ttl=arguments.ttl,
+            grace=arguments.grace,
+            host=host,
+            said=_say,
+        )
+        current[:] = [worker]
+        lost = worker.run()
+        if not lost:
+            break
+    _say("ended; every session was given back")
+    return EXIT_OK
+
+
+def store_url(given: str | None, environ: Mapping[str, str]) -> str:
+    """Return the address of the record: of --store, or of HOLDFAST_STORE. Raise `UsageError` if neither is given."""
+    url = given or environ.get(STORE_VARIABLE, "")
+    if not url:
+        raise UsageError(f"No store is given. Pass --store postgresql://USER@HOST/DATABASE, or set {STORE_VARIABLE}.")
+    return url
+
+
+def extra_missing(error: ModuleNotFoundError) -> StateError:
+    """Return the error for a package of the extra that is not installed."""
+    return StateError(f"Package {error.name!r} is not installed. Install the extra: pip install 'holdfast[fleet]'.")
+
+
+def add_store(parser: Parser) -> None:
+    """Add the option that names the record."""
+    parser.add_argument(
+        "--store", metavar="URL", help=f"the fleet's record, postgresql://… (default: {STORE_VARIABLE})"
+    )
+
+
+def _say(text: str) -> None:
+    print(f"holdfast worker: {text}", file=sys.stderr, flush=True)
