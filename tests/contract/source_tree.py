@@ -11,7 +11,7 @@ import functools
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,6 +74,18 @@ def _parsed(path: str) -> Source:
     return source(path, read(path))
 
 
+@functools.cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Return every node of a module, as `ast.walk` has them: a dozen contracts look at each."""
+    return tuple(ast.walk(tree))
+
+
+@functools.cache
+def with_folders(paths: tuple[str, ...]) -> frozenset[str]:
+    """Return the paths and every folder that holds one of them."""
+    return frozenset({*paths, *(str(parent) for each in paths for parent in PurePosixPath(each).parents)})
+
+
 def documents() -> tuple[str, ...]:
     """Return the path of every Markdown file."""
     return tuple(path for path in files() if path.endswith(".md"))
@@ -84,9 +96,14 @@ def read(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8", errors="replace")
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield each module that `tree` imports, anywhere in it, with the line; `from a import b` gives `a` and `a.b`."""
-    for node in ast.walk(tree):
+@functools.cache
+def imported(tree: ast.Module) -> tuple[tuple[str, int], ...]:
+    """Return each module that `tree` imports, anywhere in it, with the line; `from a import b` gives `a` and `a.b`."""
+    return tuple(_imported(tree))
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in nodes(tree):
         match node:
             case ast.Import(names=names):
                 yield from ((alias.name, node.lineno) for alias in names)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 import pytest
-from source_tree import Source, complaints, expect_none, source, sources
+from source_tree import Source, complaints, expect_none, nodes, source, sources
 
 # Files that are opened again and again under one name, in a folder of the session's own.
 KEPT = (
@@ -28,7 +28,7 @@ EXCEPTIONS: dict[str, str] = {
 def follows_links(module: Source) -> Iterator[str]:
     """Yield a sentence for each file that is created where a link may stand."""
     inner: set[int] = set()
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.BinOp) and id(node) not in inner:
             inner.update(id(each) for each in ast.walk(node))
             flags = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}

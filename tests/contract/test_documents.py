@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import distributions, metadata
@@ -10,7 +11,7 @@ from posixpath import normpath
 
 import pytest
 from packaging.specifiers import SpecifierSet
-from source_tree import documents, expect_none, files, read
+from source_tree import documents, expect_none, files, read, with_folders
 
 from holdfast.testing import Call, Say, ScriptedProvider
 
@@ -42,7 +43,7 @@ def too_long(path: str, text: str) -> Iterator[str]:
 
 def broken_links(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
     """Yield a sentence for each relative link to a file that is not there."""
-    there = {*present, *(str(parent) for each in present for parent in PurePosixPath(each).parents)}
+    there = with_folders(tuple(present))
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         file = target.partition("#")[0]
@@ -52,11 +53,12 @@ def broken_links(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
                 yield f"{path}: the link {target} leads nowhere"
 
 
-def anchors(text: str) -> set[str]:
+@functools.cache
+def anchors(text: str) -> frozenset[str]:
     """Return what a link may name in a document: its headings, as GitHub writes them in addresses."""
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+?)\s*$", prose, flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
 
 
 def broken_anchors(path: str, texts: Mapping[str, str]) -> Iterator[str]:
@@ -71,7 +73,7 @@ def broken_anchors(path: str, texts: Mapping[str, str]) -> Iterator[str]:
 
 def missing_paths(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
     """Yield a sentence for each path of the repository that `text` names in code and that is not there."""
-    there = {*present, *(str(parent) for each in present for parent in PurePosixPath(each).parents)}
+    there = with_folders(tuple(present))
     for named in re.findall(r"`((?:src|tests|docs|bench)/[\w./-]*)`", text):
         if named.rstrip("/") not in there and "NNNN" not in named:
             yield f"{path}: {named} is not there"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 
 import pytest
-from source_tree import Source, complaints, dotted, expect_none, files, imported, source, sources, within
+from source_tree import Source, complaints, dotted, expect_none, files, imported, nodes, source, sources, within
 
 # What is behind each door: the only files that may name it. Patterns match paths within the package.
 DOORS: dict[str, tuple[str, ...]] = {
@@ -81,7 +81,7 @@ def _uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 yield door, line
         if any(within(name, module) for module in PROCESS_MODULES) or _starts_a_process(name):
             yield "processes", line
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and (node.attr in PROCESS_CALLS or _starts_a_process(dotted(node))):
             yield "processes", node.lineno
 

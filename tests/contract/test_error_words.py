@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from source_tree import Source, complaints, dotted, expect_none, read, source, sources
+from source_tree import Source, complaints, dotted, expect_none, nodes, read, source, sources
 
 PLACEHOLDER = "\N{REPLACEMENT CHARACTER}"
 
@@ -34,7 +34,9 @@ REMEDY = re.compile(r"\bmust\b|\bexpected\b|\btakes\b|\byet\b|\bUsage: ")
 
 def misworded(module: Source) -> Iterator[str]:
     """Yield a sentence for each error message in `module` that is not in the form, as far as its literal shows."""
-    functions = [node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if not any(name in module.text for name in ERRORS):
+        return
+    functions = [node for node in nodes(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     seen: set[ast.Call] = set()
     for scope in [*reversed(functions), module.tree]:  # inner functions come later: their names are theirs
         for node in ast.walk(scope):

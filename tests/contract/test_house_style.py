@@ -21,6 +21,7 @@ from source_tree import (
     expect_none,
     files,
     imported,
+    nodes,
     read,
     source,
     sources,
@@ -70,7 +71,7 @@ def badly_named(module: Source) -> Iterator[str]:
     for name in PurePosixPath(module.path).with_suffix("").parts:
         if name in BANNED_MODULES:
             yield f"{name} says nothing about what is in it"
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.ClassDef):
             words = set(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", node.name))
             if words & BANNED_WORDS or node.name.lstrip("_").startswith("Base"):
@@ -81,7 +82,7 @@ def catches_everything(module: Source) -> Iterator[str]:
     """Yield a sentence for each place that catches or suppresses more than it can know, and does not raise it again."""
     if module.inner in BROAD_EXCEPTS:
         return
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         match node:
             case ast.ExceptHandler(body=[*_, ast.Raise(exc=None)]):
                 continue
@@ -107,7 +108,7 @@ def says_any(module: Source) -> Iterator[str]:
         for name, line in imported(module.tree):
             if name in {"typing.Any", "typing_extensions.Any"}:
                 yield f"line {line} imports Any, which only {', '.join(ANY_ALLOWED)} may"
-        for node in ast.walk(module.tree):
+        for node in nodes(module.tree):
             if isinstance(node, ast.Attribute) and dotted(node) == "typing.Any":
                 yield f"line {node.lineno} uses Any, which only {', '.join(ANY_ALLOWED)} may"
 
@@ -140,7 +141,7 @@ def excuses(module: Source) -> Iterator[str]:
 
 def stray_texts(module: Source) -> Iterator[str]:
     """Yield a sentence for each text that documents nothing: neither what begins with it, nor the value before it."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             for before, each in pairwise(node.body):
                 match each:

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator
 
 import pytest
-from source_tree import ROOT, Source, complaints, expect_none, files, source, sources
+from source_tree import ROOT, Source, complaints, expect_none, files, nodes, source, sources
 
 FIXED = {
     "src/holdfast/session/model_notices.py": "old journals fold to the same bytes, so its notices stay as they are"
@@ -72,7 +72,7 @@ _FOUND = re.compile(rf"\b(?:{_PHRASES})\b", re.IGNORECASE)
 
 def written(module: Source) -> Iterator[tuple[int, str]]:
     """Yield each docstring, text and comment of `module` with the line it begins at; line ends become spaces."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, " ".join(node.value.split())
         elif isinstance(node, ast.JoinedStr):

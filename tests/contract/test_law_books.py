@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 import pytest
-from source_tree import Source, expect_none, files, source, sources
+from source_tree import Source, expect_none, files, nodes, source, sources
 
 
 def unproved(module: Source, *, exists: Callable[[str], bool], checks: frozenset[str]) -> Iterator[str]:
     """Yield a sentence for each docstring whose `Laws` name no test, or one that is not there."""
     own = f"test_{PurePosixPath(module.path).stem}_laws.py"
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         laws = re.search(r"^\s*Laws\b(.*)", ast.get_docstring(node) or "", flags=re.MULTILINE | re.DOTALL)

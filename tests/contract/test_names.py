@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from source_tree import Source, complaints, expect_none, source, sources
+from source_tree import Source, complaints, expect_none, nodes, source, sources
 
 ONE_FOR_EACH = {
     "FORMAT": "each module of a format offers its format by this name",
@@ -121,7 +121,7 @@ def crowded(paths: Iterable[str]) -> Iterator[str]:
 
 def former(module: Source) -> Iterator[str]:
     """Yield a sentence for each class or function that has a name that was given up."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name in FORMER:
             yield f"line {node.lineno}: {node.name} was given up, it says too little: name it for what it is"
 

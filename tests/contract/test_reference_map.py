@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 from collections import Counter
@@ -114,6 +115,7 @@ def is_importable(name: str) -> bool:
     return False
 
 
+@functools.cache
 def written_tests() -> frozenset[str]:
     """Return every test of the tree, as `path::name`."""
     return frozenset(
