@@ -200,14 +200,14 @@ class Agent:
                 raise found.raised
             return None
 
-    async def recover(self, *, keep_question: bool = False) -> None:
-        """Settle what an earlier process left open, but for a question to keep, and report damage in the journal."""
+    async def recover(self) -> None:
+        """Settle what an earlier process left open, and report damage found in the journal."""
         with self._claimed() as claim:
-            await self._recover(claim, goes_on=keep_question and self.recovery.can_resume)
+            await self._recover(claim)
 
-    async def _recover(self, claim: Claim, *, goes_on: bool = False) -> None:
+    async def _recover(self, claim: Claim) -> None:
         found = await self.recovery.look(claim.stop, files=False)
-        self.recovery.recover(found.processes, goes_on=goes_on)
+        self.recovery.recover(found.processes)
         if found.raised is not None:
             raise found.raised
 
@@ -237,8 +237,8 @@ class Agent:
         """Set the session's title; "" means the first line of its first prompt again."""
         self.journal.append(e.title_entry(title))
 
-    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = ()) -> str:
-        """Queue a message for the running turn, durably, and return its id.
+    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = (), own: str = "") -> str:
+        """Queue a message for the running turn, durably, and return its id: `own`, or a new one.
 
         It is sent with the turn's next request, or as the next prompt if no request follows or `when` is "later". If
         the turn is stopped or fails, it stays queued for the user. Raises `UsageError` if no turn runs, or if an
@@ -246,7 +246,7 @@ class Agent:
         """
         if self.turn is None:
             raise UsageError("Message was not queued: no turn is running. Send it as a prompt.")
-        message = queued(text, when, own=self.journal.new_id("q"), images=images)
+        message = queued(text, when, own=own or self.journal.new_id("q"), images=images)
         self.journal.append(message)
         return message.id
 

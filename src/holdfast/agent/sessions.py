@@ -50,13 +50,14 @@ def create(  # noqa: PLR0913 - what a session begins with
     tools: Container[str] | None = None,
     instructions: str = "",
     remote: tuple[ToolSchema, ...] = (),
+    own: str = "",
 ) -> OpenSession:
     """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
 
-    It declares these `tools`, or those that suit the model, and `remote` tools of MCP servers. `instructions` are the
-    user's own, which end its system prompt.
+    Its id is `own`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of MCP
+    servers. `instructions` are the user's own, which end its system prompt.
     """
-    session = catalog.new_id()
+    session = own or catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
         toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools, remote=remote)
@@ -175,11 +176,10 @@ def _existing(folder: str, session: str) -> Path:
     return Path(folder)
 
 
-def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None) -> OpenSession:
-    """Return a copy of a session with a new id, of all its entries or those `until` one of them, that included.
+def fork(catalog: Catalog, summary: SessionSummary) -> OpenSession:
+    """Return a copy of a session with a new id. Works while another process holds the original.
 
-    Works while another process holds the original. Nothing is open in the copy: running calls and pending questions
-    stay with the original. The copy has all its entries from one append on: before it there is no session.
+    Nothing is open in the copy: running calls and pending questions stay with the original.
     """
     from holdfast.session.transfer.fork import fork_entries  # noqa: PLC0415 - only a fork needs it
 
@@ -192,7 +192,7 @@ def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None)
             toolbox = LocalToolbox(cwd, catalog.folder(session))
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             reading = _with(reading, _made_again(again))
-        entries = fork_entries(reading, session, opened=again, until=until)
+        entries = fork_entries(reading, session, opened=again)
         copied, stop_cause = fold(entries), StopCause("fork")
         commands = (settle_command(shell.started, stop_cause) for shell in copied.open_shells)
         tasks = (settle_task(task.started, stop_cause) for task in copied.open_tasks)

@@ -110,8 +110,19 @@ class FleetRecord(Protocol):
     Raises `SessionUnknown` for an unknown id, `StorageFailed` if the record cannot be reached.
     """
 
-    def create(self, *, model: str, place: InboxBody, sender: str, title: str = "") -> str:
-        """Return the id of a new session. Its first entries are written by the worker that first takes it."""
+    def create(
+        self,
+        *,
+        model: str,
+        place: InboxBody,
+        sender: str,
+        title: str = "",
+        id: str = "",  # noqa: A002 - what it is called everywhere else
+    ) -> str:
+        """Return the id of a new session. Its first entries are written by the worker that first takes it.
+
+        A caller may choose the `id`; if there is such a session, nothing is changed.
+        """
         ...
 
     def sessions(

@@ -10,10 +10,14 @@ import msgspec
 KEYS_FILE = "holdfast-keys.json"
 """The file that stores API keys. No tool opens a file of this name, in any directory."""
 
+TOKENS_FILE = "holdfast-tokens.toml"
+"""The file with the tokens of `holdfast serve`. No tool opens a file of this name either."""
+
 
 def holds_keys(name: str) -> bool:
-    """Return whether a file of this name holds API keys: the key file, a temporary or a set-aside copy of it."""
-    return name == KEYS_FILE or name.startswith((f"{KEYS_FILE}.", f".{KEYS_FILE}."))
+    """Return whether a file of this name holds keys or tokens: such a file, a temporary or a set-aside copy of it."""
+    names = (KEYS_FILE, TOKENS_FILE)
+    return any(name == each or name.startswith((f"{each}.", f".{each}.")) for each in names)
 
 
 class Homes(msgspec.Struct, frozen=True):
@@ -27,6 +31,16 @@ class Homes(msgspec.Struct, frozen=True):
     def keys(self) -> Path:
         """Return the key file. It is next to the sessions because settings folders are often shared or published."""
         return self.sessions.with_name(KEYS_FILE)
+
+    @property
+    def tokens(self) -> Path:
+        """Return the file with the tokens of `holdfast serve`."""
+        return self.sessions.with_name(TOKENS_FILE)
+
+    @property
+    def service(self) -> Path:
+        """Return the folder with the inbox of `holdfast serve`."""
+        return self.sessions.with_name("service")
 
     @property
     def temporary_sessions(self) -> Path:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     "acp",
+    "serve",
     "sessions",
     "check",
     "repair",
@@ -84,7 +85,7 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
 
 def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
-    if argv and argv[0] not in ("acp", "worker") and argv[0] in ("--version", *COMMANDS):
+    if argv and argv[0] not in ("acp", "serve", "worker") and argv[0] in ("--version", *COMMANDS):
         return os.environ
     from holdfast.providers.credentials.process_environment import taken  # noqa: PLC0415 - only what the command needs
 
@@ -106,6 +107,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             return check.main(command, list(argv[1:]))
         case [
             "acp"
+            | "serve"
             | "demo"
             | "setup"
             | "config"
@@ -140,12 +142,16 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 def _main_of(
-    command: Literal["acp", "demo", "setup", "config", "doctor", "mcp", "models", "completion", "worker", "fleet"],
+    command: Literal[
+        "acp", "serve", "demo", "setup", "config", "doctor", "mcp", "models", "completion", "worker", "fleet"
+    ],
 ) -> _Main:
     """Return the main function of a command; imports only that command."""
     match command:
         case "acp":
             from holdfast.ui.acp.main import main  # noqa: PLC0415 - only what the command needs
+        case "serve":
+            from holdfast.ui.service.main import main  # noqa: PLC0415 - only what the command needs
         case "demo":
             from holdfast.ui.demo import main  # noqa: PLC0415 - only what the command needs
         case "completion":

@@ -42,6 +42,8 @@ class SqliteStore:
         self._now = now
         self._closed = False
         self._failed = False
+        self.appended_at = 0.0
+        """When the last append was made, as its entries say; 0 before the first."""
         self._blobs.clear()
         self._connection, self._findings = database.attach(self._path)
         try:
@@ -118,6 +120,7 @@ class SqliteStore:
         self._refuse_closed()
         bodies = [(kind(entry), encode(entry)) for entry in entries]
         with database.naming(self._path):
+            at = float(self._now())
             if self._connection.in_transaction:  # rolling back the last failure failed too
                 self._connection.execute("ROLLBACK")
             if self._failed:  # the failed write may be in the log, and must not count as committed later
@@ -125,13 +128,14 @@ class SqliteStore:
                 self._failed = False
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                length = self._insert(bodies, expected)
+                length = self._insert(bodies, expected, at)
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._failed = True
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+        self.appended_at = at
         return length
 
     def close(self) -> None:
@@ -144,11 +148,10 @@ class SqliteStore:
         finally:
             self._lease.release()
 
-    def _insert(self, bodies: Sequence[tuple[str, bytes]], expected: int) -> int:
+    def _insert(self, bodies: Sequence[tuple[str, bytes]], expected: int, at: float) -> int:
         seq, link = self._tail()
         if seq != expected:
             raise conflict(expected=expected, found=seq)
-        at = float(self._now())
         for name, body in bodies:
             seq += 1
             link = checksum(link, seq, at, name, body)

@@ -41,10 +41,11 @@ def form_of(name: str) -> Form:
 def exported(folder: Path, form: Form = "pydantic-ai") -> tuple[dict[str, object] | str, tuple[Finding, ...]]:
     """Return the session in `folder` as a document (a text for Markdown and HTML), and its damage."""
     reading = read_copy(folder)
-    return _document(reading, folder.name, form), reading.findings
+    return document_of(reading, folder.name, form), reading.findings
 
 
-def _document(reading: Reading, session: str, form: Form) -> dict[str, object] | str:
+def document_of(reading: Reading, session: str, form: Form) -> dict[str, object] | str:
+    """Return a session as a document in this form: a text for Markdown and HTML."""
     match form:
         case "json":
             return {"session": session, **msgspec.to_builtins(reading)}

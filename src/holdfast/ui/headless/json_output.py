@@ -6,26 +6,8 @@ import json
 from collections.abc import Callable
 from typing import TextIO
 
-import msgspec
-
-from holdfast.agent.events import (
-    CheckFinding,
-    Event,
-    Fact,
-    LiveCall,
-    LiveOutput,
-    LiveText,
-    LiveThinking,
-    NotRecorded,
-    Shortening,
-    TurnFailed,
-)
-from holdfast.session.journal import entries as e
-from holdfast.session.journal.parts import CallPart, TextPart
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
-from holdfast.session.model_notices import what_happened
+from holdfast.agent.events import Event
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
-from holdfast.ui.headless.status_lines import account
 from holdfast.ui.headless.stream_writer import Courier, Writer
 
 
@@ -45,6 +27,8 @@ class JsonOutput:
 
     def end(self, ended: RunEnded) -> None:
         """Print the result."""
+        from holdfast.ui.headless.json_lines import result  # noqa: PLC0415 - when the turn has ended
+
         self._out.write(json.dumps(result(self._session, ended)) + "\n")
 
     def fail(self, ended: RunEnded, message: str) -> None:
@@ -58,218 +42,38 @@ class JsonOutput:
 
 
 class StreamJsonOutput:
-    """Writes one JSON object per line, ASCII only, as events happen: init, message, thinking, tool_use, … result."""
+    """Writes one JSON object per line, as events happen."""
 
     def __init__(self, stdout: TextIO, *, on_closed: Callable[[str], None]) -> None:
+        from holdfast.ui.headless.json_lines import JsonLines  # noqa: PLC0415 - other formats do not need it
+
         self._out = Writer(stdout, on_closed, courier=Courier())
-        self._session = ""
+        self._lines = JsonLines(self._out.write)
 
     def begin(self, opened: RunOpened) -> None:
         """Print the init line."""
-        self._session = opened.session
-        self._line(
-            type="init",
-            session_id=opened.session,
-            model=opened.model,
-            effort=opened.settings.effort,
-            permission_mode=opened.mode,
-            cwd=opened.cwd,
-            tools=list(opened.tools),
-            resumed=opened.resumed,
-            kept=opened.kept,
-            account=list(account(opened.last_turn)),
-        )
+        self._lines.begin(opened)
 
     def event(self, event: Event) -> None:
-        """Print the event's line; docs/reference/events.md lists all of them."""
-        match event:
-            case LiveText(text=text):
-                self._line(type="message", role="assistant", content=text, delta=True)
-            case LiveThinking(text=text):
-                self._line(type="thinking", content=text, delta=True)
-            case LiveCall(index=index, name=name, arguments=arguments):
-                self._line(type="tool_use", index=index, name=name, arguments=arguments, delta=True)
-            case LiveOutput(call=call, text=text):
-                self._line(type="tool_output", id=call, content=text, delta=True)
-            case Shortening(message=message):
-                self._line(type="compacting", message=message)
-            case NotRecorded(message=message):
-                self._line(type="error", message=message)
-            case CheckFinding(message=message):
-                self._line(type="finding", message=message)
-            case TurnFailed():
-                pass  # the line of its last request has the fault
-            case Fact(entry=entry):
-                self._fact(entry)
+        """Print the event's line."""
+        self._lines.event(event)
 
     def end(self, ended: RunEnded) -> None:
         """Print the result line."""
-        self._line(**result(self._session, ended))
+        self._lines.end(ended)
 
     def fail(self, ended: RunEnded, message: str) -> None:
         """Print an error line, then the result line."""
-        self._line(type="error", message=message)
-        self.end(ended)
+        self._lines.fail(ended, message)
 
     def answer(self, request: str, *, error: str = "") -> None:
         """Print the answer to a control request."""
-        how = {"subtype": "error", "error": error} if error else {"subtype": "success"}
-        self._line(type="control_response", response={**how, "request_id": request})
+        self._lines.answer(request, error=error)
 
     def bad_line(self, number: int, message: str) -> None:
         """Print that a line of the input was skipped."""
-        self._line(type="error", message=message, line=number)
+        self._lines.bad_line(number, message)
 
     def close(self, within: float | None) -> str:
         """Wait for the reader."""
         return self._out.close(within)
-
-    def _fact(self, entry: object) -> None:
-        match entry:
-            case e.PromptAccepted():
-                self._line(type="message", role="user", content=entry.text, turn=entry.turn)
-            case e.Queued() | e.Recalled() | e.Steered() | e.Rewound() | e.ShellStarted() | e.ShellEnded():
-                self._said(entry)
-            case e.Pruned() | e.Compacted() | e.Uncompacted() | TaskStarted() | TaskEnded() | TaskTold():
-                self._beside(entry)
-            case e.ResponseEnded():
-                text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
-                if text:
-                    self._line(type="message", role="assistant", content=text, delta=False, cut=entry.cut)
-                if entry.cut is None:
-                    for part in entry.parts:
-                        if isinstance(part, CallPart):
-                            self._line(
-                                type="tool_use", id=part.id, name=part.name, arguments=part.arguments, delta=False
-                            )
-            case e.ApprovalAsked():
-                self._line(type="approval", id=entry.call, question=entry.why)
-            case e.CallStarted():
-                self._line(type="tool_start", id=entry.call, effect=entry.effect)
-            case e.CallEnded():
-                self._line(
-                    type="tool_result", id=entry.call, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
-                )
-            case e.CallLate():
-                self._line(type="tool_result", id=entry.call, outcome=entry.outcome, content=entry.text, late=True)
-            case e.RequestFailed():
-                self._line(
-                    type="error",
-                    message=entry.message,
-                    fault=entry.fault,
-                    status=entry.status,
-                    attempt=entry.attempt,
-                    retry_in=entry.retry_in,
-                    retry_whole=entry.retry_whole,
-                )
-            case e.ModelChanged() | e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired():
-                self._found(entry)
-            case e.TurnEnded(cause="crash"):
-                self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
-            case _:
-                pass
-
-    def _found(self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
-        match entry:
-            case e.ModelChanged() | e.ModelSettingsChanged() if not self._session:
-                pass  # by an option of the run: `init` has it
-            case e.ModelChanged():
-                self._line(type="model", model=entry.model, why=entry.why)
-            case e.ModelSettingsChanged():
-                self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))
-            case e.FilesChanged():
-                gone = [file.path for file in entry.files if file.size is None]
-                changed = [file.path for file in entry.files if file.size is not None]
-                self._line(type="files_changed", changed=changed, gone=gone)
-            case e.Repaired():
-                self._line(type="damage", findings=list(entry.findings))
-
-    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
-        match entry:
-            case TaskStarted():
-                self._line(type="task_start", id=entry.id, call=entry.call, command=entry.command, moved=entry.moved)
-            case TaskEnded():
-                self._line(
-                    type="task_result", id=entry.id, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
-                )
-            case TaskTold():
-                self._line(type="task_told", id=entry.task)
-
-    def _beside(self, entry: e.Pruned | e.Compacted | e.Uncompacted | TaskStarted | TaskEnded | TaskTold) -> None:
-        if isinstance(entry, e.Pruned | e.Compacted | e.Uncompacted):
-            self._left_out(entry)
-        else:
-            self._task(entry)
-
-    def _left_out(self, entry: e.Pruned | e.Compacted | e.Uncompacted) -> None:
-        match entry:
-            case e.Pruned():
-                self._line(type="pruned", calls=list(entry.outputs), saved=entry.saved)
-            case e.Compacted():
-                self._line(
-                    type="compacted",
-                    cause=entry.why,
-                    model=entry.model,
-                    content=entry.note,
-                    messages=entry.messages,
-                    before=entry.before,
-                    after=entry.after,
-                )
-            case e.Uncompacted():
-                self._line(type="uncompacted")
-
-    def _said(self, entry: e.Queued | e.Recalled | e.Steered | e.Rewound | e.ShellStarted | e.ShellEnded) -> None:
-        match entry:
-            case e.Queued():
-                self._line(type="queued", id=entry.id, content=entry.text, when=entry.when)
-            case e.Recalled():
-                self._line(type="recalled", id=entry.queued)
-            case e.Steered():
-                self._line(type="message", role="user", content=entry.text, queued=entry.queued)
-            case e.Rewound():
-                self._line(type="rewound", turn=entry.turn)
-            case e.ShellStarted():
-                self._line(type="shell_start", id=entry.id, command=entry.command, shared=entry.shared)
-            case e.ShellEnded():
-                self._line(
-                    type="shell_result", id=entry.id, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
-                )
-
-    def _line(self, **fields: object) -> None:
-        self._out.write(json.dumps(fields) + "\n")
-
-
-def result(session: str, ended: RunEnded) -> dict[str, object]:
-    """Return the machine-readable end of a run (docs/reference/events.md)."""
-    conversation = ended.conversation
-    usage = conversation.usage
-    return {
-        "type": "result",
-        "session_id": session,
-        "turn": ended.turn.turn,
-        "stop_reason": ended.turn.reason,
-        "cause": ended.turn.cause,
-        "detail": ended.turn.detail,
-        "is_error": ended.exit_code != 0,
-        "exit_code": ended.exit_code,
-        "result": conversation.answer if conversation.turns == ended.turn.turn else "",
-        "denied": [
-            {
-                "id": each.call.id,
-                "name": each.call.name,
-                "arguments": each.call.arguments,
-                "reason": each.reason,
-                "allow_with": each.option or None,
-            }
-            for each in ended.denied
-        ],
-        "steps": conversation.turn_steps,
-        "tasks_ended": list(ended.tasks),
-        "usage": {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
-            "cost_usd": usage.cost,
-        },
-    }

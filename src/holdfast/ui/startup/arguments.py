@@ -23,6 +23,7 @@ commands:
   holdfast acp                                                    serve an editor (Agent Client Protocol)
   holdfast worker --store URL                                     drive sessions of a fleet (extra: fleet)
   holdfast fleet init|status --store URL                          make the record of a fleet, see its state
+  holdfast serve                                                  serve an HTTP API and a page for your sessions
   holdfast completion bash|zsh|fish                               print a shell completion script
   holdfast demo                                                   watch a demo (no key, no network)
 

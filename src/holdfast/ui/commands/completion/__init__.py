@@ -32,6 +32,7 @@ COMPLETED_COMMANDS: Mapping[str, str] = {
     "check": "validate a conversation file",
     "repair": "repair a conversation file",
     "acp": "serve an editor over the Agent Client Protocol",
+    "serve": "serve an HTTP API and a page",
     "demo": "watch a demo",
     "completion": "print a shell completion script",
 }
@@ -136,6 +137,8 @@ def _command(name: str) -> argparse.ArgumentParser:
             from holdfast.ui.commands.sessions import command_parser as made  # noqa: PLC0415 - likewise
         case "acp":
             from holdfast.ui.acp.main import command_parser as made  # noqa: PLC0415 - likewise
+        case "serve":
+            from holdfast.ui.service.main import command_parser as made  # noqa: PLC0415 - likewise
         case "demo":
             from holdfast.ui.demo import command_parser as made  # noqa: PLC0415 - likewise
         case "check" | "repair":

@@ -1,0 +1,219 @@
+"""A tool call as the client shows it: its kind, its files, what it changes, and how it ended. Pure.
+
+The protocol knows two ends, `completed` and `failed`; holdfast knows five outcomes. Whatever is not `ok` is `failed`
+there, and the content says in words which it was: denied, not started, or interrupted with an unknown effect.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart
+from holdfast.text import literal, printable
+from holdfast.tool_calls import Outcome
+from holdfast.tools.tool import Plan
+from holdfast.ui.view.blocks import CallBlock, call_block, ended
+from holdfast.ui.view.declared_arguments import declared_arguments
+from holdfast.ui.view.edit_changes import EditChange
+
+AcpFields = dict[str, object]
+"""An object of the protocol."""
+
+LARGEST_SHOWN = 1024 * 1024
+"""Characters of the texts of a change above which only words describe it."""
+
+_KINDS = {
+    "read": "read",
+    "grep": "search",
+    "glob": "search",
+    "edit": "edit",
+    "write": "edit",
+    "apply_patch": "edit",
+    "bash": "execute",
+    "fetch": "fetch",
+    "present_plan": "switch_mode",
+    "todo": "think",
+}
+
+_PRINTS = ("bash", "read", "grep", "glob", "task")
+"""Tools whose results are no Markdown, and go into a fence."""
+
+_PROGRESS = {"open": "pending", "doing": "in_progress", "done": "completed"}
+
+OUTCOMES: dict[Outcome, str] = {
+    "ok": "completed",
+    "failed": "failed",
+    "denied": "failed",
+    "not_started": "failed",
+    "interrupted": "failed",
+}
+"""The status of a call with this outcome."""
+
+_SAID: dict[Outcome, str] = {"denied": "Denied.", "not_started": "Not started.", "interrupted": "Interrupted."}
+
+
+class CallCard:
+    """One call. Its methods return the updates to show, in the order of the call's life."""
+
+    def __init__(self, part: CallPart, root: Path, *, longest: int) -> None:
+        self.block: CallBlock = call_block(part, part.id, cut=False)
+        self._part = part
+        self._root = root
+        self._longest = longest
+        self._shows_change = False
+
+    def written(self) -> AcpFields:
+        """Return the call as the model wrote it."""
+        return {
+            "sessionUpdate": "tool_call",
+            "toolCallId": self._part.id,
+            "title": self.title,
+            "kind": _KINDS.get(self._part.name, "other"),
+            "status": "pending",
+            "locations": self._locations(),
+            "rawInput": raw_input(self._part),
+        }
+
+    @property
+    def title(self) -> str:
+        return literal(self.block.title) or self._part.name
+
+    def asked(self, plan: Plan, warnings: tuple[str, ...]) -> AcpFields:
+        """Return the call as the user is asked about it."""
+        content: list[AcpFields] = []
+        if warnings:
+            content.append(text_content(f"Attention: {'; '.join(warnings)}."))
+        if plan.presents:
+            content.append(text_content(printable(plan.detail)))
+        elif changes := self._changes(exists=plan.change is not None and plan.change.before is not None):
+            content += changes
+        elif plan.command:
+            content.append(text_content(code_block(literal(plan.command))))
+        elif plan.detail:
+            content.append(text_content(code_block(literal(plan.detail))))
+        return {
+            "toolCallId": self._part.id,
+            "title": literal(plan.title) or self.title,
+            "kind": _KINDS.get(self._part.name, "other"),
+            "status": "pending",
+            "content": content,
+            "locations": self._locations(),
+            "rawInput": raw_input(self._part),
+        }
+
+    def started(self, entry: e.CallStarted) -> AcpFields:
+        """Return that the call runs, with the change that it makes."""
+        update = self._update("in_progress")
+        changed = [each.path for each in (entry.change, *entry.changes) if each is not None]
+        if changed:
+            update["locations"] = [{"path": str(self._root / path)} for path in changed]
+        if changes := self._changes(exists=entry.change is not None and entry.change.before is not None):
+            self._shows_change = True
+            update["content"] = changes
+        return update
+
+    def printing(self, output: str) -> AcpFields:
+        """Return the end of what the running call has printed."""
+        return {**self._update("in_progress"), "content": [text_content(code_block(printable(output)))]}
+
+    def finished(self, entry: e.CallEnded) -> AcpFields:
+        """Return how the call ended. A change that was made stays as it is shown."""
+        self.block = ended(self.block, entry)
+        update = self._update(OUTCOMES[entry.outcome])
+        if not (self._shows_change and entry.outcome == "ok"):
+            update["content"] = [text_content(self._result(entry.outcome, entry.text))]
+        return update
+
+    def late(self, entry: e.CallLate) -> AcpFields:
+        """Return the outcome that came after the end of the turn."""
+        said = self._result(entry.outcome, entry.text)
+        return {
+            **self._update(OUTCOMES[entry.outcome]),
+            "content": [text_content(f"After the end of the turn:\n{said}")],
+        }
+
+    def plan_update(self) -> AcpFields | None:
+        """Return the to-do list that the call wrote, None for another call."""
+        if not self.block.todo:
+            return None
+        entries = [
+            {"content": printable(each.text), "priority": "medium", "status": _PROGRESS[each.state]}
+            for each in self.block.todo
+        ]
+        return {"sessionUpdate": "plan", "entries": entries}
+
+    def _update(self, status: str) -> AcpFields:
+        return {"sessionUpdate": "tool_call_update", "toolCallId": self._part.id, "status": status}
+
+    def _result(self, outcome: Outcome, text: str) -> str:
+        shown = head_and_tail(printable(text), self._longest)
+        said = _SAID.get(outcome, "")
+        if said and text.startswith(said.removesuffix(".")):
+            said = ""
+        body = code_block(shown) if self._part.name in _PRINTS and shown.strip() else shown
+        return "\n\n".join(filter(None, (said, body)))
+
+    def _locations(self) -> list[AcpFields]:
+        paths = [edit.path for edit in self.block.edits] or [_path_of(self._part)]
+        if self._part.name not in ("read", "edit", "write", "apply_patch", "grep", "glob"):
+            return []
+        return [{"path": str(self._root / path)} for path in paths if path]
+
+    def _changes(self, *, exists: bool) -> list[AcpFields]:
+        """Return the changes of the call, none if it makes none that can be shown. `exists`: there is such a file."""
+        edits = self.block.edits
+        if sum(len(edit.new) + len(edit.old or "") for edit in edits) > LARGEST_SHOWN:
+            return [text_content("The change is too large to be shown here.")]
+        if len(edits) == 1 and edits[0].old is None and exists:
+            return [text_content(f"The whole file is replaced by:\n{code_block(printable(edits[0].new))}")]
+        return [_diff(edit, self._root) for edit in edits]
+
+
+def _diff(edit: EditChange, root: Path) -> AcpFields:
+    old = None if edit.old is None else printable(edit.old)
+    return {"type": "diff", "path": str(root / edit.path), "oldText": old, "newText": printable(edit.new)}
+
+
+def raw_input(part: CallPart) -> object:
+    """Return the arguments as JSON, or as the text that the model wrote if that is none."""
+    try:
+        decoded: object = msgspec.json.decode(part.arguments or "{}")
+        msgspec.json.encode(decoded)  # what cannot be written again must not break the connection
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, OverflowError):
+        return {"text": part.arguments}
+    return decoded
+
+
+class _Path(msgspec.Struct, frozen=True):
+    path: str = ""
+
+
+def _path_of(part: CallPart) -> str:
+    try:
+        return msgspec.json.decode(declared_arguments(part), type=_Path).path
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return ""
+
+
+def text_content(text: str) -> AcpFields:
+    """Return text as the content of a call."""
+    return {"type": "content", "content": {"type": "text", "text": text}}
+
+
+def code_block(text: str) -> str:
+    """Return the text in a fence that it cannot close."""
+    longest = max((len(found) for found in re.findall("`+", text)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{ticks}"
+
+
+def head_and_tail(text: str, longest: int) -> str:
+    """Return the text, or its head and its tail if it has more than `longest` characters."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters …]\n{text[-half:]}"

@@ -1,1 +1,0 @@
-"""What the client sees of a session: its entries and events as updates."""

@@ -1,0 +1,158 @@
+"""The lines of a JSON-RPC connection as values, and back. Pure.
+
+A line that is no message becomes a `RpcFault`, which is answered where that is possible. It never ends a connection.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import msgspec
+
+from holdfast.text import valid_unicode
+
+RequestId = str | int | None
+"""The id of a request. The protocol allows null."""
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+AUTH_REQUIRED = -32000
+NOT_FOUND = -32002
+
+
+class RpcError(Exception):
+    """A request is answered with this error; `data` is for programs."""
+
+    def __init__(self, code: int, message: str, *, data: dict[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+class RpcRequest(msgspec.Struct, frozen=True):
+    """A request: it gets exactly one answer, with its `id`."""
+
+    id: RequestId
+    method: str
+    params: object
+
+
+class RpcNotification(msgspec.Struct, frozen=True):
+    """A message that gets no answer."""
+
+    method: str
+    params: object
+
+
+class RpcAnswer(msgspec.Struct, frozen=True):
+    """The client's answer to a request; `failed` says why there is no `result`, "" if there is one."""
+
+    id: RequestId
+    result: object = None
+    failed: str = ""
+
+
+class RpcFault(msgspec.Struct, frozen=True):
+    """A line that is no message. `id` is that of the request, if it can be seen."""
+
+    code: int
+    why: str
+    id: RequestId = None
+
+
+RpcMessage = RpcRequest | RpcNotification | RpcAnswer | RpcFault
+
+
+class _Error(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class _Message(msgspec.Struct, frozen=True):
+    """Any message, before it is known which."""
+
+    jsonrpc: Literal["2.0"]
+    id: str | int | msgspec.UnsetType | None = msgspec.UNSET
+    method: str | msgspec.UnsetType = msgspec.UNSET
+    params: object = None
+    result: object = msgspec.UNSET
+    error: _Error | msgspec.UnsetType | None = msgspec.UNSET
+
+
+def message_of(line: bytes) -> RpcMessage | None:
+    """Return the message in a line, None if the line is blank. Never raises."""
+    if not line.strip():
+        return None
+    try:
+        raw = _decoded(line)
+    except (ValueError, RecursionError) as error:
+        return RpcFault(PARSE_ERROR, f"The line is not JSON: {error}.")
+    try:
+        message = msgspec.convert(raw, _Message)
+    except (msgspec.ValidationError, RecursionError) as error:
+        return RpcFault(INVALID_REQUEST, f"The line is no JSON-RPC 2.0 message: {error}.", _seen_id(raw))
+    return _kind(message)
+
+
+def request_line(own: int, method: str, params: object) -> bytes:
+    """Return the line of a request to the client."""
+    return _line({"id": own, "method": method, "params": params})
+
+
+def notification_line(method: str, params: object) -> bytes:
+    """Return the line of a notification to the client."""
+    return _line({"method": method, "params": params})
+
+
+def result_line(request: RequestId, result: object) -> bytes:
+    """Return the line that answers a request."""
+    return _line({"id": request, "result": result})
+
+
+def error_line(request: RequestId, error: RpcError) -> bytes:
+    """Return the line that answers a request with an error."""
+    said: dict[str, object] = {"code": error.code, "message": valid_unicode(str(error))}
+    return _line({"id": request, "error": said if error.data is None else {**said, "data": error.data}})
+
+
+def _line(fields: dict[str, object]) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", **fields}) + b"\n"
+
+
+def _decoded(line: bytes) -> object:
+    """Return what the line says. Raise `ValueError` if it is not JSON."""
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        # Half of a surrogate pair, which JavaScript writes and msgspec refuses: the prompt must not be lost for it.
+        return json.loads(valid_unicode(json.dumps(json.loads(line), ensure_ascii=False)))
+
+
+def _seen_id(raw: object) -> RequestId:
+    """Return the id of what should have been a message, None if there is none."""
+    try:
+        return msgspec.convert(raw, _Identified).id
+    except (msgspec.ValidationError, RecursionError):
+        return None
+
+
+class _Identified(msgspec.Struct, frozen=True):
+    id: str | int
+
+
+def _kind(message: _Message) -> RpcMessage:
+    match message:
+        case _Message(method=str() as method, id=msgspec.UNSET):
+            return RpcNotification(method, message.params)
+        case _Message(method=str() as method, id=str() | int() | None as own):
+            return RpcRequest(own, method, message.params)
+        case _Message(error=_Error(message=why), id=str() | int() | None as own):
+            return RpcAnswer(own, failed=why or "no reason was given")
+        case _Message(id=str() | int() | None as own) if message.result is not msgspec.UNSET:
+            return RpcAnswer(own, message.result)
+        case _:
+            own = None if message.id is msgspec.UNSET else message.id
+            return RpcFault(INVALID_REQUEST, "The line is no request, no notification and no answer.", own)

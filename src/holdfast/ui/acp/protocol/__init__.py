@@ -1,1 +1,0 @@
-"""The messages of the protocol: lines, requests and answers, and what becomes of errors."""

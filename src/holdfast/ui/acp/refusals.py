@@ -1,0 +1,41 @@
+"""What becomes of an exception while a client is served: the answer to its request. A request is always answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+
+from holdfast.errors import HoldfastError
+from holdfast.ui.acp.json_rpc import INTERNAL_ERROR, RpcError
+from holdfast.ui.startup.debug_log_option import debug_log_note
+
+
+class Refusals:
+    """Turns exceptions into errors of the protocol; a bug is kept with its traceback."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    @contextmanager
+    def to(self, refuse: Callable[[RpcError], None]) -> Generator[None]:
+        """Call `refuse` with whatever is raised within."""
+        try:
+            yield
+        except RpcError as error:
+            refuse(error)
+        except HoldfastError as error:
+            from holdfast.ui.acp.turn_answer import rpc_error  # noqa: PLC0415 - only when there is one
+
+            refuse(rpc_error(error))
+        except Exception as error:  # noqa: BLE001 - the top of the ui: a request is always answered
+            refuse(self._bug(error))
+
+    def _bug(self, error: Exception) -> RpcError:
+        import traceback  # noqa: PLC0415 - only when there is one
+
+        from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
+
+        trace, where = keep_traceback("".join(traceback.format_exception(error)), environ=self._environ)
+        debug_log_note(f"Internal error. This is a bug in holdfast ({where}).\n{trace}")
+        said = f"Internal error: this is a bug in holdfast. The session is saved. Please report it ({where})."
+        return RpcError(INTERNAL_ERROR, said)

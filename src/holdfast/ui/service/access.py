@@ -1,0 +1,151 @@
+"""Who may do what: tokens with rights in a file that only its owner reads, and the cookie of the page.
+
+A token is compared in constant time, with every token of the file, so that an answer's time says nothing of it. The
+page's cookie is derived from a token and is no token: it names the caller and proves that the server made it. A reader
+of it cannot use it as a bearer token, and it ends when its token leaves the file. Nothing is kept in the server, so
+that several can serve the same sessions.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import secrets
+import stat
+import threading
+import tomllib
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from holdfast.errors import ConfigInvalid, StateError
+from holdfast.system.durable_files import make_folder, write_whole
+
+Right = Literal["read", "ask", "answer"]
+"""`read`: see sessions. `ask`: begin sessions, send prompts, steer, stop. `answer`: approve calls, set the mode."""
+
+RIGHTS: tuple[Right, ...] = ("read", "ask", "answer")
+COOKIE = "holdfast"
+_SHORTEST = 20
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who sends a request: the name of a token, and its rights."""
+
+    name: str
+    rights: frozenset[Right]
+
+
+class _Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    token: str
+    rights: frozenset[Right]
+
+
+class _Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tokens: dict[str, _Token]
+
+
+class TokenFile:
+    """The tokens in a file. It is read again when it changes, so that a token can be revoked without a restart."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file. Raise `ConfigInvalid` if it is unsafe or unreadable."""
+        self._path = path
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int] | None = None
+        self._tokens: dict[str, _Token] = {}
+        self._read()
+
+    def bearer(self, token: str) -> Caller | None:
+        """Return the caller with this token, None if there is none."""
+        given = sha256(token.encode("utf-8", "surrogateescape")).digest()
+        found: Caller | None = None
+        for name, each in self._now().items():
+            if hmac.compare_digest(sha256(each.token.encode()).digest(), given):
+                found = Caller(name, each.rights)
+        return found
+
+    def cookie(self, value: str) -> Caller | None:
+        """Return whose cookie this is, None if it is none or its token is no longer in the file."""
+        name, _, proof = value.partition(".")
+        found: Caller | None = None
+        for own, each in self._now().items():
+            right = hmac.compare_digest(_proof(own, each.token).encode(), proof.encode("utf-8", "replace"))
+            if right and own == name:
+                found = Caller(own, each.rights)
+        return found
+
+    def cookie_of(self, caller: Caller) -> str:
+        """Return the value of a caller's cookie."""
+        return f"{caller.name}.{_proof(caller.name, self._now()[caller.name].token)}"
+
+    def _now(self) -> dict[str, _Token]:
+        with self._lock:
+            try:
+                self._read()
+            except ConfigInvalid:
+                self._tokens = {}  # a file that became unsafe or broken admits no caller
+                self._stamp = None
+            return self._tokens
+
+    def _read(self) -> None:
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise ConfigInvalid(
+                f"Token file {str(self._path)!r} cannot be read: {error.strerror}. Fix its path."
+            ) from error
+        with os.fdopen(descriptor, "rb") as file:
+            about = os.fstat(descriptor)
+            if stat.S_IMODE(about.st_mode) & 0o077 or about.st_uid != os.geteuid():
+                raise ConfigInvalid(
+                    f"Token file {str(self._path)!r} can be read by others (mode {stat.S_IMODE(about.st_mode):04o}, "
+                    "expected 0600 and your own). Run: chmod 600 on it, and replace its tokens."
+                )
+            stamp = about.st_mtime_ns, about.st_size
+            if stamp == self._stamp:
+                return
+            data = file.read()
+        self._tokens, self._stamp = self._parsed(data), stamp
+
+    def _parsed(self, data: bytes) -> dict[str, _Token]:
+        try:
+            tokens = msgspec.convert(tomllib.loads(data.decode()), _Tokens).tokens
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+            raise ConfigInvalid(f"Token file {str(self._path)!r} is invalid: {error}. Fix it.") from error
+        for name, each in tokens.items():
+            if not _NAME.fullmatch(name) or len(each.token) < _SHORTEST or not each.token.isascii():
+                raise ConfigInvalid(
+                    f"Token {name!r} in {str(self._path)!r} is invalid (expected a name of letters, digits, - and _, "
+                    f"and at least {_SHORTEST} ASCII characters). Make one with: holdfast serve --new-token NAME."
+                )
+        return tokens
+
+
+def _proof(name: str, token: str) -> str:
+    return hmac.digest(token.encode(), f"holdfast page {name}".encode(), "sha256").hex()
+
+
+def new_token(path: Path, name: str, rights: tuple[Right, ...]) -> str:
+    """Add a token to the file, made if it is not there, and return it. Raise `ConfigInvalid` if the name is taken."""
+    if not _NAME.fullmatch(name):
+        raise ConfigInvalid(f"Name {name!r} is invalid (expected letters, digits, - and _). Choose another one.")
+    before = ""
+    if path.exists():
+        TokenFile(path)  # what is wrong with it is said first
+        before = path.read_text("utf-8")
+        if name in tomllib.loads(before).get("tokens", {}):
+            raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")
+    token = secrets.token_urlsafe(32)
+    listed = ", ".join(f'"{each}"' for each in rights)
+    added = f'[tokens.{name}]\ntoken = "{token}"\nrights = [{listed}]\n'
+    try:
+        make_folder(path.parent)
+        write_whole(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
+    except OSError as error:
+        raise StateError(f"Cannot write {str(path)!r}: {error.strerror}. Free some space.") from error
+    return token

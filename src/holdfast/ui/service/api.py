@@ -1,0 +1,106 @@
+"""What the server answers with: its parts, the caller of each request, and its errors as JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.errors import (
+    ConfigInvalid,
+    HoldfastError,
+    ModelUnusable,
+    SessionBusy,
+    SessionUnknown,
+    StorageFailed,
+    UsageError,
+)
+from holdfast.fleet.record import FleetRecord
+from holdfast.ui.service.access import Caller, Right, TokenFile
+
+if TYPE_CHECKING:
+    from holdfast.ui.service.metrics import RequestCounts
+    from holdfast.ui.service.page import ServedPage
+    from holdfast.ui.service.watchers import Watchers
+
+STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+"""What a stream of events says, so that nothing on its way keeps it."""
+LONGEST_BODY = 4 * 1024 * 1024
+"""Bytes of a request's body above which it is refused."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """The parts of one server."""
+
+    record: FleetRecord
+    tokens: TokenFile
+    watchers: Watchers
+    counts: RequestCounts
+    page: ServedPage
+    default_model: str = ""
+    since: float = field(default_factory=time.time)
+
+
+class ApiError(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """Return the value as JSON."""
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def error_response(status: int, message: str) -> Response:
+    """Return an error as JSON."""
+    return json_response({"error": message}, status)
+
+
+def status_of(error: HoldfastError) -> int:
+    """Return the HTTP status for an error."""
+    match error:
+        case SessionUnknown():
+            return 404
+        case SessionBusy():
+            return 409
+        case StorageFailed() | ConfigInvalid():
+            return 503
+        case ModelUnusable() | UsageError():
+            return 400
+        case _:
+            return 500
+
+
+def need(caller: Caller, right: Right) -> None:
+    """Raise `ApiError` unless the caller has the right."""
+    if right not in caller.rights:
+        raise ApiError(403, f"Token {caller.name!r} has no right to {right}. Use one that has.")
+
+
+def offered_word(offered: Iterable[T], wanted: object) -> T | None:
+    """Return the one of the offered words that is wanted, None if it is none of them."""
+    return next((each for each in offered if str(each) == wanted), None)
+
+
+async def body_of(request: Request, kind: type[T]) -> T:
+    """Return the body of a request. Raise `ApiError` if it is too long or invalid."""
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > LONGEST_BODY:
+            raise ApiError(413, f"The body is longer than {LONGEST_BODY // 1024**2} MB. Send less.")
+    try:
+        return msgspec.json.decode(bytes(data), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(400, f"The body is invalid: {error}.") from error

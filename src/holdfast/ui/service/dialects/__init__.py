@@ -1,0 +1,1 @@
+"""What a client reads of a session: one module for each dialect."""

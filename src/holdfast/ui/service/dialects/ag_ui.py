@@ -1,0 +1,168 @@
+"""A session in the words of AG-UI 1.0: runs, messages, tool calls, interrupts.
+
+A run is a turn, or the part of one that ends at a question: AG-UI has no question within a run. The answer begins the
+next one. Between two runs AG-UI allows no event, so what happens there is held back and sent at the beginning of the
+next run.
+
+AG-UI cannot resume a stream: its clients want `RUN_STARTED` first. So a client that comes back in the middle of a run
+gets that run from its beginning, with the same ids and the same bytes (`resume_position`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from holdfast.agent.events import Event
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.store import StoredEntry
+from holdfast.session.model_notices import what_happened
+from holdfast.ui.service.event_stream import ServerEvent
+
+AgUiEvent = dict[str, object]
+"""An event of AG-UI, with its `type`."""
+
+
+class AgUiBegin(msgspec.Struct, frozen=True):
+    """Where a stream begins: behind the position `after`, in part `part` of turn `turn`."""
+
+    after: int
+    turn: int = 0
+    part: int = 0
+
+
+class AgUiDialect:
+    """Translates the entries of one session. Live events have no translation: their text could still be retracted.
+
+    It begins at `begin`. `run` is the id of the first run, instead of that of its turn. With `one_run` the stream ends
+    with the first run.
+    """
+
+    def __init__(self, session: str, begin: AgUiBegin, *, run: str = "", one_run: bool = False) -> None:
+        self._session = session
+        self._first = run
+        self._one_run = one_run
+        self._turn = begin.turn
+        self._part = begin.part
+        self._run = ""  # of the open run
+        self._held: list[AgUiEvent] = []
+
+    def of(self, seen: StoredEntry | Event) -> Iterable[ServerEvent]:
+        """Return the events of an entry."""
+        if not isinstance(seen, StoredEntry):
+            return
+        for event in self._translated(seen):
+            stamped = {**event, "timestamp": round(seen.at * 1000)}
+            ends = event["type"] in {"RUN_FINISHED", "RUN_ERROR"}
+            yield ServerEvent(msgspec.json.encode(stamped), last=ends and self._one_run)
+
+    def _translated(self, record: StoredEntry) -> Iterator[AgUiEvent]:
+        match record.entry:
+            case e.PromptAccepted(turn=turn):
+                if self._run:  # a damaged journal: its turn has no end
+                    yield self._finished({"type": "cancelled"})
+                self._turn, self._part = turn, 0
+                yield from self._began()
+            case e.ApprovalAnswered() if not self._run:
+                yield from self._began()
+            case e.TurnEnded(turn=turn) if not self._run:
+                self._turn = turn
+                yield from self._began()
+            case _:
+                pass
+        own = list(_events(record))
+        if self._run:
+            yield from own
+        else:
+            self._held += own
+        match record.entry:
+            case e.ApprovalAsked(call=call, why=why) if self._run:
+                asked = {"id": call, "reason": "tool_approval", "message": why, "toolCallId": call}
+                yield self._finished({"type": "interrupt", "interrupts": [asked]})
+            case e.TurnEnded(reason="end_turn" | "cancelled" as reason, cause=cause):
+                outcome: AgUiEvent = {"type": "success" if reason == "end_turn" else "cancelled"}
+                yield self._finished(outcome, {"reason": reason, "cause": cause})
+            case e.TurnEnded(cause=cause, detail=detail):
+                self._run = ""
+                yield {"type": "RUN_ERROR", "message": what_happened(cause, detail), "code": cause}
+            case _:
+                pass
+
+    def _began(self) -> Iterator[AgUiEvent]:
+        own = f"t{self._turn}" if not self._part else f"t{self._turn}.{self._part}"
+        parent = "" if not self._part else f"t{self._turn}" if self._part == 1 else f"t{self._turn}.{self._part - 1}"
+        self._part += 1
+        self._run, self._first = self._first or own, ""
+        started: AgUiEvent = {"type": "RUN_STARTED", "threadId": self._session, "runId": self._run}
+        yield {**started, "parentRunId": parent} if parent else started
+        held, self._held = self._held, []
+        yield from held
+
+    def _finished(self, outcome: AgUiEvent, result: AgUiEvent | None = None) -> AgUiEvent:
+        run, self._run = self._run, ""
+        ended: AgUiEvent = {"type": "RUN_FINISHED", "threadId": self._session, "runId": run, "outcome": outcome}
+        return {**ended, "result": result} if result is not None else ended
+
+
+def _events(record: StoredEntry) -> Iterator[AgUiEvent]:
+    """Yield what an entry is, beside the beginning and the end of runs."""
+    own = f"m{record.seq}"
+    match record.entry:
+        case e.PromptAccepted(text=text) | e.Steered(text=text):
+            yield {"type": "TEXT_MESSAGE_CHUNK", "messageId": own, "role": "user", "delta": text}
+        case e.ResponseEnded(parts=parts, cut=cut):
+            for number, part in enumerate(parts):
+                yield from _part(own, number, part, cut=cut is not None)
+            if cut is not None:
+                yield {"type": "CUSTOM", "name": "holdfast.cut", "value": {"messageId": own, "cause": cut}}
+        case e.CallEnded(call=call, outcome=outcome, text=text):
+            result: AgUiEvent = {"type": "TOOL_CALL_RESULT", "messageId": own, "toolCallId": call, "role": "tool"}
+            yield {**result, "content": text}
+            yield {"type": "CUSTOM", "name": "holdfast.outcome", "value": {"call": call, "outcome": outcome}}
+        case e.TurnEnded():
+            pass
+        case entry:
+            body = msgspec.to_builtins(entry)
+            yield {"type": "CUSTOM", "name": f"holdfast.{e.kind(entry)}", "value": body}
+
+
+def _part(own: str, number: int, part: e.Part, *, cut: bool) -> Iterator[AgUiEvent]:
+    match part:
+        case TextPart(text=text):
+            if text:
+                chunk: AgUiEvent = {"type": "TEXT_MESSAGE_CHUNK", "messageId": f"{own}.{number}", "role": "assistant"}
+                yield {**chunk, "delta": text}
+        case ThinkingPart(text=text):
+            if text:
+                yield {"type": "REASONING_MESSAGE_CHUNK", "messageId": f"{own}.{number}", "delta": text}
+        case CallPart(id=call, name=name, arguments=arguments):
+            if not cut:  # a call of a response that was cut never starts
+                begun: AgUiEvent = {"type": "TOOL_CALL_START", "toolCallId": call, "toolCallName": name}
+                yield {**begun, "parentMessageId": own}
+                if arguments:
+                    yield {"type": "TOOL_CALL_ARGS", "toolCallId": call, "delta": arguments}
+                yield {"type": "TOOL_CALL_END", "toolCallId": call}
+
+
+def resume_position(records: Sequence[StoredEntry], after: int) -> AgUiBegin:
+    """Return where a client begins that has seen everything up to `after`: behind the last run that it saw end."""
+    found = AgUiBegin(0)
+    turn = part = 0
+    open_ = False
+    for record in records:
+        if record.seq > after:
+            break
+        match record.entry:
+            case e.PromptAccepted(turn=turn):
+                part, open_ = 1, True
+            case e.ApprovalAnswered() if not open_:
+                part, open_ = part + 1, True
+            case e.ApprovalAsked() if open_:
+                found, open_ = AgUiBegin(record.seq, turn, part), False
+            case e.TurnEnded(turn=turn):
+                found, open_ = AgUiBegin(record.seq, turn, part), False
+            case _:
+                pass
+    return found

@@ -1,0 +1,117 @@
+"""A local session on its own thread and event loop, from the first message that waits until nothing does."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Callable
+
+from holdfast.agent.events import Event
+from holdfast.errors import HoldfastError, SessionBusy, StorageFailed
+from holdfast.session.journal.store import Finding, StoredEntry
+from holdfast.ui.service.local.inbox_file import InboxFile
+from holdfast.ui.service.local.local_look import LocalLook
+from holdfast.ui.service.local.served_session import ServedSession
+from holdfast.ui.startup.debug_log_option import debug_log_note
+
+
+class DrivenSession:
+    """One session while this server drives it. `records` is its journal: it only grows, and any thread may read it."""
+
+    def __init__(
+        self,
+        session: str,
+        inbox: InboxFile,
+        *,
+        open_: Callable[[], ServedSession],
+        publish: Callable[[str, StoredEntry | Event], None],
+        ended: Callable[[DrivenSession], None],
+        yolo: bool,
+    ) -> None:
+        self.id = session
+        self.records: list[StoredEntry] = []
+        self.findings: tuple[Finding, ...] = ()
+        self.busy = ""
+        """Who holds the session, if another process does."""
+        self.opened = threading.Event()
+        self._inbox = inbox
+        self._open = open_
+        self._publish = publish
+        self._ended = ended
+        self._yolo = yolo
+        self._leaving = False
+        self._again = False
+        self.look: LocalLook | None = None
+        self._thread = threading.Thread(target=self._serve, name=f"session {session}", daemon=True)
+
+    def start(self) -> None:
+        """Open the session and drive it; `ended` is called on its thread after it was closed again."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at the inbox again."""
+        if self.look is not None:
+            self.look.wake()
+
+    def leave(self) -> None:
+        """End soon; what runs is stopped."""
+        self._leaving = True
+        if self.look is not None:
+            self.look.leave()
+
+    def join(self, within: float) -> bool:
+        """Return whether the session was closed within so many seconds."""
+        self._thread.join(within)
+        return not self._thread.is_alive()
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._work())
+        except Exception as error:  # noqa: BLE001 - the top of a session's thread: a bug must not end the server
+            debug_log_note(f"Session {self.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
+            self._refuse(f"Internal error: {type(error).__name__}. See the server's log.")
+        finally:
+            self.look = None
+            self.opened.set()
+            self._ended(self)
+
+    async def _work(self) -> None:
+        try:
+            self._inbox.drive(self.id)
+            served = self._open()
+        except SessionBusy as error:
+            self.busy = str(error)
+            return
+        except StorageFailed as error:
+            debug_log_note(f"Session {self.id!r}: {error}")
+            self.busy = str(error)
+            return
+        except HoldfastError as error:
+            self._refuse(str(error))
+            return
+        self.records.extend(served.session.reading.records)
+        self.findings = served.session.reading.findings
+        try:
+            look = LocalLook(served, self._inbox, publish=self._take, yolo=self._yolo)
+        except BaseException:
+            served.closing.close()
+            served.session.store.close()
+            raise
+        self.look = look
+        self.opened.set()
+        if self._leaving:
+            look.leave()
+        await look.run()
+        self._inbox.drop(self.id)
+
+    def _take(self, event: StoredEntry | Event) -> None:
+        if isinstance(event, StoredEntry):
+            self.records.append(event)
+        self._publish(self.id, event)
+
+    def _refuse(self, why: str) -> None:
+        """Refuse what waits: the session cannot be opened, and trying again would fail again."""
+        for each in self._inbox.waiting(self.id):
+            self._inbox.done(each.row.id, refused=why)
+        self._inbox.drop(self.id)

@@ -1,0 +1,342 @@
+"""The local sessions of one user, driven in this process, behind the interface of a fleet."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agent.events import Event
+from holdfast.errors import SessionBusy, UsageError
+from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.session.storage.lease import refuse_held
+from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.system.user_directories import homes
+from holdfast.ui.service.inbox_body import check_body
+from holdfast.ui.service.local.driven_session import DrivenSession
+from holdfast.ui.service.local.inbox_file import InboxFile
+from holdfast.ui.service.local.served_session import create_session, exact_summary, folder_of, open_session
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.view.session_costs import Spending
+
+_READINGS = 8
+"""Journals that are kept in memory beside those that are driven."""
+_LOOK_AGAIN = 1.0
+"""Seconds between looks at sessions that another process holds while something waits for them."""
+_SESSIONS_CLOSE_WITHIN = 15.0
+"""Seconds in which all sessions must be closed at the end."""
+
+LiveListener = Callable[[StoredEntry | Event], None]
+"""Called on the thread of a session with each entry and each live event, in order; it must not block."""
+
+
+class LocalFleet:
+    """`FleetRecord` over the sessions of this user. `slots` is how many may run at once.
+
+    Rule: what `ask` returned for is recorded once, at whatever point the process is killed.
+    """
+
+    def __init__(
+        self,
+        arguments: Arguments,
+        environ: Mapping[str, str],
+        *,
+        cwd: Path,
+        roots: tuple[Path, ...],
+        slots: int,
+        yolo: bool = False,
+    ) -> None:
+        """Open the inbox. Raise `StateError` if another server has it. `start` begins to work."""
+        self._arguments = arguments
+        self._environ = environ
+        self._cwd = cwd
+        self._roots = roots
+        self._slots = slots
+        self._yolo = yolo
+        self._catalog = Catalog(homes(environ).sessions)
+        self._inbox = InboxFile(homes(environ).service / "inbox.db")
+        self._lock = threading.RLock()
+        self._making = threading.Lock()
+        self._driven: dict[str, DrivenSession] = {}
+        self._elsewhere: dict[str, str] = {}
+        self._listeners: dict[str, list[LiveListener]] = {}
+        self._readings: OrderedDict[str, tuple[object, Reading]] = OrderedDict()
+        self._costs: dict[str, tuple[object, str]] = {}
+        self._closed = threading.Event()
+        self._since = time.time()
+        self._thread = threading.Thread(target=self._watch_rows, name="waiting sessions", daemon=True)
+
+    def start(self) -> None:
+        """Take up what an earlier server left, and what waits."""
+        for session in self._inbox.driven():
+            self._drive(session)
+        self._thread.start()
+
+    # --- the record of a fleet ----------------------------------------------------------------------------------
+
+    def create(self, *, model: str, place: InboxBody, sender: str, title: str = "", id: str = "") -> str:  # noqa: A002 - as the interface has it
+        """Return the id of a new session in the folder that `place` names. Its first entry is durable."""
+        wanted = place.get("folder", "")
+        if not isinstance(wanted, str) or place.keys() - {"folder"}:
+            raise UsageError("Place is invalid (expected an object with a folder). Name a folder, or leave it out.")
+        folder = folder_of(wanted, self._cwd, self._roots)
+        with self._making:
+            session = create_session(self._arguments, self._environ, folder, model=model, own=id)
+        if title:
+            self.ask(session, "rename", {"title": title}, sender=sender)
+        return session
+
+    def sessions(
+        self, state: FleetState | None = None, *, limit: int = 200, after: str = ""
+    ) -> tuple[FleetSession, ...]:
+        """Return sessions, the last used first; `after` is the last id of the page before."""
+        waits = self._inbox.waits()
+        found = [self._described(self._catalog.summary(each), waits) for each in self._catalog.ids()]
+        found.sort(key=lambda each: (each.changed, each.id), reverse=True)
+        if state is not None:
+            found = [each for each in found if each.state == state]
+        ids = [each.id for each in found]
+        begin = ids.index(after) + 1 if after in ids else 0
+        return tuple(found[begin : begin + limit])
+
+    def session(self, session: str) -> FleetSession:
+        """Return one session."""
+        found = self._described(exact_summary(self._catalog, session), self._inbox.waits())
+        return msgspec.structs.replace(found, length=self.lengths([session]).get(session, 0))
+
+    def lengths(self, sessions: Sequence[str]) -> dict[str, int]:
+        """Return the seq of the last readable entry of each session; unknown ids are left out."""
+        found: dict[str, int] = {}
+        for session in sessions:
+            records = self._records(session)
+            if records is not None:
+                found[session] = records[-1].seq if records else 0
+        return found
+
+    def entries(self, session: str, after: int = 0, *, limit: int = 1000) -> tuple[StoredEntry, ...]:
+        """Return the readable entries with a seq above `after`, in order."""
+        records = self.reading(session).records if (driven := self._open(session)) is None else driven.records
+        begin = next(at for at in range(min(after, len(records)), -1, -1) if at == 0 or records[at - 1].seq <= after)
+        return tuple(records[begin : begin + limit])
+
+    def reading(self, session: str) -> Reading:
+        """Return every readable entry, and the damage that was found."""
+        driven = self._open(session)
+        if driven is not None:
+            return Reading(records=tuple(driven.records), findings=driven.findings)
+        exact = self._catalog.folder(session)
+        stamp = self._catalog.stamp(session)
+        with self._lock:
+            kept = self._readings.get(session)
+            if kept is not None and kept[0] == stamp:
+                self._readings.move_to_end(session)
+                return kept[1]
+        reading = read_copy(exact)
+        with self._lock:
+            self._readings[session] = stamp, reading
+            self._readings.move_to_end(session)
+            while len(self._readings) > _READINGS:
+                self._readings.popitem(last=False)
+        return reading
+
+    def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:
+        """Write a row, durably, and wake the session."""
+        check_body(kind, body)
+        exact_summary(self._catalog, session)
+        row = self._inbox.add(session, kind, body, key=key, sender=sender)
+        if row.done is None:
+            self._drive(session)
+        return row
+
+    def inbox(self, session: str, *, after: int = 0, limit: int = 200) -> tuple[InboxRow, ...]:
+        """Return the rows of a session with an id above `after`, in order."""
+        exact_summary(self._catalog, session)
+        return self._inbox.rows(session, after=after, limit=limit)
+
+    def status(self) -> FleetStatus:
+        """Return this process as the only worker, and the sessions by state."""
+        states: dict[str, int] = {}
+        for each in self.sessions(limit=1_000_000):
+            states[each.state] = states.get(each.state, 0) + 1
+        oldest = min(self._inbox.waits().values(), default=None)
+        with self._lock:
+            holds = len(self._driven)
+        worker = FleetWorker(id="local", slots=self._slots, holds=holds, since=self._since)
+        age = None if oldest is None else max(0.0, time.time() - oldest)
+        return FleetStatus(workers=(worker,), sessions=states, oldest=age)
+
+    def close(self) -> None:
+        """Stop what runs, close every session and the inbox. Closing twice is fine."""
+        self._closed.set()
+        with self._lock:
+            driven = list(self._driven.values())
+        for each in driven:
+            each.leave()
+        until = time.monotonic() + _SESSIONS_CLOSE_WITHIN
+        for each in driven:
+            each.join(max(0.0, until - time.monotonic()))
+        self._inbox.close()
+
+    # --- live -----------------------------------------------------------------------------------------------------
+
+    def listen(self, session: str, listener: LiveListener) -> Callable[[], None]:
+        """Call `listener` with all that happens in the session while it is driven here. Return what ends that."""
+        with self._lock:
+            self._listeners.setdefault(session, []).append(listener)
+
+        def end() -> None:
+            with self._lock:
+                left = [each for each in self._listeners.get(session, []) if each is not listener]
+                if left:
+                    self._listeners[session] = left
+                else:
+                    self._listeners.pop(session, None)
+
+        return end
+
+    def mode(self, session: str) -> str:
+        """Return the approval mode of a session that is driven here, "" otherwise."""
+        driven = self._open(session)
+        look = None if driven is None else driven.look
+        return "" if look is None else look.mode
+
+    def _publish(self, session: str, event: StoredEntry | Event) -> None:
+        with self._lock:
+            listeners = tuple(self._listeners.get(session, ()))
+        for each in listeners:
+            each(event)
+
+    # --- driving --------------------------------------------------------------------------------------------------
+
+    def _drive(self, session: str) -> None:
+        """Have the session look at its inbox; with all slots taken, it waits for one."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            driven = self._driven.get(session)
+            if driven is not None:
+                driven.wake()
+                return
+            if len(self._driven) >= self._slots:
+                return
+            made = self._driven[session] = DrivenSession(
+                session,
+                self._inbox,
+                open_=lambda: open_session(self._arguments, self._environ, session),
+                publish=self._publish,
+                ended=self._ended,
+                yolo=self._yolo,
+            )
+            made.start()
+
+    def _ended(self, driven: DrivenSession) -> None:
+        with self._lock:
+            self._driven.pop(driven.id, None)
+            if driven.busy:
+                self._elsewhere[driven.id] = driven.busy
+                return
+            self._elsewhere.pop(driven.id, None)
+        if not self._closed.is_set():
+            self._drive_waiting()
+
+    def _drive_waiting(self) -> None:
+        for session in self._inbox.waits():
+            self._drive(session)
+
+    def _watch_rows(self) -> None:
+        """Look again at what waits, e.g. for a session that another process has closed by now."""
+        while not self._closed.wait(_LOOK_AGAIN):
+            self._drive_waiting()
+            for session in self._inbox.driven():
+                with self._lock:
+                    busy = session in self._elsewhere
+                if not busy:
+                    self._drive(session)
+
+    # --- descriptions ---------------------------------------------------------------------------------------------
+
+    def _open(self, session: str) -> DrivenSession | None:
+        """Return the session if its journal is open in this process. One that is about to be opened is waited for."""
+        with self._lock:
+            driven = self._driven.get(session)
+        if driven is None:
+            return None
+        driven.opened.wait()
+        return driven if driven.look is not None else None
+
+    def _records(self, session: str) -> Sequence[StoredEntry] | None:
+        driven = self._open(session)
+        if driven is not None:
+            return driven.records
+        return self.reading(session).records if self._catalog.stamp(session) else None
+
+    def _described(self, summary: SessionSummary, waits: Mapping[str, float]) -> FleetSession:
+        session = summary.id
+        with self._lock:
+            driven = self._driven.get(session)
+        look = None if driven is None else driven.look
+        held = holder = ""
+        asking: tuple[str, ...] = ()
+        if look is not None:
+            asking = look.asking
+            state: FleetState = "asking" if asking else "running" if look.running else "idle"
+            if state == "idle" and session in waits:
+                state = "waiting"
+        else:
+            state = "waiting" if session in waits else "idle"
+            if driven is None:
+                held, holder = self._holder(session)
+                state = "held" if held else state
+        return FleetSession(
+            id=session,
+            state=state,
+            title=summary.title or summary.damage,
+            model=summary.model,
+            cwd=summary.cwd,
+            place={"folder": summary.cwd},
+            holder=holder or ("this server" if look is not None else ""),
+            asking=asking,
+            created=summary.created,
+            changed=summary.modified,
+            held=held,
+            cost=self._cost(session),
+        )
+
+    def _holder(self, session: str) -> tuple[str, str]:
+        try:
+            refuse_held(self._catalog.folder(session))
+        except SessionBusy as busy:
+            with self._lock:
+                opened_here = session in self._driven  # in the moment between the two looks
+            if not opened_here:
+                return (
+                    f"Open in another program ({busy.holder or 'unknown'}). Close it there to go on here.",
+                    busy.holder,
+                )
+        except OSError:
+            return "", ""
+        return "", ""
+
+    def _cost(self, session: str) -> str:
+        """Return what a session has cost, "" unless its journal is in memory anyway."""
+        with self._lock:
+            driven = self._driven.get(session)
+            kept = self._readings.get(session)
+        records: Sequence[StoredEntry] | None = (
+            driven.records if driven is not None else kept[1].records if kept else None
+        )
+        if records is None:
+            return ""
+        length = len(records)
+        before = self._costs.get(session)
+        if before is not None and before[0] == length:
+            return before[1]
+        total = Spending(each.entry for each in tuple(records)).total().cost
+        self._costs[session] = length, "" if total is None else str(total)
+        return self._costs[session][1]

@@ -1,0 +1,81 @@
+"""`holdfast serve`: an HTTP API and a page for the sessions of this user, or for those of a fleet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import EXIT_OK, UsageError
+from holdfast.system.user_directories import homes
+from holdfast.ui.service.serve_arguments import PORT, ServeArguments
+from holdfast.ui.startup.arguments import Parser, add_settings
+
+if TYPE_CHECKING:
+    from holdfast.ui.service.access import Right
+
+
+def command_parser() -> Parser:
+    """Return the parser of this command's options."""
+    made = Parser(
+        prog="holdfast serve",
+        description="Serve an HTTP API and a page: your local sessions, or with --store those of a fleet.",
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("--store", metavar="URL", help="serve the fleet of this PostgreSQL database, not the local sessions")
+    add("--host", metavar="ADDRESS", default="127.0.0.1", help="listen on this address (default: 127.0.0.1)")
+    add("--port", type=int, metavar="N", default=PORT, help=f"listen on this port, 0 for a free one (default: {PORT})")
+    add("--host-name", action="append", metavar="NAME", help="also answer to this host name; repeatable")
+    add("--tokens", metavar="FILE", help="the file with the tokens (default: one of your own, made at the first start)")
+    add("--new-token", metavar="NAME", help="add a token to that file, print it, and end")
+    add("--rights", metavar="LIST", default="read,ask,answer", help="with --new-token: what it may do")
+    add("--root", action="append", metavar="DIR", help="new sessions may work in this folder too; repeatable")
+    add("--slots", type=int, metavar="N", default=8, help="how many local sessions may run at once (default: 8)")
+    add("--allow-yolo", action="store_true", help="offer the mode in which everything runs unasked")
+    add("--debug", action="store_true", help="write a debug log of each session")
+    add_settings(made)
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Serve until a signal comes. Return the exit code."""
+    arguments = command_parser().parse_args(argv, namespace=ServeArguments())
+    _refuse_missing()
+    from holdfast.ui.service.access import TokenFile, new_token  # noqa: PLC0415 - the parser's --help needs none of it
+
+    path = homes(environ).tokens if arguments.tokens is None else Path(arguments.tokens).expanduser().absolute()
+    if arguments.new_token is not None:
+        print(new_token(path, arguments.new_token, _rights(arguments.rights)))
+        return EXIT_OK
+    if arguments.slots < 1:
+        raise UsageError("--slots must be at least 1.")
+    made = ""
+    if arguments.tokens is None and not path.exists():
+        made = new_token(path, "me", _rights("read,ask,answer"))
+    tokens = TokenFile(path)
+    from holdfast.ui.service.server import serve  # noqa: PLC0415 - likewise
+
+    return serve(arguments, environ, tokens=tokens, path=path, made=made)
+
+
+def _rights(listed: str) -> tuple[Right, ...]:
+    from holdfast.ui.service.access import RIGHTS  # noqa: PLC0415 - likewise
+
+    words = [each.strip() for each in listed.split(",")]
+    for each in words:
+        if each not in RIGHTS:
+            raise UsageError(f"Unknown right {each!r} (expected some of {', '.join(RIGHTS)}, with commas).")
+    return tuple(each for each in RIGHTS if each in words)
+
+
+def _refuse_missing() -> None:
+    from importlib.util import find_spec  # noqa: PLC0415 - only this command needs it
+
+    missing = [each for each in ("starlette", "uvicorn") if find_spec(each) is None]
+    if missing:
+        raise UsageError(
+            f"Not installed: {' and '.join(missing)}, which `holdfast serve` needs. "
+            f"Run {Path(sys.executable).name} -m pip install 'holdfast[fleet]'."
+        )

@@ -1,0 +1,49 @@
+"""The page: one file put together from its text, style and script, and the rules under which a browser shows it.
+
+What a model writes reaches the page as HTML that the server made: every character of it is escaped, and nothing is a
+link or an image (`block_html.py`). The script lets through a short list of elements without attributes of their own.
+And if both failed, the policy holds: only this script and this style, known by their hashes, may run or apply, the page
+loads nothing, speaks to no other host, submits no form, and may stand in no frame.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+
+import msgspec
+
+SAFE_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""What every answer says, unless the page has its own."""
+
+
+class ServedPage(msgspec.Struct, frozen=True):
+    """The page as it is sent."""
+
+    html: bytes
+    headers: dict[str, str]
+
+
+def read_page() -> ServedPage:
+    """Return the page, from the package's files."""
+    here = files("holdfast.ui.service").joinpath("page_files")
+    text, style, script = (here.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    html = text.replace("/*style*/", style, 1).replace("/*script*/", script, 1)
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return ServedPage(html.encode(), {"content-security-policy": policy})
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

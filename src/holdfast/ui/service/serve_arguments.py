@@ -1,0 +1,22 @@
+"""The command line of `holdfast serve`, as a value."""
+
+from __future__ import annotations
+
+from holdfast.ui.startup.arguments import Arguments
+
+PORT = 4747
+
+
+class ServeArguments(Arguments):
+    """The command line of `holdfast serve`."""
+
+    store: str | None = None
+    host: str = "127.0.0.1"
+    port: int = PORT
+    host_name: list[str] | None = None
+    tokens: str | None = None
+    new_token: str | None = None
+    rights: str = "read,ask,answer"
+    root: list[str] | None = None
+    slots: int = 8
+    allow_yolo: bool = False

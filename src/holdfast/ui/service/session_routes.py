@@ -1,0 +1,181 @@
+"""The routes of sessions: list, begin, ask, inbox, events, export. Everything slow runs on a thread."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Literal, get_args
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from holdfast.errors import SessionUnknown
+from holdfast.fleet.record import FLEET_STATES, FleetSession, InboxKind, InboxRow
+from holdfast.system.threads import in_daemon
+from holdfast.ui.service.access import Caller
+from holdfast.ui.service.api import STREAM_HEADERS, Api, ApiError, body_of, json_response, need, offered_word
+from holdfast.ui.service.event_stream import Dialect, HoldfastDialect, event_bytes, event_stream
+from holdfast.ui.service.inbox_body import check_body
+
+_DialectName = Literal["holdfast", "stream-json", "ag-ui"]
+_DIALECTS: tuple[_DialectName, ...] = get_args(_DialectName)
+_KINDS: tuple[InboxKind, ...] = get_args(InboxKind)
+_LONGEST_KEY = 200
+_MOST_LISTED = 1000
+
+
+class _NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `POST /sessions`."""
+
+    model: str = ""
+    place: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    title: str = ""
+    prompt: str = ""
+
+
+async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
+    """Answer with the sessions, the last used first."""
+    del caller
+    wanted = request.query_params.get("state")
+    state = offered_word(FLEET_STATES, wanted)
+    if wanted is not None and state is None:
+        raise ApiError(400, f"Unknown state {wanted!r} (expected one of {', '.join(FLEET_STATES)}).")
+    limit = _number(request, "limit", 200, most=_MOST_LISTED)
+    after = request.query_params.get("after", "")
+    found = await in_daemon(lambda: api.record.sessions(state, limit=limit, after=after))
+    return json_response({"sessions": found})
+
+
+async def begin_session(api: Api, request: Request, caller: Caller) -> Response:
+    """Begin a session, with a first prompt if there is one. The same `Idempotency-Key` never begins a second one."""
+    body = await body_of(request, _NewSession)
+    key = _key(request)
+    if body.prompt:
+        check_body("prompt", {"text": body.prompt})
+    own = session_id_of(caller.name, key) if key else ""
+    model = body.model or api.default_model
+
+    def create() -> str:
+        made = api.record.create(model=model, place=body.place, sender=caller.name, title=body.title, id=own)
+        if body.prompt:
+            api.record.ask(made, "prompt", {"text": body.prompt}, key=key and f"first:{key}", sender=caller.name)
+        return made
+
+    session = await in_daemon(create)
+    response = json_response({"id": session}, 201)
+    response.headers["location"] = f"/sessions/{session}"
+    return response
+
+
+def session_id_of(sender: str, key: str) -> str:
+    """Return the id of the session that this sender begins with this key: always the same."""
+    return f"k-{sha256(f'{sender}/{key}'.encode()).hexdigest()[:20]}"
+
+
+async def show_session(api: Api, request: Request, caller: Caller) -> Response:
+    """Answer with one session."""
+    del caller
+    return json_response(await _session(api, request))
+
+
+async def ask_session(api: Api, request: Request, caller: Caller) -> Response:
+    """Write a row into the inbox of a session. It is durable when the answer is sent."""
+    body = await body_of(request, dict[str, object])
+    wanted = body.pop("kind", None)
+    kind = offered_word(_KINDS, wanted)
+    if kind is None:
+        raise ApiError(400, f"Unknown kind {wanted!r} (expected one of {', '.join(_KINDS)}).")
+    need(caller, "answer" if kind in {"answer", "mode"} else "ask")
+    check_body(kind, body)
+    key, own = _key(request), request.path_params["session"]
+    row = await in_daemon(lambda: api.record.ask(own, kind, body, key=key, sender=caller.name))
+    return json_response(row, 202)
+
+
+async def list_inbox(api: Api, request: Request, caller: Caller) -> Response:
+    """Answer with the rows of a session's inbox, and what became of each."""
+    del caller
+    own, after = request.path_params["session"], _number(request, "after", 0)
+    rows: tuple[InboxRow, ...] = await in_daemon(lambda: api.record.inbox(own, after=after))
+    return json_response({"inbox": rows})
+
+
+async def stream_events(api: Api, request: Request, caller: Caller) -> Response:
+    """Stream what happens in a session, from behind the position `after`, or the last one that the client has seen."""
+    del caller
+    wanted = request.query_params.get("as", "holdfast")
+    name = offered_word(_DIALECTS, wanted)
+    if name is None:
+        raise ApiError(400, f"Unknown dialect {wanted!r} (expected one of {', '.join(_DIALECTS)}).")
+    seen = request.headers.get("last-event-id")
+    after = _position(seen) if seen is not None else _number(request, "after", 0)
+    session = await _session(api, request)
+    dialect, begin, first = await in_daemon(lambda: _dialect(api, name, session, after))
+    stream = event_stream(api.watchers.follow(session.id, begin), dialect, first=first)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=STREAM_HEADERS)
+
+
+async def export_session(api: Api, request: Request, caller: Caller) -> Response:
+    """Answer with the session as a document, in a form of `holdfast sessions export`."""
+    del caller
+    from holdfast.ui.export.export import FORMS, document_of, export_text  # noqa: PLC0415 - only an export needs it
+
+    wanted = request.query_params.get("form", "pydantic-ai")
+    form = offered_word(FORMS, wanted)
+    if form is None:
+        raise ApiError(400, f"Unknown form {wanted!r} (expected one of {', '.join(FORMS)}).")
+    session = await _session(api, request)
+    text = await in_daemon(
+        lambda: export_text(document_of(api.record.reading(session.id), session.id, form), ascii_only=False)
+    )
+    kinds = {"markdown": "text/markdown", "html": "text/html"}
+    headers = {"content-disposition": f'attachment; filename="{session.id}{FORMS[form][0]}"'}
+    return Response(text.encode(), media_type=kinds.get(form, "application/json"), headers=headers)
+
+
+def _dialect(api: Api, name: _DialectName, session: FleetSession, after: int) -> tuple[Dialect, int, bytes]:
+    """Return the dialect, the position behind which it begins, and what it sends first."""
+    match name:
+        case "holdfast":
+            return HoldfastDialect(), after, b""
+        case "stream-json":
+            from holdfast.ui.service.dialects.stream_json import StreamJsonDialect  # noqa: PLC0415 - one of several
+
+            before = [each for each in api.record.reading(session.id).records if each.seq <= after]
+            lines = StreamJsonDialect(session.id, before)
+            return lines, after, b"".join(event_bytes(each, None) for each in lines.first)
+        case "ag-ui":
+            from holdfast.ui.service.dialects.ag_ui import AgUiDialect, resume_position  # noqa: PLC0415 - likewise
+
+            begin = resume_position(api.record.reading(session.id).records, after)
+            return AgUiDialect(session.id, begin), begin.after, b""
+
+
+async def _session(api: Api, request: Request) -> FleetSession:
+    own = request.path_params["session"]
+    try:
+        return await in_daemon(lambda: api.record.session(own))
+    except SessionUnknown as error:
+        raise ApiError(404, str(error)) from error
+
+
+def _key(request: Request) -> str:
+    key = request.headers.get("idempotency-key", "")
+    if len(key) > _LONGEST_KEY or not key.isprintable():
+        raise ApiError(400, f"Idempotency-Key is invalid (expected at most {_LONGEST_KEY} printable characters).")
+    return key
+
+
+def _number(request: Request, name: str, default: int, *, most: int = 2**31 - 1) -> int:
+    value = request.query_params.get(name)
+    if value is None:
+        return default
+    if not value.isdecimal() or int(value) > most:
+        raise ApiError(400, f"{name} {value!r} is invalid (expected a number from 0 to {most}).")
+    return int(value)
+
+
+def _position(seen: str) -> int:
+    if not seen.isdecimal() or int(seen) >= 2**31:
+        raise ApiError(400, f"Last-Event-ID {seen!r} is invalid (expected the id of an event).")
+    return int(seen)

@@ -1,0 +1,52 @@
+"""Writing to a client that reads nothing, or that has gone: the owner is told once, and nothing waits."""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.ui.acp.connection import LineWriter
+from polling import eventually
+
+MUCH = b"x" * 1_000_000 + b"\n"
+
+
+def test_a_client_that_reads_nothing_is_given_up() -> None:
+    reader, writer = os.pipe()
+    told: list[str] = []
+    lines = LineWriter(writer, told.append, patience=0.2)
+    lines.write(MUCH)
+    lines.write(MUCH)
+    eventually(lambda: bool(told))
+    lines.close(5.0)
+    assert told == ["the client has read nothing for 0.2 s"]
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_client_that_has_gone_is_told_once() -> None:
+    reader, writer = os.pipe()
+    told: list[str] = []
+    os.close(reader)
+    lines = LineWriter(writer, told.append)
+    lines.write(b"a\n")
+    lines.write(b"b\n")
+    lines.close(5.0)
+    assert told == ["Broken pipe"]
+    os.close(writer)
+
+
+def test_a_slow_client_gets_everything_in_order() -> None:
+    reader, writer = os.pipe()
+    told: list[str] = []
+    lines = LineWriter(writer, told.append)
+    sent = b"".join(b"%d " % number * 1000 + b"\n" for number in range(100))
+    for line in sent.splitlines(keepends=True):
+        lines.write(line)
+    got = b""
+    while len(got) < len(sent):
+        got += os.read(reader, 1 << 16)
+    assert got == sent
+    lines.close(5.0)
+    assert told == []
+    os.close(reader)
+    os.close(writer)
