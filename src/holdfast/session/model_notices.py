@@ -139,12 +139,12 @@ def question_answered(chosen: Sequence[str], words: str) -> str:
 def question_refused(words: str) -> str:
     """Return the result of a question that the user did not answer."""
     said = f" They said: {words}" if words.strip() else ""
-    return f"The user did not answer this question.{said} Do not ask it again: decide yourself, or stop and say why."
+    return f"The user did not answer this question. Do not ask it again: decide yourself, or stop and say why.{said}"
 
 
 def question_left(cause: Cause, detail: str = "") -> str:
     """Return the result of a question that was put to the user, and that the turn's end left without an answer."""
-    return f"Not answered: {_told(cause, detail)} while the user was being asked. They have chosen nothing."
+    return f"Not answered: {_told(cause, detail)} while the question was open. No option was chosen."
 
 
 QUESTION_UNASKED = (

@@ -142,7 +142,10 @@ class _Place(msgspec.Struct, frozen=True):
 
     def git_starts(self, folder: str) -> str:
         """Return what git would start while it reads in a folder, as the end of a sentence, "" if nothing."""
-        setting = started_by(self.around.git_config(folder))
+        found = self.around.repositories(folder)
+        if found.hook:
+            return f"the repository's hook {found.hook!r} is a program that git runs"
+        setting = started_by(found.settings)
         return f"the repository's setting {setting!r} makes git run a program" if setting else ""
 
     def writes(self, command: SimpleCommand, folders: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

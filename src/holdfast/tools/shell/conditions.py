@@ -60,11 +60,17 @@ def _is_name(word: Word) -> bool:
     return word.fixed and _ANY_NAME.fullmatch(word.text) is not None
 
 
+_COUNTS = re.compile(r"%[-+ #0'*.0-9hlLqjzt]*n")
+
+
 def _printf_more(words: tuple[Word, ...]) -> str:
-    first = words[0] if words else None
-    if first is not None and (first.prefix.startswith("-") or (not first.fixed and not first.prefix)):
-        return "" if first.text == "--" else "`printf -v` sets a variable, whose name may run commands"
-    return ""
+    if words and words[0].fixed and words[0].text == "--":
+        words = words[1:]
+    elif words and (words[0].prefix.startswith("-") or (not words[0].fixed and not words[0].prefix)):
+        return "`printf -v` sets a variable, whose name may run commands"
+    if len(words) > 1 and (not words[0].fixed or _COUNTS.search(words[0].text)):
+        return "`printf %n` sets the variable that it is given"
+    return "" if len(words) != 1 or words[0].single else "`printf %n` may set a variable"
 
 
 def _read_more(words: tuple[Word, ...]) -> str:

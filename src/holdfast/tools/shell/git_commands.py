@@ -69,6 +69,9 @@ GIT_READERS = (
     ),
 )
 _BY_NAME = {name: each for each in GIT_READERS for name in each.names.split()}
+_SIGNS = re.compile(r"%G|%\(\*?signature")
+"""The parts of a format of which the value is what gpg says."""
+
 _GLOBAL = ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "--version")
 
 
@@ -107,13 +110,13 @@ def _sub_command_more(  # noqa: PLR0911 - a return for each reason
             ended = True
             continue
         option = text.partition("=")[0]
-        if any(_means(option, each) for each in more) or "%G" in text:
+        if any(_means(option, each) for each in more) or _SIGNS.search(text):
             return f"`git {name} {word.raw[:40]}` does more than reading"
         if only and option not in only and not re.fullmatch(r"-n?[0-9]+", option):
             return f"`git {name} {word.raw[:40]}` is not known to only read"
         listing |= option in lists
-    if "%G" in " ".join(word.text for word in operands):
-        return f"`git {name}` runs gpg"
+    if any(_SIGNS.search(word.text) or (not word.fixed and "%" in word.text) for word in operands):
+        return f"`git {name}` may run gpg"
     if known.words and operands and operands[0].fixed and operands[0].text in known.words.split():
         return ""
     if len(operands) > known.most and not listing:
@@ -125,5 +128,5 @@ def _sub_command_more(  # noqa: PLR0911 - a return for each reason
 def _means(option: str, refused: str) -> bool:
     """Return whether an option is, or may be read as, one that does more."""
     if refused.startswith("--"):
-        return option.startswith("--") and len(option) > 3 and refused.startswith(option)  # noqa: PLR2004 - `--o`
+        return option.startswith("--") and len(option) > 2 and refused.startswith(option)  # noqa: PLR2004 - `--o`
     return not option.startswith("--") and refused[1] in option[1:]

@@ -28,6 +28,7 @@ _MOST_FOLDERS = 8
 
 _SOMEWHERE = Word("a folder that is not known", fixed=False, raw="cd")
 
+_LOWER = re.compile(rb"[a-z_][a-z0-9_]*")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[.*\])?\+?=", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -117,6 +118,8 @@ class _Reading(PartReader):
                 if not (free or ends_line or self.source[child.start_byte - 1 : child.start_byte].isspace()):
                     self.fail("Where a word ends is not clear.")
                 free = False
+                if child.type == "variable_name" and not _LOWER.fullmatch(self.text(child)):
+                    self.fail(f"It sets the variable {string(self.text(child))}, which may change what programs do.")
                 self.word(child, every)
                 continue
             if child.type in {"file_redirect", "herestring_redirect"} and node.type in syntax.OWN_SHELL:

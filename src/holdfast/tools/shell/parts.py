@@ -21,6 +21,7 @@ Folders = frozenset[Folder]
 
 _DUPLICATES = re.compile(r"[0-9]+-?|-")
 _DELIMITER = re.compile(rb"(?:[A-Za-z0-9_]+|'[A-Za-z0-9_]+'|\"[A-Za-z0-9_]+\"|\\[A-Za-z0-9_]+)")
+_SETS = re.compile(rb"\{[A-Za-z_][^{}\s]*\}\Z")
 
 
 class PartReader(ABC):
@@ -102,6 +103,8 @@ class PartReader(ABC):
 
     def redirect(self, node: Node, folders: Folders) -> tuple[list[Redirect], list[Word]]:
         """Return a redirection, and the words behind it that the grammar counts to it."""
+        if _SETS.search(self.source, 0, node.start_byte) or self.text(node).startswith(b"{"):
+            self.fail("A redirection sets a variable, which may change what programs do.")
         if node.type == "heredoc_redirect":
             return self.here(node, folders)
         operator, targets, at, raw = "", list[Word](), node.start_byte, string(self.text(node))

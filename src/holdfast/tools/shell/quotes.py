@@ -35,6 +35,7 @@ class _Reading:
         self.prefix: bytes | None = None
         self.pattern = True
         self.single = True
+        self.splits = False
 
     def varies(self, *, pattern: bool = False, single: bool = False) -> None:
         """Note that what stands here is replaced by something else."""
@@ -46,14 +47,15 @@ class _Reading:
     def word(self, raw: bytes) -> Word:
         text = raw.decode()
         try:
-            literal, prefix = self.literal.decode(), (self.prefix or b"").decode()
+            # What comes out of a variable is split at blanks: only the first argument begins as the word does.
+            literal, prefix = self.literal.decode(), b"" if self.splits else self.prefix or b""
         except UnicodeDecodeError:
             return Word(text, fixed=False, raw=text)
         if "\0" in literal:
             raise UnreadableError(f"{text!r} contains a NUL character.")
         if self.prefix is None:
             return Word(literal, fixed=True, raw=text, prefix=literal)
-        return Word(text, fixed=False, raw=text, prefix=prefix, pattern=self.pattern, single=self.single)
+        return Word(text, fixed=False, raw=text, prefix=prefix.decode(), pattern=self.pattern, single=self.single)
 
 
 def read_word(source: bytes, start: int, end: int, inner: Mapping[int, int]) -> Word:
@@ -129,7 +131,9 @@ def _expansion(
     """Go over a `$` or a backtick: a substitution that the parser knows, or a plain dollar sign."""
     known = inner.get(at)
     if known is not None and known <= end:
-        read.varies(single=single and b"@" not in source[at:known])
+        single = single and b"@" not in source[at:known]
+        read.varies(single=single)
+        read.splits |= not single
         return known
     if source[at : at + 1] == b"`" or _BEGINS_EXPANSION.match(source, at, end):
         raise UnreadableError(f"A substitution was not understood: {_shown(source[at:end])}.")

@@ -79,6 +79,8 @@ def words_more(words: tuple[Word, ...], nested: int = 0) -> str:  # noqa: PLR091
             return awk_more(rest)
         case "find":
             return _find_more(rest, nested)
+        case "xxd":
+            return _xxd_more(rest)
         case "xargs":
             return _xargs_more(rest, nested)
         case "date" | "hostname" | "tar" | "unzip" | "env":
@@ -176,7 +178,8 @@ def _redirect_more(redirect: Redirect) -> str:
 def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
     options = options_of(words, reader)
     for option, word in options.given:
-        if option in reader.short or any(option and each.startswith(option) for each in reader.long if len(option) > 1):
+        cut = word.raw.startswith("--") and option != ""
+        if option in reader.short or (cut and any(each.startswith(option) for each in reader.long)):
             return f"`{name} {word.raw[:40]}` does more than reading"
     ended = False
     for word in words:
@@ -222,15 +225,22 @@ def _find_more(words: tuple[Word, ...], nested: int) -> str:
             end = next((place for place in range(at, len(words)) if words[place].text in {";", "+"}), None)
             if end is None or end == at:
                 return "what `find -exec` runs is not clear"
-            inner = tuple(_FOUND if each.text == "{}" else each for each in words[at:end])
+            inner = tuple(map(_found_by_find, words[at:end]))
             if why := words_more(inner, nested + 1):
                 return why
             at = end + 1
     return _unknown_file(tuple(word for word in words if not word.fixed))
 
 
-_FOUND = Word("./{}", fixed=True, raw="{}", prefix="./{}")
-"""A file that `find` found: its name begins with a folder, so it is no option."""
+def _found_by_find(word: Word) -> Word:
+    """Return a word of `-exec`: `find` puts the path of a file, or with `+` of several, wherever `{}` stands in it.
+
+    By itself it begins with a folder, so it is no option; what else it says, whoever made the file has decided.
+    """
+    if "{}" not in word.text:
+        return word
+    prefix = word.text.partition("{}")[0] or "./"
+    return Word(word.text, fixed=False, raw=word.raw, prefix=prefix, pattern=word.text == "{}", single=False)
 
 
 def _find_paths(words: tuple[Word, ...]) -> list[str]:
@@ -269,6 +279,29 @@ def _xargs_more(words: tuple[Word, ...], nested: int) -> str:
     if why := words_more(words[at:], nested + 1):
         return why
     return "" if reader.operands == "texts" else "which files `xargs` reads is not known"
+
+
+_XXD = re.compile(r"-(?:[abeEipruC]|ps|plain|postscript|bits|include|revert|uppercase|capitalize|[clgs](?:0x)?[0-9]+)")
+
+
+def _xxd_more(words: tuple[Word, ...]) -> str:
+    files: list[Word] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word.fixed and word.text in {"-c", "-l", "-g", "-s"}:
+            at += 1
+            if at <= len(words) and not words[at - 1].fixed:
+                return f"what {words[at - 1].raw[:40]!r} is for `xxd` is not known"
+        elif word.text.startswith("-") and word.text != "-":
+            if not word.fixed or not _XXD.fullmatch(word.text):
+                return f"`xxd {word.raw[:40]}` is not known to only read"
+        else:
+            files.append(word)
+    if len(files) > 1 or not all(word.single and not word.pattern for word in files):
+        return "`xxd` writes the second file that it is given"
+    return _unknown_file(tuple(files))
 
 
 def _date_more(words: tuple[Word, ...]) -> str:

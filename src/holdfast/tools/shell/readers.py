@@ -3,7 +3,8 @@
 A program is here if no option, argument or file that it is given makes it write, run something or connect, apart from
 those in its row. Not here, though people think of them as reading: pagers (`less`, `man`), which start programs from
 their keys and variables; `ldd`, which runs what it looks at; `cargo`, `rustc` and `go`, also with `--version`, because
-they download the version of themselves that a project names; and what asks a server (`npm view`, `gh`, `docker`).
+they download the version of themselves that a project names; what asks a server (`npm view`, `gh`, `docker`); and `nm`,
+`size` and `readelf`, which load plugins, read options out of a file (`@file`) and may download debug information.
 """
 
 from __future__ import annotations
@@ -65,18 +66,17 @@ def _reader(
 READERS = (
     _reader("cat tac rev nl fold expand unexpand fmt paste join tsort od hexdump hd strings base64 base32 cksum sum"),
     _reader("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cmp comm readlink realpath df lsblk"),
-    _reader("ls dir vdir wc du stat", values=""),
+    _reader("ls dir vdir wc du stat"),
     _reader("head tail", values="nc"),
     _reader("cut", values="bcdf"),
     _reader("column", values="csoNHRTWEd"),
-    _reader("nm readelf size zipinfo"),
+    _reader("zipinfo"),
     _reader("file", "-CzZ compile uncompress uncompress-noreport"),
-    _reader("sort", "-oT output temporary-directory compress-program", values="ktS"),
+    _reader("sort", "-oT output temporary-directory compress-program files0-from", values="ktS"),
     _reader("shuf", "-o output"),
     _reader("uniq", values="fsw", most=1),
-    _reader("xxd", values="clgso", most=1),
     _reader("diff", "-l paginate", values="UCIxXFWD"),
-    _reader("tree", "-oR output", values="LIP"),
+    _reader("tree", "-oR output"),  # it takes the values of `-Lo` from the next words
     _reader("grep egrep fgrep", values="efABCmdD", operands="pattern", pattern_options="e f regexp file"),
     _reader(
         "rg",
@@ -90,13 +90,15 @@ READERS = (
     _reader(
         "fd fdfind",
         "-xX exec exec-batch",
-        values="dtEceSjg type extension exclude max-depth min-depth exact-depth changed-within changed-before color",
+        values="dtEceSj type extension exclude max-depth min-depth exact-depth changed-within changed-before color",
         operands="pattern",
     ),
     _reader("jq", "-fL from-file library-path", operands="pattern"),
     _reader("echo true false : basename dirname seq sleep tr expr numfmt factor nproc arch uname", operands="texts"),
-    _reader("whoami id groups uptime free ps tty locale getconf lscpu cal jobs dirs times", operands="texts"),
-    _reader("which type printenv pwd break continue exit return wait", operands="texts"),
+    _reader("whoami id groups uptime free ps tty locale getconf lscpu cal dirs times", operands="texts"),
+    _reader("which type printenv pwd break continue exit return", operands="texts"),
+    _reader("jobs", "-x", operands="texts"),
+    _reader("wait", "-p", operands="texts"),
 )
 """The programs whose words follow the usual rules. Those with a language of their own have a module of their own."""
 

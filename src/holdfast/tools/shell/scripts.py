@@ -73,7 +73,11 @@ def awk_more(words: tuple[Word, ...]) -> str:
         word = words[at]
         if not word.fixed or not re.fullmatch(r"-[Fv].*", word.text, re.DOTALL):
             return f"`awk {word.raw[:40]}` is not known to only read"
-        at += 2 if word.text in {"-F", "-v"} else 1
+        at += 1
+        if word.text in {"-F", "-v"}:
+            if at < len(words) and (words[at].pattern or not words[at].single):
+                return f"{words[at].raw[:40]!r} may be the program of `awk`"
+            at += 1
     if at >= len(words) or not words[at].fixed:
         return "the program of `awk` is not known"
     if _AWK_MORE.search(words[at].text.replace("||", " ")):

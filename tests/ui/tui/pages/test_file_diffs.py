@@ -88,6 +88,9 @@ def test_the_working_tree(tmp_path: Path) -> None:
     (root / "link").symlink_to("/etc/passwd")
     git(root, "config", "diff.external", f"touch {tmp_path}/ran")
     git(root, "config", "core.fsmonitor", f"touch {tmp_path}/ran")
+    hook = root / ".git/hooks/post-index-change"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
     files = {file.path: file for file in working_tree(root, os.environ)}
     assert set(files) == {"ünew.txt", "gone.txt", "same.txt", "data.bin", "fresh.txt", "link"}
     assert signs(files["same.txt"]) == [" a", "-b", "+B", " c"]

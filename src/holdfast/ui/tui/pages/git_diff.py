@@ -27,7 +27,17 @@ LARGEST_NEW = 200_000
 MOST_NEW = 200
 """Untracked files that are shown."""
 
-_GIT = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+_GIT = (
+    "git",
+    "--no-pager",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.quotePath=false",
+)
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "-M")
 _NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree without files: what a repository without commits is compared with."""

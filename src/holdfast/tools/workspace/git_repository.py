@@ -1,0 +1,142 @@
+"""What a git repository says that makes git start programs, read without git.
+
+How it works. git looks for its repository in the folder and in each one above: `.git`, or the folder itself, if it
+looks like a repository without a working tree. What only looks like one it passes over. So everything on the way up is
+read until something is surely a repository: one too many makes a command ask, one too few lets it run a program. The
+repositories of submodules are read too, because git's `status` and `diff` go into them.
+
+Of each are read the settings (`git_settings.py` finds those that name programs), and whether there is a hook that git
+runs while it reads: `post-index-change`, when it refreshes its cache of the files' times.
+
+Example: an unpacked archive has `lib/HEAD`, `lib/objects`, `lib/refs` and `lib/config`. There `git log` is a command in
+the repository `lib`, whatever `.git` stands above it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+LARGEST_CONFIG = 262_144
+LARGEST_INDEX = 67_108_864
+MOST_MODULES = 200
+
+_HEAD = re.compile(rb"ref: refs/.+|[0-9a-f]{40}|[0-9a-f]{64}", re.DOTALL)
+_WORK_TREE = re.compile(r"^[ \t]*worktree = ([^\s\"\\#;]+)$", re.MULTILINE)
+_MODULE = b"\x00\x00\xe0\x00"  # the mode of a submodule in the index
+_NAME_AFTER = (38, 40, 50, 52)  # bytes from there to its name: with short and long hashes, with and without more flags
+
+
+class StartsPrograms(msgspec.Struct, frozen=True):
+    """The settings of the repositories that git may read in a folder, and the hook that it would run, "" if none.
+
+    Settings that cannot be read, or that stand elsewhere in a way that is not known, are "?", which is no setting.
+    """
+
+    settings: str = ""
+    hook: str = ""
+
+
+def read_repositories(folder: str) -> StartsPrograms:
+    """Return what the repositories say that git may read in `folder` (absolute)."""
+    try:
+        found = tuple(dict.fromkeys(_repositories(Path(folder))))
+        texts = [_settings(each) for each in found]
+        hook = next((name for each in found if (name := _hook(each))), "")
+        return StartsPrograms("\n".join(texts), hook)
+    except (OSError, UnicodeDecodeError, ValueError):
+        return StartsPrograms("?")
+
+
+def _repositories(folder: Path) -> Iterator[Path]:
+    """Yield the folders with the settings and hooks of every repository that git may read."""
+    for place in (folder, *folder.parents):
+        named, sure = place / ".git", False
+        if os.path.lexists(named):
+            own, common = _followed(named, place)
+            yield common
+            yield from _modules(own, common, place)
+            sure = _is_surely_one(own, common)
+        elif all(os.path.lexists(place / each) for each in ("HEAD", "objects", "refs")):
+            yield place
+            yield from _modules(place, place, place)
+            sure = _is_surely_one(place, place)
+        if sure:
+            return
+
+
+def _followed(git: Path, place: Path) -> tuple[Path, Path]:
+    """Return the repository's own folder, and that with the settings: they differ in a further working tree."""
+    if git.is_dir():
+        return git, git
+    named = git.read_text("utf-8").strip()
+    if not named.startswith("gitdir:"):
+        raise ValueError(named)
+    own = place / named.removeprefix("gitdir:").strip()
+    common = own / "commondir"
+    return own, own / common.read_text("utf-8").strip() if common.exists() else own
+
+
+def _is_surely_one(own: Path, common: Path) -> bool:
+    """Return whether git would take this for a repository, and look no further."""
+    head = own / "HEAD"
+    if head.is_symlink() or not head.is_file() or not (common / "objects").is_dir() or not (common / "refs").is_dir():
+        return False
+    return _HEAD.fullmatch(_bytes(head, LARGEST_CONFIG).strip()) is not None
+
+
+def _modules(own: Path, common: Path, place: Path) -> Iterator[Path]:
+    """Yield the repositories of the submodules; raises `ValueError` if they cannot be told."""
+    kept = (
+        tuple(islice((common / "modules").rglob("config"), MOST_MODULES + 1)) if (common / "modules").is_dir() else ()
+    )
+    if len(kept) > MOST_MODULES:
+        raise ValueError(MOST_MODULES)
+    yield from (each.parent for each in kept)
+    index = own / "index"
+    if not index.is_file():
+        return
+    listed = _bytes(index, LARGEST_INDEX)
+    if _MODULE not in listed:
+        return
+    if listed[4:8] not in {b"\0\0\0\2", b"\0\0\0\3"}:  # later ones shorten the names
+        raise ValueError(listed[4:8])
+    for found in re.finditer(re.escape(_MODULE), listed):
+        for after in _NAME_AFTER:
+            start = found.start() + after
+            name = listed[start : max(start, listed.find(b"\0", start))]
+            git = place / os.fsdecode(name) / ".git"
+            if name and os.path.lexists(git):
+                yield _followed(git, git.parent)[1]
+
+
+def _settings(folder: Path) -> str:
+    """Return the text of a repository's settings, without where the files of a submodule are: that is where it is."""
+    path = folder / "config"
+    text = _bytes(path, LARGEST_CONFIG).decode() if path.exists() else ""
+    above = next((each for each in folder.parents if each.name == ".git"), None)
+    if above is None:
+        return text
+
+    def kept(line: re.Match[str]) -> str:
+        return "" if (folder / line[1]).resolve().is_relative_to(above.parent.resolve()) else line[0]
+
+    return _WORK_TREE.sub(kept, text)
+
+
+def _hook(folder: Path) -> str:
+    hook = folder / "hooks" / "post-index-change"
+    return hook.name if hook.is_file() and os.access(hook, os.X_OK) else ""
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    with path.open("rb") as file:
+        raw = file.read(most + 1)
+    if len(raw) > most:
+        raise ValueError(path)
+    return raw
