@@ -38,6 +38,8 @@ class Witness:
         self._outside = outside
         self._durable: dict[int, Entry] = {}
         self.complaints: list[str] = []
+        self.appends: list[tuple[Entry, ...]] = []
+        """The entries as they were appended together."""
         self.read()
 
     # --- the store ----------------------------------------------------------------------------------------------
@@ -56,6 +58,7 @@ class Witness:
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
         """Append entries, which are durable from then on."""
         length = self._store.append(entries, expected=expected)
+        self.appends.append(tuple(entries))
         self._durable |= dict(enumerate(entries, start=length - len(entries) + 1))
         return length
 

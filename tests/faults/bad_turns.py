@@ -6,28 +6,38 @@ Two rules. Each is what a careful person would write first. None is used for any
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
+from left_behind import MODEL
 from scenario_runner import Play
-from scenarios import MODEL
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.states import Signal
+from holdfast.agent.turn.tool_runner import Calls
+from holdfast.agent.turn.turn import Turn
 from holdfast.providers.model import Model, StreamFinished
+from holdfast.session import model_notices
 from holdfast.session.conversation.call_ids import call_id
+from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
+    ApprovalAnswered,
     CallEnded,
     CallStarted,
     Entry,
+    ModeChanged,
     Part,
     PromptAccepted,
     ResponseEnded,
     TurnEnded,
 )
 from holdfast.session.journal.parts import CallPart, Usage
-from holdfast.tools.tool import ToolContext, ToolOutput
+from holdfast.session.journal.tasks import TaskEnded
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 
 class AppendsAsItGoes:
@@ -164,4 +174,82 @@ def agent_that_emits_first(play: Play) -> Agent:
         journal._emit = emit
 
     journal.append = tells_first
+    return agent
+
+
+def agent_that_runs_questions(play: Play) -> Agent:
+    """Return the agent, which gives a question its answer first, and its outcome when that was looked at."""
+
+    def change(calls: Calls) -> None:
+        async def consult(call: OpenCall, plan: Plan, why: str) -> None:
+            answer = await calls._asked(call, plan, why)
+            own = call.part.id
+            said = ApprovalAnswered(call=own, allowed=answer.allowed, words=answer.reason, chosen=answer.chosen)
+            play_journal.append(said)
+            calls._to(Signal.ANSWER)
+            await calls._stop.race(asyncio.sleep(0.1))
+            text = model_notices.question_answered(answer.chosen, answer.reason)
+            play_journal.append(CallEnded(call=own, outcome="ok" if answer.allowed else "denied", text=text))
+
+        calls._consult = consult
+
+    agent = _with_calls(play, change)
+    play_journal = agent.journal
+    return agent
+
+
+def agent_that_takes_silence_for_consent(play: Play) -> Agent:
+    """Return the agent, which takes the first option of a question that nobody answers for an hour."""
+
+    def change(calls: Calls) -> None:
+        asked = calls._asked
+
+        async def impatient(call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
+            try:
+                return await asyncio.wait_for(asked(call, plan, why), 3600)
+            except TimeoutError:
+                assert plan.asks is not None
+                return ApprovalAnswer(allowed=True, chosen=(plan.asks.options[0].label,))
+
+        calls._asked = impatient
+
+    return _with_calls(play, change)
+
+
+def agent_that_approves_plans_first(play: Play) -> Agent:
+    """Return the agent, which changes the mode of an approved plan, and then journals that."""
+    return _without(play, ModeChanged, later=True)
+
+
+def agent_that_forgets_tasks(play: Play) -> Agent:
+    """Return the agent, which takes the end of a background task for its own affair."""
+    return _without(play, TaskEnded, later=False)
+
+
+def _with_calls(play: Play, change: Callable[[Calls], None]) -> Agent:
+    """Return the agent, the calls of whose turns are changed."""
+    agent = play.agent()
+    next_turn = agent._next_turn
+
+    def changed(stop: StopSignal) -> Turn:
+        turn = next_turn(stop)
+        change(turn._calls)
+        return turn
+
+    agent._next_turn = changed
+    return agent
+
+
+def _without(play: Play, kind: type[Entry], *, later: bool) -> Agent:
+    """Return the agent, which appends entries of one kind by themselves, `later` than the rest, or never."""
+    agent = play.agent()
+    append = agent.journal.append
+
+    def parted(*entries: Entry) -> None:
+        append(*(entry for entry in entries if not isinstance(entry, kind)))
+        for entry in entries:
+            if later and isinstance(entry, kind):
+                append(entry)
+
+    agent.journal.append = parted
     return agent

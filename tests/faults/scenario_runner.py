@@ -10,9 +10,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from handed_over import truth_of_plans
+from left_behind import MODEL
 from msgspec.structs import replace
-from scenarios import MODEL, Ledger, Scenario, temporary, truth_of_files
+from scenarios import Ledger, Scenario, temporary, truth_of_files
+from users import User, truth_of_plans, truth_of_questions
 from verdicts import verdict
 
 from holdfast.agent.agent import Agent
@@ -78,6 +79,7 @@ class Play:
         self.events: list[Event] = []
         self.script = list(scenario.script)
         self.models: list[ScriptedModel] = []
+        self.users: list[User] = []
         self.limits = scenario.limits
         self.around: Around = _nothing
         self.struck: list[str] = []
@@ -87,6 +89,7 @@ class Play:
         self.entered: list[str] = []
         """The prompts that the subject was given."""
         self.began = False
+        self.played = False
         self.said: list[str] = []
         """The messages that were queued."""
         self.complaints: list[str] = []
@@ -110,13 +113,15 @@ class Play:
 
     def agent(self) -> Agent:
         """Return an agent, as a process would make it from the journal as it is."""
+        if self.scenario.ask is not None:
+            self.users.append(self.scenario.ask())
         return Agent(
             store=self.witness,
             toolbox=self.toolbox,
             connect=self.connect,
             mode=self.scenario.mode,
             emit=self.witness.told,
-            ask=self.scenario.ask() if self.scenario.ask else None,
+            ask=self.users[-1] if self.users else None,
             on_approval=self.scenario.on_approval,
             limits=self.limits,
             context=self.scenario.context,
@@ -141,11 +146,15 @@ class Play:
         return [record.entry for record in reading.records]
 
     def strike(self, number: int, action: Callable[[], object]) -> None:
-        """Do something right before callback `number`, and remember where that was."""
+        """Do something right before callback `number`, and remember where that was.
+
+        Another order of callbacks may have fewer of them: what would strike behind the last is left out.
+        """
 
         def act() -> None:
-            self.strikes()
-            action()
+            if not self.played:
+                self.strikes()
+                action()
 
         self.loop.at(number, act)
 
@@ -196,6 +205,8 @@ class Play:
             self.loop.call_later(self.scenario.stops, self.subject.stop)
         for seconds, when, text in self.scenario.says:
             self.loop.call_later(seconds, self._say, text, when)
+        for seconds in self.scenario.moves:
+            self.loop.call_later(seconds, self._move)
         try:
             self.loop.run_until_complete(task)
         except (KeyboardInterrupt, SystemExit) as error:  # out of the loop: now `asyncio.run` would tidy up
@@ -211,6 +222,7 @@ class Play:
             self.raised = error
         if self._closes is not None and not self.loop.is_closed():  # a task's end is journalled one callback after it
             self.loop.run_until_complete(asyncio.wait({self._closes}))
+        self.played = True
         self.callbacks, self.resumptions = self.loop.callbacks, self.loop.resumptions
         self.rounds = [*self.loop.rounds]
         self.ends = [entry for entry in self.entries[self.before :] if isinstance(entry, TurnEnded)]
@@ -221,6 +233,10 @@ class Play:
             with suppress(UsageError):  # no turn runs (any more)
                 self.subject.queue(text, when)
                 self.said.append(text)
+
+    def _move(self) -> None:
+        if isinstance(self.subject, Agent):
+            self.subject.tasks.move()
 
     async def _carry_on(self) -> None:
         assert isinstance(self.subject, Agent)
@@ -307,7 +323,9 @@ class Play:
         twice = [key for key, times in Counter(self.ledger.begun).items() if times > 1]
         if twice:
             yield f"{twice} ran twice"
-        yield from truth_of_plans(entries)
+        yield from truth_of_plans(entries, self.witness.appends)
+        gave = [answer for user in self.users for answer in user.gave]
+        yield from truth_of_questions(entries, self.witness.appends, gave)
         yield from self.witness.complaints
         facts = [event for event in self.events if isinstance(event, Fact)]
         if any(entries[fact.seq - 1] != fact.entry for fact in facts):
@@ -317,7 +335,8 @@ class Play:
 
     async def _leaks(self) -> list[str]:
         """Return what is still there that should not be."""
-        await asyncio.sleep(60 if any(does.deaf or does.background for does in self.scenario.tools) else TICKS)
+        runs_on = any(does.deaf or does.background for does in self.scenario.tools) or self.scenario.moves
+        await asyncio.sleep(60 if runs_on else TICKS)
         found: list[str] = []
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         if threading.active_count() > self._threads:

@@ -14,37 +14,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from handed_over import WORDS, decisions
+from left_behind import left_asking, left_consulting, left_open, left_with_tasks, long_history
+from msgspec.structs import replace
+from users import WORDS, User, answers, decisions, nobody_answers
 
-from holdfast.agent.turn.asker import ApprovalAnswer, Asker
+from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.config.settings import Limits
 from holdfast.session.conversation import context_settings
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import (
-    ApprovalAsked,
-    CallEnded,
-    CallStarted,
-    Entry,
-    PromptAccepted,
-    RequestStarted,
-    ResponseEnded,
-    TurnEnded,
-    When,
-)
-from holdfast.session.journal.parts import CallPart, TextPart, Usage
+from holdfast.session.journal.entries import CallStarted, Entry, When
 from holdfast.session.journal.store import Finding, MemoryStore, Reading, Store
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tool_calls import Effect, Mode, OnApproval, ProcessId
+from holdfast.tool_calls import Effect, Mode, OnApproval, ProcessId, ToolSchema
 from holdfast.tools.background.task_tools import StopTaskTool, TaskTool
+from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.tool import Plan, Tool, Toolbox, ToolContext, ToolOutput
 from holdfast.tools.tool_choice import ALWAYS
 from holdfast.tools.toolbox import LocalToolbox
 
-MODEL = "openai-chat:scripted"
 TOO_LONG = "This model's maximum context length is 8192 tokens."
 IMPATIENT = Limits(first_event=6, idle_event=4)  # a wait wakes twice a second, and each time is a point of its own
 
@@ -117,6 +108,36 @@ class Does:
 
 
 @dataclass(frozen=True, slots=True)
+class Moves(Does):
+    """A command that the user can move to the background while it runs."""
+
+    def tool(self, ledger: Ledger) -> Tool:
+        """Return the tool."""
+        return MovableTool(super(Moves, self).tool(ledger))
+
+
+@dataclass(frozen=True, slots=True)
+class MovableTool:
+    """A tool whose call a turn can let go of."""
+
+    inner: Tool
+
+    @property
+    def schema(self) -> ToolSchema:
+        """Return the schema of the tool."""
+        return self.inner.schema
+
+    @property
+    def effect(self) -> Effect:
+        """Return the effect of the tool."""
+        return self.inner.effect
+
+    def plan(self, call: str, arguments: str) -> Plan:
+        """Return the plan of the tool, whose time limit can be lifted: it has none."""
+        return replace(self.inner.plan(call, arguments), release=lambda: None)
+
+
+@dataclass(frozen=True, slots=True)
 class Real(Does):
     """A tool of holdfast itself, which does nothing outside the agent."""
 
@@ -133,9 +154,10 @@ class Scenario:
     """A turn, as the world around the agent has it. `then` are further prompts, each given when the one before ended.
 
     `carries_on` is whether the turn that `before` left open is taken up first; `says` is what a person says, when, and
-    whether for the next request or for later, if a turn runs then; `stops` is when a person stops it, if the turn has
-    no other end; `connecting` and `lingers` are how long it takes to connect, and for processes of an earlier run to
-    go. `fallback` is the model that stands in for one that does not answer.
+    whether for the next request or for later, if a turn runs then; `moves` is when a person moves what runs to the
+    background, `stops` when one stops it, if the turn has no other end; `connecting` and `lingers` are how long it
+    takes to connect, and for processes of an earlier run to go. `fallback` is the model that stands in for one that
+    does not answer.
     """
 
     name: str
@@ -144,13 +166,14 @@ class Scenario:
     before: Sequence[Entry] = ()
     damage: Sequence[Finding] = ()
     mode: Mode = "yolo"
-    ask: Callable[[], Asker] | None = None
+    ask: Callable[[], User] | None = None
     connecting: float = 0.0
     lingers: float = 0.0
     fallback: str = ""
     stops: float | None = None
     carries_on: bool = False
     says: Sequence[tuple[float, When, str]] = ()
+    moves: Sequence[float] = ()
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
     on_approval: OnApproval = "stop"
@@ -199,77 +222,6 @@ class Damaged(MemoryStore):
         return Reading(super().read().records, self._findings)
 
 
-def answers(allowed: Sequence[bool], *, after: float) -> Callable[[], Asker]:
-    """Return somebody who answers in turn, each time after so many seconds."""
-
-    def person() -> Asker:
-        said = list(allowed)
-
-        async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-            del call, plan, why
-            await asyncio.sleep(after)
-            return ApprovalAnswer(allowed=(yes := said.pop(0)), reason="" if yes else "not that one")
-
-        return ask
-
-    return person
-
-
-def nobody_answers() -> Asker:
-    """Return somebody who was asked and went home."""
-
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    return ask
-
-
-def long_history(turns: int) -> list[Entry]:
-    """Return so many turns with a call each, whose results are long enough to be left out one day."""
-    entries: list[Entry] = []
-    for turn in range(1, turns + 1):
-        call = CallPart(id=f"old{turn:06}", name="look", arguments="{}")
-        step = 2 * turn - 1
-        entries += [
-            PromptAccepted(turn=turn, text=f"question {turn}"),
-            RequestStarted(step=step, attempt=1, model=MODEL),
-            ResponseEnded(step=step, model=MODEL, parts=(call,), usage=Usage(), finish="calls"),
-            CallStarted(call=call.id, effect="read"),
-            CallEnded(call=call.id, outcome="ok", text=f"result {turn} " * 200),
-            RequestStarted(step=step + 1, attempt=1, model=MODEL),
-            ResponseEnded(step=step + 1, model=MODEL, parts=(TextPart(f"answer {turn}"),), usage=Usage()),
-            TurnEnded(turn=turn, reason="end_turn", cause="finished"),
-        ]
-    return entries
-
-
-def left_open() -> list[Entry]:
-    """Return the journal of a process that died while two calls of three had begun, and one had finished."""
-    calls = [CallPart(id=f"dead0000{index}", name="look", arguments="{}") for index in range(3)]
-    return [
-        PromptAccepted(turn=1, text="before the crash"),
-        RequestStarted(step=1, attempt=1, model=MODEL),
-        ResponseEnded(step=1, model=MODEL, parts=(TextPart("I look."), *calls), usage=Usage(), finish="calls"),
-        CallStarted(call=calls[0].id, effect="read"),
-        CallStarted(call=calls[1].id, effect="execute"),
-        CallEnded(call=calls[0].id, outcome="ok", text="seen before the crash"),
-    ]
-
-
-def left_asking() -> list[Entry]:
-    """Return the journal of a process that died while a person was asked about the second call of three."""
-    calls = [CallPart(id=f"dead0000{index}", name="act", arguments=f'{{"of": "{index}"}}') for index in range(3)]
-    return [
-        PromptAccepted(turn=1, text="before the crash"),
-        RequestStarted(step=1, attempt=1, model=MODEL),
-        ResponseEnded(step=1, model=MODEL, parts=tuple(calls), usage=Usage(), finish="calls"),
-        CallStarted(call=calls[0].id, effect="execute"),
-        ApprovalAsked(call=calls[1].id, why="The call 'act' runs a command."),
-    ]
-
-
 def calls(name: str, *of: str, id: str | None = None) -> list[Call]:  # noqa: A002 - the wire's word
     """Return calls of a tool that can be told apart."""
     return [Call(name, {"of": each}, id=id) for each in of]
@@ -285,7 +237,15 @@ PATCH = """*** Begin Patch
 +new
 *** End Patch"""
 
+PLAN: dict[str, object] = {"plan": "1. All of it"}
+QUESTION: dict[str, object] = {
+    "question": "Where to?",
+    "several": True,
+    "options": [{"label": "staging"}, {"label": "production"}, {"label": "nowhere"}],
+}
+
 LOOK, ACT = Does("look"), Does("act", "execute")
+ASK_USER = Real("ask_user", made=AskUserTool)
 
 SCENARIOS = {
     scenario.name: scenario
@@ -495,7 +455,7 @@ SCENARIOS = {
             "a plan that is handed over",  # rejected with words, then approved: what changes something asks again
             [
                 calls("look", "a") + calls("act", "b"),
-                [Call("present_plan", {"plan": "1. All of it"})],
+                [Call("present_plan", PLAN)],
                 [Call("present_plan", {"plan": "1. A part"})],
                 calls("act", "c"),
                 [Say("done")],
@@ -508,6 +468,67 @@ SCENARIOS = {
                 ApprovalAnswer(allowed=True),
                 after=600,
             ),
+        ),
+        Scenario(
+            "a command that is moved to the background",  # it is deaf to the stop of its turn from then on
+            [calls("act", "a", "b"), calls("look", "c"), [Say("done")], [Say("and done")]],
+            [Moves("act", "execute", times=4, seconds=5), LOOK],
+            moves=[3, 10],
+            then=["and then"],
+        ),
+        Scenario(
+            "background tasks of a process that died",
+            [calls("look", "a"), [Say("seen")]],
+            [LOOK],
+            before=left_with_tasks(),
+            lingers=0.8,
+        ),
+        Scenario(
+            "questions of the model",  # answered with two options and words, refused with words, answered with words
+            [
+                [*calls("look", "a"), Call("ask_user", QUESTION), *calls("act", "b")],
+                [Call("ask_user", QUESTION)],
+                [Call("ask_user", QUESTION)],
+                [Say("done")],
+            ],
+            [LOOK, ACT, ASK_USER],
+            ask=decisions(
+                ApprovalAnswer(allowed=True, chosen=("staging", "production"), reason="in this order"),
+                ApprovalAnswer(allowed=False, reason="do not ask"),
+                ApprovalAnswer(allowed=True, reason="to the test server"),
+                after=600,
+            ),
+        ),
+        Scenario(
+            "a question that is never answered",
+            [[*calls("look", "a"), Call("ask_user", QUESTION), *calls("act", "b")]],
+            [LOOK, ACT, ASK_USER],
+            ask=nobody_answers,
+            stops=86_400,
+        ),
+        Scenario(
+            "nobody to answer a question",
+            [[Call("ask_user", QUESTION), *calls("act", "b")], [Say("decided alone")]],
+            [ACT, ASK_USER],
+        ),
+        Scenario(
+            "taken up at a question of the model",
+            [calls("act", "b"), [Say("done")], calls("look", "x"), [Say("that too")]],
+            [LOOK, ACT, ASK_USER],
+            before=left_consulting("ask_user", QUESTION),
+            ask=decisions(ApprovalAnswer(allowed=True, chosen=("staging",)), after=600),
+            carries_on=True,
+            lingers=0.3,
+        ),
+        Scenario(
+            "taken up at a plan",
+            [calls("act", "b"), [Say("done")], calls("look", "x"), [Say("that too")]],
+            [LOOK, ACT, Real("present_plan")],
+            before=left_consulting("present_plan", PLAN),
+            mode="plan",
+            ask=decisions(ApprovalAnswer(allowed=True, mode="ask"), ApprovalAnswer(allowed=True), after=600),
+            carries_on=True,
+            lingers=0.3,
         ),
         Scenario("a slow connection", [calls("look", "a"), [Say("seen")]], [LOOK], connecting=30),
     )

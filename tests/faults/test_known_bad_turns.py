@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 
 import pytest
-from bad_turns import ActsFirst, AppendsAsItGoes, SavesAtTheEnd, TellsFirst, TidiesUp, agent_that_emits_first
+from bad_turns import (
+    ActsFirst,
+    AppendsAsItGoes,
+    SavesAtTheEnd,
+    TellsFirst,
+    TidiesUp,
+    agent_that_approves_plans_first,
+    agent_that_emits_first,
+    agent_that_forgets_tasks,
+    agent_that_runs_questions,
+    agent_that_takes_silence_for_consent,
+)
 from injectors import FROM_OUTSIDE, tried
 from report import record
 from scenario_runner import Making, Play
@@ -18,6 +29,11 @@ LOST_PROMPT = r"prompts \['do it'\] were given, \[\] are in the journal"
 OPEN_CALL = r"calls .* have outcomes {}"
 OPEN_TURN = r"not every turn has one end"
 TOLD_EARLY = r"entry \d+ was told before it was durable"
+PARTED = r"the answer to question .* is in the journal without its outcome"
+LOST_ANSWER = r"question \w+ was answered, and ended not_started"
+INVENTED = r"question \w+ has an answer that nobody gave"
+NO_MODE = r"plan \w+ is approved, and its mode is not with it"
+OPEN_TASK = r"tasks are open"
 ACTED_EARLY = r"acts, and the journal does not have that it started"
 
 
@@ -53,3 +69,29 @@ def test_what_comes_before_its_entry_is_found_out_without_any_fault(making: Maki
     complaints = [complaint for complaint in play.complaints if re.search(found, complaint)]
     record(f"one tool ({making.__name__})", "none", points=1, violations=complaints, known_bad=True)
     assert complaints
+
+
+@pytest.mark.parametrize(
+    ("making", "scenario", "found"),
+    [
+        (agent_that_runs_questions, "questions of the model", PARTED),
+        (agent_that_takes_silence_for_consent, "a question that is never answered", INVENTED),
+        (agent_that_approves_plans_first, "a plan that is handed over", NO_MODE),
+        (agent_that_approves_plans_first, "taken up at a plan", NO_MODE),
+        (agent_that_forgets_tasks, "background tasks", OPEN_TASK),
+        (agent_that_forgets_tasks, "a command that is moved to the background", OPEN_TASK),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_what_users_and_tasks_say_is_missed_without_any_fault(making: Making, scenario: str, found: str) -> None:
+    play = Play(SCENARIOS[scenario], making=making)
+    play.run()
+    complaints = [complaint for complaint in play.complaints if re.search(found, complaint)]
+    record(f"{scenario} ({making.__name__})", "none", points=1, violations=complaints, known_bad=True)
+    assert complaints
+
+
+def test_an_answer_that_a_stop_loses_is_found_out() -> None:
+    scenario = SCENARIOS["questions of the model"]
+    complaints = tried(scenario, BY_NAME["stop"], making=agent_that_runs_questions, some=80)
+    assert any(re.search(LOST_ANSWER, complaint) for complaint in complaints)

@@ -123,7 +123,7 @@ async def test_a_question_that_is_not_answered_is_no_answer() -> None:
     rig = consulting("ask", User(ApprovalAnswer(allowed=False, reason="not now")))
     await rig.agent.run("go")
     assert said(rig).outcome == "denied"
-    assert said(rig).text.startswith("The user did not answer this question. They said: not now")
+    assert said(rig).text.endswith("say why. They said: not now")
 
 
 async def test_a_stop_while_it_waits_ends_the_turn_and_says_that_nothing_was_chosen() -> None:
@@ -135,7 +135,7 @@ async def test_a_stop_while_it_waits_ends_the_turn_and_says_that_nothing_was_cho
     ended = await turn
     assert ended.cause == "user"
     assert said(rig).outcome == "not_started"
-    expected = "Not answered: the user stopped the turn while the user was being asked. They have chosen nothing."
+    expected = "Not answered: the user stopped the turn while the question was open. No option was chosen."
     assert said(rig).text == expected
 
 
