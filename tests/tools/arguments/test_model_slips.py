@@ -53,7 +53,9 @@ def _slips() -> list[Slip]:
         family, name, tool, arguments, outcome, says, *leaves = line.split("\t")
         works = {"ok": True, "refused": False}[outcome]
         shown = arguments.replace("⏎", "\n")
-        found.append(Slip(family, name, tool, shown, works, tuple(says.split(" | ")), "".join(leaves)))
+        found.append(
+            Slip(family, name, tool, shown, works, tuple(says.split(" | ")), "".join(leaves).replace("⏎", "\n"))
+        )
     return found
 
 

@@ -9,13 +9,20 @@ import pytest
 from trained_slips import MEANT, NATIVE, SLIPS
 
 from holdfast.errors import ToolFailed
+from holdfast.tools.approval import Ask, Deny, Policy, decide
 from holdfast.tools.arguments.tolerant_reader import read_arguments
 from holdfast.tools.arguments.tolerant_tool import ToolNames, trained
+from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.builtin.declarations import DECLARATIONS, TodoArguments
+from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.read_write import ReadTool
+from holdfast.tools.patches.apply_patch import ApplyPatchTool
+from holdfast.tools.process.supervisors import Supervisors
 from holdfast.tools.schema import parse_arguments
 from tool_harness import called, workspace
 
+BLOCKS = "<<<<<<< SEARCH\n  a\n  b\n=======\n  c\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nd\n=======\n>>>>>>> REPLACE"
+EDITS = [{"old": "  a\n  b", "new": "  c"}, {"old": "d\n", "new": ""}]
 SCHEMAS = {schema.name: schema for schema in DECLARATIONS}
 
 
@@ -87,6 +94,9 @@ def test_what_was_done_is_said(tool: str, arguments: object, note: str) -> None:
         ),
         ("todo", [{"content": "a"}], {"items": [{"text": "a"}]}),
         ("bash", "ls", {"command": "ls"}),
+        ("edit", {"path": "a", "diff": BLOCKS}, {"path": "a", "edits": EDITS}),
+        ("edit", {"path": "a", "content": f"```\n{BLOCKS}\n```"}, {"path": "a", "edits": EDITS}),
+        ("edit", {"path": "a", "edits": BLOCKS.replace("<<<<<<<", "-------")}, {"path": "a", "edits": EDITS}),
     ],
 )
 def test_a_value_is_converted_where_it_has_one_reading(tool: str, arguments: object, meant: object) -> None:
@@ -100,6 +110,7 @@ def test_a_value_is_converted_where_it_has_one_reading(tool: str, arguments: obj
         ("write", {"path": "a", "content": "b", "mode": "append"}, "mode"),
         ("edit", {"path": "a", "old": "b.*", "new": "c", "regex": True}, "regex"),
         ("fetch", {"url": "https://example.org", "method": "POST"}, "method"),
+        ("edit", {"path": "a", "old": "b", "new": "c", "diff": f"{BLOCKS}\nand more"}, "diff"),
     ],
 )
 def test_what_would_change_the_call_is_refused(tool: str, arguments: object, field: str) -> None:
@@ -108,7 +119,20 @@ def test_what_would_change_the_call_is_refused(tool: str, arguments: object, fie
     assert all(name in str(failed.value) for name in MEANT[tool])
 
 
-@pytest.mark.parametrize("raw", ['{"path": "a', '{"path": }', '"', "", "[", "{'path': 'a'}", "[" * 100_000])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"path": "a',
+        '{"path": }',
+        '"',
+        "",
+        "[",
+        "{'path': open('a')}",
+        "{'path': b'a'}",
+        "{'a': {1, 2}}",
+        "[" * 100_000,
+    ],
+)
 def test_what_is_not_json_is_left_to_the_strict_parser(raw: str) -> None:
     assert read_arguments(raw, SCHEMAS["read"]).raw == raw
 
@@ -143,3 +167,40 @@ def test_the_result_ends_with_what_was_done(tmp_path: Path) -> None:
 def test_an_error_names_the_inner_field(raw: str, said: str) -> None:
     with pytest.raises(ToolFailed, match=said.replace("[", r"\[").replace("]", r"\]")):
         parse_arguments(raw, TodoArguments, tool="todo")
+
+
+def test_a_patch_in_a_shell_command_is_a_change_of_files_to_rules_and_modes(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    (place.root / "a.py").write_text("x = 1\n")
+    (place.root / "src").mkdir()
+    tools = ToolNames({"bash": BashTool(place, Supervisors(tmp_path)), "apply_patch": ApplyPatchTool(place)})
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
+    given = json.dumps({"command": f"apply_patch <<'EOF'\n{patch}\nEOF"})
+    plan = tools["Bash"].plan("call_1", given)
+    assert (plan.tool, plan.effect, plan.command, [each.path for each in plan.files]) == (
+        "apply_patch",
+        "write",
+        "",
+        ["a.py"],
+    )
+    assert isinstance(decide(plan, Policy("plan"), tool=plan.tool), Deny)
+    assert isinstance(decide(plan, Policy("ask"), tool=plan.tool), Ask)
+    for more in ({"cwd": "src"}, {"background": True}):
+        with pytest.raises(ToolFailed, match="apply_patch"):
+            tools["bash"].plan("call_1", json.dumps({**json.loads(given), **more}))
+    with pytest.raises(ToolFailed, match="apply_patch"):
+        tools["bash"].plan("call_1", json.dumps({"command": f"{json.loads(given)['command']}\nls"}))
+
+
+def test_the_editor_is_a_change_of_files_to_rules_and_modes(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    (place.root / "a.py").write_text("x = 1\n")
+    tools = ToolNames({"read": ReadTool(place), "edit": EditTool(place)})
+    asked = {"command": "str_replace", "path": "a.py", "old_str": "1", "new_str": "2"}
+    plan = tools["str_replace_editor"].plan("call_1", json.dumps(asked))
+    assert (plan.tool, plan.effect) == ("edit", "write")
+    assert tools["str_replace_editor"].plan("call_1", '{"command": "view", "path": "a.py"}').effect == "read"
+    assert list(tools) == ["read", "edit"]
+    patching = ToolNames({"read": ReadTool(place), "apply_patch": ApplyPatchTool(place)})
+    with pytest.raises(ToolFailed, match=r"Nothing was done\. Change files with apply_patch\."):
+        patching["str_replace_editor"].plan("call_1", json.dumps(asked))

@@ -77,7 +77,9 @@ def test_absent_shows_the_lines_most_like_it(space: Workspace) -> None:
     assert "It is only white space" in failure(space, "\t\t \n")
 
 
-@pytest.mark.parametrize("old", ["def two():\n  value = compute(2)", "\tvalue =  compute(2)\n", "compute(2)  \n"])
+@pytest.mark.parametrize(
+    "old", ["def two():\n value = compute(2)\n  return value", "\tvalue =  compute(2)\n", "compute(2)  \n"]
+)
 def test_absent_says_if_only_white_space_differs(space: Workspace, old: str) -> None:
     said = failure(space, old)
     assert "differ only in white space or line endings" in said

@@ -42,6 +42,29 @@ def test_a_block_written_without_its_indentation_is_replaced_by_itself_alone(
     assert text[: found.start] + found.new + text[found.end :] == f"{head}{moved}\n{more}new{tail}"
 
 
+_depths = st.lists(st.integers(0, 3), min_size=1, max_size=8)
+_STEPS = ["  ", "   ", "    ", "\t"]
+
+
+@law(200)
+@given(depths=_depths, more=st.integers(0, 4), here=st.sampled_from(_STEPS), written=st.sampled_from(_STEPS))
+def test_a_block_written_with_other_steps_is_replaced_with_the_steps_of_the_file(
+    depths: list[int], more: int, here: str, written: str
+) -> None:
+    assume({0, 1} <= {*depths})
+
+    def block(step: str, depths: list[int]) -> str:
+        return "\n".join(f"{step * depth}line {number}" for number, depth in enumerate(depths))
+
+    old, new = block(written, depths), block(written, [*depths[:-1], more])
+    assume(old != new and here != written)
+    text = block(here, depths)
+    assume(old not in text)  # else it occurs exactly
+    found = find_loosely(f"above\n{text}\nbelow\n", old, new)
+    assert found is not None
+    assert found.new == block(here, [*depths[:-1], more])
+
+
 @pytest.mark.parametrize(
     ("text", "old", "new", "after", "how"),
     [
@@ -69,6 +92,9 @@ def test_a_place_is_found_and_the_rest_is_left(text: str, old: str, new: str, af
         (" a\n  a\n", "a\t"),
         ("a \nb\na \nb\n", "a\nb"),
         ("  a\n   b\n", "a\nb"),
+        ("if a:\n    b\nc\n", "if a:\n  b\n  c"),
+        ("if a:\n    b\n    c\n", "if a:\n  b\n    c"),
+        ("if a:\n    b\n\nif a:\n        b\n", "if a:\n  b"),
         ("a\n", "   "),
         ("a b\n", "a  b"),
     ],

@@ -26,6 +26,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ToolSchema
 from holdfast.tools.arguments.question_list import without_list
+from holdfast.tools.arguments.search_replace import with_edits
 from holdfast.tools.arguments.trained_names import (
     FIELD_NAMES,
     HARMLESS,
@@ -49,6 +50,7 @@ _INDEX = re.compile(r"\[\d+\]")
 _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0", ""})
 _NAMED = 8
+_LARGEST_PYTHON = 100_000
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -80,6 +82,11 @@ def read_arguments(raw: str, schema: ToolSchema, *, given: Mapping[str, str] = _
         if schema.name == "ask_user":
             value, listed = without_list(cast("dict[str, object]", value)), cast("dict[str, object]", value)
             reading.repaired |= value is not listed
+        if schema.name == "edit":
+            value, field = with_edits(cast("dict[str, object]", value))
+            if field:
+                reading.repaired = True
+                reading.notes[f"the SEARCH and REPLACE blocks in {field!r} were read as 'edits'"] = None
         fitted = reading.fitted(cast("dict[str, object]", value), schema.parameters, place=schema.name, at="")
         for name, text in given.items():
             if name not in fitted:
@@ -110,6 +117,8 @@ class _Reading:
             value, self.repaired = _decoded(fenced[1]), True
         if value is None:
             value, self.repaired = _with_raw_line_ends(raw), True
+        if value is None and raw.lstrip()[:1] == "{" and (value := _as_python(raw)) is not None:
+            self._say("they were read as Python, not JSON")
         if isinstance(value, str):
             inner, self.repaired = _decoded(value), True
             value = cast("object", inner) if isinstance(inner, dict | list) else value
@@ -358,6 +367,17 @@ def _decoded(text: str) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+
+
+def _as_python(raw: str) -> object:
+    """Return an object with single quotes, `True` or `None`, as Python writes it; None if it is none."""
+    import ast  # noqa: PLC0415 - for arguments that are not JSON
+
+    try:
+        value = cast("object", ast.literal_eval(raw.strip())) if len(raw) <= _LARGEST_PYTHON else None
+        return cast("object", json.loads(json.dumps(value))) if isinstance(value, dict) else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):  # bytes and sets are no JSON
         return None
 
 

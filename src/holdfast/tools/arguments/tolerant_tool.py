@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect, ToolSchema
+from holdfast.tools.arguments.other_tool import EDITORS, EditorTool, patch_in_shell
 from holdfast.tools.arguments.tolerant_reader import read_arguments
 from holdfast.tools.arguments.trained_names import GIVEN, MEANT, NAMESPACES, TOOL_NAMES, folded_name
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
@@ -16,10 +17,14 @@ from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 class TolerantTool:
     """A tool whose arguments are read tolerantly. What was done to them is the last line of its result."""
 
-    def __init__(self, tool: Tool, *, called: str = "") -> None:
-        """Wrap `tool`; `called` is the other name that the model called it by, if any."""
+    def __init__(self, tool: Tool, *, called: str = "", patches: Tool | None = None) -> None:
+        """Wrap `tool`; `called` is the other name that the model called it by, if any.
+
+        `patches` is the tool for patches that are written as a command.
+        """
         self._tool = tool
         self._called = called
+        self._patches = patches
 
     @property
     def schema(self) -> ToolSchema:
@@ -35,11 +40,17 @@ class TolerantTool:
         """Return the tool's plan for the arguments as they were read; raises `ToolFailed` as the tool does."""
         read = read_arguments(arguments, self.schema, given=GIVEN.get(_own_name(self._called), {}))
         also = f"[Tool {self._called!r} is {self.schema.name!r} here.]" if self._called else ""
+        tool, raw = self._tool, read.raw
+        if self._patches is not None and (patch := patch_in_shell(raw)):
+            tool, raw = self._patches, msgspec.json.encode({"input": patch}).decode()
+            also = f"[The patch in a shell command was given to the tool {tool.schema.name!r}: call that.]"
         note = "\n".join(filter(None, (also, read.note)))
         try:
-            plan = self._tool.plan(call, read.raw)
+            plan = tool.plan(call, raw)
         except ToolFailed as failed:
             raise _noted(failed, note) from failed
+        if tool is not self._tool:
+            plan = msgspec.structs.replace(plan, tool=plan.tool or tool.schema.name)
         if not note:
             return plan
         act = plan.run
@@ -72,8 +83,14 @@ class ToolNames(Mapping[str, Tool]):
         if (other := self._exact.get(name)) is not None:
             return other
         if (own := self._tools.get(name)) is not None:
-            return TolerantTool(own)
-        return TolerantTool(self._tools[trained(name)], called=name)
+            return self._tolerant(own)
+        if _own_name(name) in EDITORS and "read" in self._tools:
+            return EditorTool({own: TolerantTool(tool, called=name) for own, tool in self._tools.items()}, name)
+        return self._tolerant(self._tools[trained(name)], called=name)
+
+    def _tolerant(self, tool: Tool, *, called: str = "") -> Tool:
+        patches = self._tools.get("apply_patch") if tool.schema.name == "bash" else None
+        return TolerantTool(tool, called=called, patches=patches)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._tools

@@ -109,10 +109,7 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
 }
 """Fields that a tool of another name does not have, and what they are then, by that name, folded."""
 
-_EDITOR = "view is read(path, offset, limit), create is write(path, content), str_replace is edit(path, old, new)"
-
 MEANT: Mapping[str, str] = {
-    **dict.fromkeys(("str_replace_editor", "str_replace_based_edit_tool", "text_editor", "editor"), _EDITOR),
     **dict.fromkeys(
         ("read_many_files", "read_multiple_files", "read_files"), "call read with 'path' once for each file"
     ),

@@ -13,6 +13,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import EDIT_SCHEMA, EditArguments, Replacement
+from holdfast.tools.builtin.read_write import written
 from holdfast.tools.patches.loose_match import find_loosely
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, Workspace
@@ -47,17 +48,28 @@ class EditTool:
         wanted = parse_arguments(arguments, EditArguments, tool="edit")
         parts = [Replacement(old=wanted.old, new=wanted.new, all=wanted.all)] if wanted.old or not wanted.edits else []
         parts += wanted.edits
+        if len(parts) == 1 and not parts[0].old and parts[0].new:
+            return change_plan(self._workspace, "edit", wanted.path, partial(_created, parts[0].new))
         for number, part in enumerate(parts, 1):
             where = _numbered_part(number, len(parts))
             if not part.old:
-                msg = (
-                    f"{where}Argument 'old' is empty. Give the text to replace, and 'new'; to create a file, use write."
-                )
-                raise ToolFailed(msg)
+                raise ToolFailed(f"{where}Argument 'old' is empty. {_NO_OLD} Nothing was written.")
             if part.old == part.new:
                 msg = f"{where}Arguments 'old' and 'new' are the same. Nothing was written."
                 raise ToolFailed(msg)
         return change_plan(self._workspace, "edit", wanted.path, partial(_edited, parts))
+
+
+_NO_OLD = "Give the text to replace, and 'new'; to create a file, or to replace all of it, use write."
+
+
+def _created(new: str, place: SafePath, title: str) -> Plan:
+    """Return the plan of a new file, which models mean by an edit of nothing; raises `ToolFailed` if there is one."""
+    present = read_existing(place)
+    if present is not None and present.content != b"":
+        msg = f"Argument 'old' is empty, and file {place.name!r} exists. {_NO_OLD} Nothing was written."
+        raise ToolFailed(msg)
+    return written(new, place, title)
 
 
 def _numbered_part(number: int, of: int) -> str:

@@ -79,10 +79,11 @@ class WriteTool:
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a write, with its diff against the present file."""
         wanted = parse_arguments(arguments, WriteArguments, tool="write")
-        return change_plan(self._workspace, "write", wanted.path, partial(_written, wanted.content))
+        return change_plan(self._workspace, "write", wanted.path, partial(written, wanted.content))
 
 
-def _written(content: str, place: SafePath, title: str) -> Plan:
+def written(content: str, place: SafePath, title: str) -> Plan:
+    """Return the plan that makes `content` the whole of a file; raises `ToolFailed` if it is that already."""
     present = read_existing(place)
     text = valid_unicode(content)
     after = text.encode()

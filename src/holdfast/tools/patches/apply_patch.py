@@ -22,6 +22,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen
 from holdfast.tools.builtin.declarations import PATCH_SCHEMA, PatchArguments
 from holdfast.tools.patches.hunks import apply_hunks
+from holdfast.tools.patches.patch_forms import whole_patch
 from holdfast.tools.patches.patch_text import FilePatch, parse_patch
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
@@ -80,7 +81,9 @@ class ApplyPatchTool:
 
         Outside the workspace, the plan fails with the same text once approved, as for `edit`.
         """
-        patches = parse_patch(valid_unicode(parse_arguments(arguments, PatchArguments, tool="apply_patch").input))
+        given = parse_arguments(arguments, PatchArguments, tool="apply_patch").input
+        text, said = whole_patch(valid_unicode(given))
+        patches = parse_patch(text)
         names = list(dict.fromkeys(path for patch in patches for path in (patch.path, patch.to) if path))
         if len(names) > _MOST_FILES:
             msg = f"Patch names {len(names)} files (at most {_MOST_FILES}). Nothing was done; divide it."
@@ -91,7 +94,7 @@ class ApplyPatchTool:
         title = _title([place.name for place in places.values()])
         outside = next((place.outside for place in places.values() if place.outside is not None), None)
         try:
-            return self._whole(patches, places, title, outside)
+            return _saying(self._whole(patches, places, title, outside), said)
         except ToolFailed as error:
             if outside is None:
                 raise
@@ -196,6 +199,17 @@ def _changes(files: Iterable[_File]) -> tuple[_Change, ...]:
             diff = file_diff(file.place.name, file.before or b"", file.now or b"")
             changes.append(_Change(place=file.place, change=change, after=file.now, diff=diff))
     return tuple(changes)
+
+
+def _saying(plan: Plan, said: str) -> Plan:
+    """Return the plan with a sentence for the end of its result, "" for none."""
+    act = plan.run
+
+    async def run(context: ToolContext) -> ToolOutput:
+        output = await act(context)
+        return msgspec.structs.replace(output, text=f"{output.text}\n[{said}]")
+
+    return msgspec.structs.replace(plan, run=run) if said else plan
 
 
 def _made(changes: Sequence[_Change], call: str, notes: Sequence[str]) -> ToolOutput:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -213,7 +214,39 @@ def indentation_shift(pairs: Sequence[tuple[str, str]]) -> Shift | None:
         candidates.append(lambda indent: indent.removeprefix(less) if indent.startswith(less) else None)
     candidates += [_tabbed(unit) for unit in (4, 2, 8)]
     candidates += [_spaced(unit) for unit in (4, 2, 8)]
+    if (levels := _levels(indents)) is not None:
+        candidates.append(levels)
     return next((each for each in candidates if all(each(a) == b for a, b in indents)), None)
+
+
+def _levels(indents: Sequence[tuple[str, str]]) -> Shift | None:
+    """Return the shift that gives each level of indentation as written its level in the file.
+
+    None if a level stands for two, or if the lines do not nest in the same way. A level that does not occur is as much
+    deeper than the one below it as the steps that do occur are.
+    """
+    there = dict(indents)
+    levels = sorted(there, key=len)
+    steps = list(pairwise(levels))
+    nests = all(
+        deeper.startswith(level) and there[deeper].startswith(there[level]) and there[deeper] != there[level]
+        for level, deeper in steps
+    )
+    if not steps or not nests or any(there[was] != now for was, now in indents):
+        return None
+    was, now = min(
+        ((deeper[len(level) :], there[deeper][len(there[level]) :]) for level, deeper in steps),
+        key=lambda step: len(step[0]),
+    )
+
+    def shift(indent: str) -> str | None:
+        below = next((level for level in reversed(levels) if indent.startswith(level)), None)
+        if below is None:
+            return None
+        times, rest = divmod(len(indent) - len(below), len(was))
+        return there[below] + now * times if not rest and indent[len(below) :] == was * times else None
+
+    return shift
 
 
 def _unshifted(_: Sequence[tuple[str, str]]) -> Shift | None:

@@ -235,7 +235,7 @@ def _find_more(words: tuple[Word, ...], nested: int) -> str:
 def _found_by_find(word: Word) -> Word:
     """Return a word of `-exec`: `find` puts the path of a file, or with `+` of several, wherever `{}` stands in it.
 
-    By itself it begins with a folder, so it is no option; what else it says, whoever made the file has decided.
+    By itself it begins with a folder, so it is no option. Its other characters are the file's name, which is not known.
     """
     if "{}" not in word.text:
         return word

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-LARGEST_CONFIG = 262_144
+LARGEST_GIT_CONFIG = 262_144
 LARGEST_INDEX = 67_108_864
 MOST_MODULES = 200
 
@@ -87,7 +87,7 @@ def _is_surely_one(own: Path, common: Path) -> bool:
     head = own / "HEAD"
     if head.is_symlink() or not head.is_file() or not (common / "objects").is_dir() or not (common / "refs").is_dir():
         return False
-    return _HEAD.fullmatch(_bytes(head, LARGEST_CONFIG).strip()) is not None
+    return _HEAD.fullmatch(_bytes(head, LARGEST_GIT_CONFIG).strip()) is not None
 
 
 def _modules(own: Path, common: Path, place: Path) -> Iterator[Path]:
@@ -118,7 +118,7 @@ def _modules(own: Path, common: Path, place: Path) -> Iterator[Path]:
 def _settings(folder: Path) -> str:
     """Return the text of a repository's settings, without where the files of a submodule are: that is where it is."""
     path = folder / "config"
-    text = _bytes(path, LARGEST_CONFIG).decode() if path.exists() else ""
+    text = _bytes(path, LARGEST_GIT_CONFIG).decode() if path.exists() else ""
     above = next((each for each in folder.parents if each.name == ".git"), None)
     if above is None:
         return text
