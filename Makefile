@@ -9,6 +9,9 @@ RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest -n auto --dist worksteal
 READY := $(VENV)/.ready
 
+# What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-all llama lint check fix bench faults mutants picture models clean
 
 help:

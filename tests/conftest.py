@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,9 @@ settings.load_profile("tier")
 sys.meta_path.append(MissingJudges())
 
 gc.disable()  # until everything is loaded: `pytest_collection_finish`
+
+_HOMES = count()
+"""Numbers for the folders: `mktemp` would list all of them for each."""
 
 FAULTS = Path(__file__).parent / "faults"
 
@@ -80,6 +84,7 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(autouse=True)
 def holdfast_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder that HOLDFAST_HOME names for this test: no test sees the sessions or settings of a person."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.getbasetemp() / f"home{next(_HOMES)}"
+    home.mkdir(mode=0o700)
     monkeypatch.setenv("HOLDFAST_HOME", str(home))
     return home

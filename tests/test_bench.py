@@ -19,6 +19,7 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import Entry
 from holdfast.session.journal.store import Store
 from holdfast.session.storage.sqlite_store import SqliteStore
+from tiers import sampled
 
 
 def comparison(aim: pairs.AtMost | pairs.Equal, ours: list[float], theirs: list[float]) -> pairs.Comparison:
@@ -49,7 +50,7 @@ ROWS = {
 """What is cheap to measure, and how many rows of the table it is."""
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", sampled(ROWS, 8))
 def test_what_is_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[str], name: str) -> None:
     gc.freeze()  # it collects garbage before each round: not through what other tests hold
     assert run.main(["--tiny", name]) == 0

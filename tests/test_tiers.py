@@ -11,7 +11,7 @@ import pytest
 
 import tiers
 from laws import law
-from tiers import one_of, sampled, spread
+from tiers import one_of, sampled, some, spread
 
 ROWS = list(product(("a", "b", "c", "d"), ("w", "x", "y", "z"), range(3)))
 
@@ -45,11 +45,17 @@ def test_what_is_not_more_than_that_is_tried_whole() -> None:
 
 
 def test_the_deep_tier_tries_every_case_and_two_thousand_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tiers.DEEP", True)
+    monkeypatch.setattr("tiers.TIER", "deep")
     monkeypatch.setattr("laws.TIER", "deep")
     assert [case.values for case in sampled(ROWS, 12)] == ROWS
     assert {mark.name for case in sampled(ROWS, 12) for mark in case.marks} == {"deep"}
     assert (law().max_examples, law(50, shared_by=4).max_examples, law(3_000).max_examples) == (2_000, 500, 3_000)
+
+
+def test_the_wider_tier_tries_twice_what_the_quick_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tier, many in (("quick", 6), ("wider", 12)):
+        monkeypatch.setattr("tiers.TIER", tier)
+        assert (len(some(ROWS, 12)), len(sampled(ROWS, 12))) == (many, many)
 
 
 def test_a_tier_that_is_not_there_is_refused_in_words() -> None:

@@ -12,7 +12,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 from zlib import crc32
 
 import pytest
@@ -36,14 +36,22 @@ SEED = int(os.environ.get("HOLDFAST_SEED", str(USUAL_SEED)))
 """What is drawn with, wherever some is chosen of many: the same seed, the same choice."""
 
 
+Row = TypeVar("Row", bound=tuple[object, ...])
+
+
 def sampled(cases: Iterable[object], most: int) -> list[ParameterSet]:
-    """Return the cases of a matrix as parameters with the marker `deep`: in the deep tier all, else at most so many.
+    """Return the cases of a matrix as parameters with the marker `deep`: all in the deep tier, else `some` of them.
 
     Of a product every value of every column is picked about as often as each other of its column.
     """
     every: list[tuple[Any, ...]] = [case if isinstance(case, tuple) else (case,) for case in cases]
-    picked = range(len(every)) if DEEP else spread(every, most, seed=SEED)
-    return [pytest.param(*every[at], marks=pytest.mark.deep) for at in picked]
+    return [pytest.param(*case, marks=pytest.mark.deep) for case in some(every, most)]
+
+
+def some(cases: Sequence[Row], most: int) -> list[Row]:
+    """Return all cases in the deep tier, at most so many in the wider one, and half as many in the quick one."""
+    many = {"quick": -(-most // 2), "wider": most, "deep": len(cases)}[TIER]
+    return [cases[at] for at in spread(cases, many, seed=SEED)]
 
 
 _CANDIDATES = 64

@@ -20,27 +20,27 @@ from holdfast.text import valid_unicode
 from json_strings import strings_in
 from laws import law
 from renderings import RENDERINGS
+from tiers import one_of
 
 EVERY_FORMAT = pytest.mark.parametrize("form", RENDERINGS)
 A_LAW = law(shared_by=len(RENDERINGS))
 THINKING = st.sampled_from([None, True, False])
 
 
-def test_every_legal_pair_is_drawn_often() -> None:
-    drawn: Counter[tuple[str, str]] = Counter()
+@pytest.mark.parametrize("form", one_of(tuple(RENDERINGS), "test_every_legal_pair_is_drawn_often"))
+def test_every_legal_pair_is_drawn_often(form: str) -> None:
+    drawn: Counter[str] = Counter()
     many = max(400, A_LAW.max_examples)  # a hundred say little of eleven profiles
 
     @settings(A_LAW, max_examples=many)
     @given(data=st.data(), pieces=conversations())
-    def draw(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:  # noqa: ARG001 - as the laws draw
-        drawn[form, data.draw(st.sampled_from(PAIRS[form]))] += 1
+    def draw(data: st.DataObject, pieces: tuple[Piece, ...]) -> None:  # noqa: ARG001 - as the laws draw
+        drawn[data.draw(st.sampled_from(PAIRS[form]))] += 1
 
-    for form in RENDERINGS:
-        draw(form)
-    assert sum(drawn.values()) >= many * len(RENDERINGS)
-    for form, profiles in PAIRS.items():
-        for profile in profiles:
-            assert drawn[form, profile] >= many / len(profiles) / 8, (form, profile)
+    draw()
+    assert sum(drawn.values()) >= many
+    for profile in PAIRS[form]:
+        assert drawn[profile] >= many / len(PAIRS[form]) / 8, profile
 
 
 @EVERY_FORMAT

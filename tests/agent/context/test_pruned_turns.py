@@ -18,13 +18,14 @@ from holdfast.ui.headless.text_output import TextOutput
 from holdfast.ui.view.journal_listing import transcript
 from long_sessions import BIG, Long
 from provider_situations import MODELS, Session, accepted, told
+from tiers import sampled
 
 
 def bodies(session: Session) -> list[str]:
     return [told(request) for _, request in session.sent()]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", sampled(MODELS, 4))
 async def test_an_old_output_goes_between_turns_and_the_provider_takes_what_is_left(model: str) -> None:
     session = Long()
     agent = session.begin(model)
@@ -44,7 +45,7 @@ async def test_an_old_output_goes_between_turns_and_the_provider_takes_what_is_l
     assert [entry.text for entry in entries if isinstance(entry, CallEnded)] == [BIG] * 4, "the journal has it all"
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", sampled(MODELS, 4))
 async def test_killed_before_or_after_the_entry_the_next_process_sends_the_same(model: str) -> None:
     whole = Long()
     agent = whole.begin(model)

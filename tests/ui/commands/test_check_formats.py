@@ -159,7 +159,7 @@ def test_what_is_no_message_is_not_said_to_be_somebodys(tmp_path: Path, message:
 
 def test_to_tell_a_format_takes_no_memory_beside_the_document(tmp_path: Path) -> None:
     messages = [
-        {"role": role, "content": f"{role} {number}"} for number in range(20_000) for role in ("user", "assistant")
+        {"role": role, "content": f"{role} {number}"} for number in range(5_000) for role in ("user", "assistant")
     ]
     path = tmp_path / "long.json"
     path.write_text(json.dumps(messages))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from html.parser import HTMLParser
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from holdfast.session.journal.store import Finding, Reading, StoredEntry
 from holdfast.ui.export.html import page
 from journals import journals, opened
 from laws import law
+from tiers import sampled
 
 HOSTILE = [
     "</pre></article><script>alert(1)</script>",
@@ -119,15 +121,14 @@ def test_an_answer_that_leaves_something_open_keeps_it_to_itself() -> None:
         assert len(headings) == 2
 
 
-@pytest.mark.parametrize("mark", ["  ", "> "])
-@pytest.mark.parametrize("depth", [30, 48, 60, 98, 101, 300])
+@pytest.mark.parametrize(("mark", "depth"), sampled(product(["  ", "> "], [30, 48, 60, 98, 101, 300]), 6))
 def test_no_word_is_too_deep_to_be_shown(mark: str, depth: int) -> None:
     last = "- " if mark == "  " else "> "
     seen = harmless(shown(opened, *turn("\n".join(f"{mark * level}{last}word{level}" for level in range(depth)))))
     assert [level for level in range(depth) if f"word{level}" not in seen.text.split()] == []
 
 
-@pytest.mark.parametrize("piece", ["*a ", "[", "`", "> ", "| a ", "- x\n"])
+@pytest.mark.parametrize("piece", sampled(["*a ", "[", "`", "> ", "| a ", "- x\n"], 4))
 def test_ten_times_the_text_costs_about_ten_times_as_much(piece: str) -> None:
     def cost(times: int) -> float:
         text = piece * times
