@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.config.settings import Allowed, Config, Limits, ModelOverrides, ProjectConfig, decoded, read_config
+from holdfast.config.servers import ModelOverrides
+from holdfast.config.settings import Allowed, Config, Limits, ProjectConfig, decoded, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.providers.registry import PROVIDERS, Provider, resolve_endpoint
 from holdfast.session.conversation.context_settings import ContextSettings

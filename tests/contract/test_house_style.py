@@ -42,9 +42,9 @@ BROAD_EXCEPTS = {
     "providers/pydantic_ai/inferred_model.py": "the provider boundary: what a library raises becomes ProviderFailed",
     "ui/main.py": "the top: a bug becomes a sentence, its traceback and an exit code",
     "ui/tui/agent_thread/command_loop.py": "the top of the agent thread: a bug becomes a message",
+    "ui/acp/protocol/refusals.py": "the top of an editor's session: a bug becomes the answer to its request",
     "ui/service/local/driven_session.py": "the top of a session's thread: a bug must not end the server",
     "ui/service/local/local_look.py": "the top of a served session's turn: a bug becomes the refusal of its message",
-    "ui/acp/refusals.py": "the top of an editor's session: a bug becomes the answer to its request",
 }
 
 # Adapters speak to libraries that say Any; field_types makes types for msgspec, which says it, of these tables.

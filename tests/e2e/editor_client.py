@@ -6,7 +6,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ ANSWERS = {
     "session/resume": "ResumeSessionResponse",
     "session/list": "ListSessionsResponse",
     "session/close": "CloseSessionResponse",
+    "session/delete": "DeleteSessionResponse",
     "session/prompt": "PromptResponse",
     "session/set_mode": "SetSessionModeResponse",
     "session/set_config_option": "SetSessionConfigOptionResponse",
@@ -30,6 +31,7 @@ ANSWERS = {
 CALLED = {
     "session/update": "SessionNotification",
     "session/request_permission": "RequestPermissionRequest",
+    "elicitation/create": "CreateElicitationRequest",
     "$/cancel_request": "CancelRequestNotification",
 }
 
@@ -78,10 +80,19 @@ class Editor:
         self.send(asked)
         return self.answer(asked)
 
-    def opened(self) -> str:
+    def opened(self, *, servers: Sequence[dict[str, Any]] = (), **capabilities: Any) -> str:
         """Initialize, open a session, and return its id."""
-        self.ask("initialize", protocolVersion=1, clientCapabilities={})
-        return str(self.ask("session/new", cwd=str(self.world.folder), mcpServers=[])["result"]["sessionId"])
+        asked = {"protocolVersion": 1, "clientCapabilities": capabilities}
+        judge_by("InitializeRequest", asked)
+        self.ask("initialize", **asked)
+        new = {"cwd": str(self.world.folder), "mcpServers": list(servers)}
+        judge_by("NewSessionRequest", new)
+        return str(self.ask("session/new", **new)["result"]["sessionId"])
+
+    def load(self, own: str, **capabilities: Any) -> dict[str, Any]:
+        """Initialize, load a session, and return the answer."""
+        self.ask("initialize", protocolVersion=1, clientCapabilities=capabilities)
+        return self.ask("session/load", sessionId=own, cwd=str(self.world.folder), mcpServers=[])
 
     def prompt(self, session: str, text: str) -> dict[str, Any]:
         """Send a prompt and return its request."""
@@ -137,6 +148,20 @@ class Editor:
     def questions(self) -> list[dict[str, Any]]:
         return [line for line in self.lines if line.get("method") == "session/request_permission"]
 
+    def form(self, count: int = 1) -> dict[str, Any]:
+        """Return the form of this number, as soon as it is shown."""
+        return self.until(lambda _: len(self.forms) >= count) and self.forms[count - 1]
+
+    @property
+    def forms(self) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line.get("method") == "elicitation/create"]
+
+    def fill(self, form: dict[str, Any], **content: Any) -> None:
+        """Accept a form."""
+        result = {"action": "accept", "content": content}
+        judge_by("CreateElicitationResponse", result)
+        self.send({"id": form["id"], "result": result})
+
     def choose(self, question: dict[str, Any], option: str) -> None:
         """Answer a question."""
         outcome = {"outcome": "selected", "optionId": option}
@@ -171,7 +196,7 @@ class Editor:
         assert line["jsonrpc"] == "2.0"
         judge_by("RequestId", line.get("id"))
         if "method" in line:
-            assert ("id" in line) == (line["method"] == "session/request_permission")
+            assert ("id" in line) == (line["method"] in ("session/request_permission", "elicitation/create"))
             judge_by(CALLED[line["method"]], line["params"])
         elif "error" in line:
             judge_by("Error", line["error"])

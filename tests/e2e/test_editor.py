@@ -203,23 +203,6 @@ def test_killed_anywhere_it_loads_with_true_words(world: World) -> None:
     assert outcomes(world) == ["interrupted"]
 
 
-def test_killed_while_it_asks_the_call_is_not_started(world: World) -> None:
-    world.script((bash("touch ran"),), (Say("Whole."),))
-    editor = Editor(world)
-    session = editor.opened()
-    editor.prompt(session, "do it")
-    editor.permission()
-    editor.killed()
-    again = Editor(world)
-    again.ask("initialize", protocolVersion=1)
-    again.ask("session/load", sessionId=session, cwd=str(world.folder), mcpServers=[])
-    assert again.updates("tool_call_update")[-1]["status"] == "failed"
-    assert again.answer(again.prompt(session, "go on"))["result"] == {"stopReason": "end_turn"}
-    again.leave()
-    assert outcomes(world) == ["not_started"]
-    assert not (world.folder / "ran").exists()
-
-
 def test_an_editor_that_goes_away_leaves_a_settled_turn_and_no_process(world: World) -> None:
     world.script((bash("echo $$ > pid; sleep 600"),), (Say("half"), Hold("never")))
     session = ""

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from test_terminal import screen
 
 from holdfast.session.journal.entries import CallEnded, CallStarted, SessionOpened
 from holdfast.testing.script import Call, Say
-from polling import eventually
+from polling import eventually, expect_within
 
 SERVER = Path(__file__).parents[1] / "mcp_server.py"
 
@@ -107,8 +108,17 @@ def test_servers_of_a_project_need_trust(one_world: World) -> None:
     assert sorted("mcp__srv__echo" in {tool.name for tool in each.tools} for each in opened) == [False, True]
 
 
-@pytest.mark.parametrize("victim", ["agent", "supervisor", "both"])
-def test_a_kill_leaves_no_process_and_one_outcome(one_world: World, victim: str) -> None:
+def above(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+VICTIMS = ("agent", "relay", "supervisor", "watchdog")
+ALONE = [("agent",), ("supervisor",), ("watchdog",), ("relay",)]
+TOGETHER = [("agent", "supervisor"), ("agent", "supervisor", "watchdog")]
+
+
+@pytest.mark.parametrize("victims", [*ALONE, *TOGETHER], ids="-".join)
+def test_a_kill_leaves_no_process_and_one_outcome(one_world: World, victims: tuple[str, ...]) -> None:
     configure(one_world, "stubborn")
     one_world.script([Call("mcp__srv__echo", {})], [Call("mcp__srv__slow", {})], [Say("Done.")])
     agent = one_world.start("-m", one_world.model, "--yolo", "-p", "go")
@@ -116,18 +126,23 @@ def test_a_kill_leaves_no_process_and_one_outcome(one_world: World, victim: str)
     eventually(lambda: calls.exists() and "slow" in calls.read_text())
     pids = [int(each) for each in (one_world.folder / "marker").read_text().split()]
     assert all(map(lives, pids))
-    parent = int(Path(f"/proc/{pids[0]}/stat").read_text().rpartition(")")[2].split()[1])
-    assert parent != agent.pid
-    if victim != "agent":
-        os.kill(parent, signal.SIGKILL)
-    if victim != "supervisor":
-        agent.kill()
-    else:
-        assert agent.wait().code == 0
+    relay = above(pids[0])
+    supervisor = above(relay)
+    known = {"relay": relay, "supervisor": supervisor, "watchdog": above(supervisor), "agent": agent.pid}
+    assert len({*known.values(), *pids}) == 6
+    for victim in reversed(VICTIMS):  # the outermost first: none has time to end what is below it
+        if victim in victims:
+            os.kill(known[victim], signal.SIGKILL)
+    killed = time.monotonic()
     eventually(lambda: not any(map(lives, pids)))
-    if victim != "supervisor":
+    expect_within(1.0, killed)
+    if "agent" in victims:
+        agent.kill()
         one_world.script([Say("On.")])
         one_world.go_on()
+    else:
+        assert agent.wait().code == 0
+    eventually(lambda: not any(map(lives, known.values())))
     assert [outcome for outcome, _ in outcomes(one_world)] == ["ok", "interrupted"]
     assert calls.read_text().split().count("slow") == 1
     assert sum(isinstance(entry, CallStarted) for entry in one_world.entries()) == 2

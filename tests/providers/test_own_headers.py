@@ -10,7 +10,8 @@ import httpx2
 import msgspec
 import pytest
 
-from holdfast.config.settings import Config, ProtocolKind, ServerCompat, read_config
+from holdfast.config.servers import ProtocolKind, ServerCompat
+from holdfast.config.settings import Config, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat
 from holdfast.providers.connect import open_model

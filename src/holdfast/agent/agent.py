@@ -200,14 +200,14 @@ class Agent:
                 raise found.raised
             return None
 
-    async def recover(self) -> None:
-        """Settle what an earlier process left open, and report damage found in the journal."""
+    async def recover(self, *, keep_question: bool = False) -> None:
+        """Settle what an earlier process left open, but for a question to keep, and report damage in the journal."""
         with self._claimed() as claim:
-            await self._recover(claim)
+            await self._recover(claim, goes_on=keep_question and self.recovery.can_resume)
 
-    async def _recover(self, claim: Claim) -> None:
+    async def _recover(self, claim: Claim, *, goes_on: bool = False) -> None:
         found = await self.recovery.look(claim.stop, files=False)
-        self.recovery.recover(found.processes)
+        self.recovery.recover(found.processes, goes_on=goes_on)
         if found.raised is not None:
             raise found.raised
 

@@ -176,10 +176,11 @@ def _existing(folder: str, session: str) -> Path:
     return Path(folder)
 
 
-def fork(catalog: Catalog, summary: SessionSummary) -> OpenSession:
-    """Return a copy of a session with a new id. Works while another process holds the original.
+def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None) -> OpenSession:
+    """Return a copy of a session with a new id, of all its entries or those `until` one of them, that included.
 
-    Nothing is open in the copy: running calls and pending questions stay with the original.
+    Works while another process holds the original. Nothing is open in the copy: running calls and pending questions
+    stay with the original. The copy has all its entries from one append on: before it there is no session.
     """
     from holdfast.session.transfer.fork import fork_entries  # noqa: PLC0415 - only a fork needs it
 
@@ -192,7 +193,7 @@ def fork(catalog: Catalog, summary: SessionSummary) -> OpenSession:
             toolbox = LocalToolbox(cwd, catalog.folder(session))
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             reading = _with(reading, _made_again(again))
-        entries = fork_entries(reading, session, opened=again)
+        entries = fork_entries(reading, session, opened=again, until=until)
         copied, stop_cause = fold(entries), StopCause("fork")
         commands = (settle_command(shell.started, stop_cause) for shell in copied.open_shells)
         tasks = (settle_task(task.started, stop_cause) for task in copied.open_tasks)

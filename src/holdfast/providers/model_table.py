@@ -27,7 +27,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.config.settings import ModelOverrides, ProtocolKind, ReasoningKind
+from holdfast.config.servers import ModelOverrides, ProtocolKind, ReasoningKind
 from holdfast.providers.model_prices import Prices, Rates, TierRates, price_of
 from holdfast.session.journal.parts import Usage
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.config.settings import (
+from holdfast.config.servers import (
     VARIABLE_NAME,
     AuthHeader,
     HeaderValue,

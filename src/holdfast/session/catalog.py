@@ -24,8 +24,10 @@ from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, 
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
-_TITLE_LENGTH = 80
+_AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
 _NAMED = 5
+Stamp = tuple[tuple[int, int], ...]
+"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
@@ -54,7 +56,7 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     model: str
     created: float
-    stamp: tuple[tuple[int, int], ...]
+    stamp: Stamp
 
 
 class Catalog:
@@ -155,41 +157,57 @@ class Catalog:
         """Return the summary of the session with exactly that id, with its damage if it cannot be read."""
         return _summary_or_damage(self.folder(session))
 
-    def stamp(self, session: str) -> tuple[tuple[int, int], ...]:
-        """Return a value that differs after each change of the session's journal; () if there is no journal."""
-        return _stamp(self.folder(session))
-
     def trash(self, session: str) -> Path:
         """Move the session with exactly that id to the trash and return its new path.
 
         Raises `SessionBusy` if another process holds it, `StateError` if it cannot be moved. Nothing is deleted.
         """
+        return self._move(self.folder(session), self._trash)
+
+    def trashed(self) -> tuple[SessionSummary, ...]:
+        """Return every session in the trash, most recently used first."""
+        return Catalog(self._trash).all()
+
+    def restore(self, session: str) -> SessionSummary:
+        """Move the only session in the trash whose id is `session` or begins with it back, and return its summary.
+
+        Raises `SessionUnknown` if the trash has none, `UsageError` if a session has its id now, else as `trash` does.
+        """
+        try:
+            found = Catalog(self._trash).find(session)
+        except SessionUnknown as error:
+            raise SessionUnknown(
+                f"{error} The trash was searched: holdfast sessions list --trash.", fault="no_session"
+            ) from error
+        again = _AGAIN.sub("", found.id)  # the name before it was deleted twice
+        if self.folder(again).exists():
+            raise UsageError(
+                f"Session {found.id!r} cannot be restored: there is a session {again!r} now. Delete or rename that one."
+            )
+        return self.find(self._move(self._trash / found.id, self._root, name=again).name)
+
+    @property
+    def _trash(self) -> Path:
+        return self._root.with_name(TRASH)
+
+    def _move(self, folder: Path, into: Path, *, name: str = "") -> Path:
+        """Move a session that no other process holds into another folder, durably, and return its new path.
+
+        A rename is whole or not at all: after a crash the session is in one of the two folders.
+        """
         from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
 
-        folder = self.folder(session)
         try:
             lease = Lease.take(folder)
             try:
-                return self._moved(folder)
+                return _moved(folder, into, name or folder.name)
             finally:
                 lease.release()
         except OSError as error:
             raise StateError(
-                f"Session {session!r} cannot be moved to {str(self._root.with_name(TRASH))!r}: {error.strerror}. "
-                "Fix its permissions, or delete the session's folder by hand."
+                f"Session {folder.name!r} cannot be moved to {str(into)!r}: {error.strerror}. "
+                "Fix its permissions, or move the session's folder by hand."
             ) from error
-
-    def _moved(self, folder: Path) -> Path:
-        """Move a session whose lease is held to the trash, and return its new path."""
-        trash = self._root.with_name(TRASH)
-        make_folder(trash)
-        number, target = 1, trash / folder.name
-        while target.exists():  # an older one with the same id was restored and deleted again
-            number, target = number + 1, trash / f"{folder.name}-{number + 1}"
-        folder.rename(target)
-        sync_path(trash)
-        sync_path(self._root)
-        return target
 
     def note(self, opened: SessionOpened) -> None:
         """Write the summary of a new session, so that a list need not read its journal."""
@@ -200,7 +218,7 @@ class Catalog:
             title="",
             model=opened.model,
             created=self._now(),
-            stamp=_stamp(folder),
+            stamp=journal_stamp(folder),
         )
         _keep(folder, about)
 
@@ -233,11 +251,23 @@ class Catalog:
             lease = Lease.take(folder)
             try:
                 if is_nothing(folder):
-                    moved = self._moved(folder)
+                    moved = _moved(folder, self._trash, folder.name)
                     if not has_blobs(moved):
                         shutil.rmtree(moved, ignore_errors=True)
             finally:
                 lease.release()
+
+
+def _moved(folder: Path, into: Path, name: str) -> Path:
+    """Move a session whose lease is held, and return its new path; a name that is taken there gets a number."""
+    make_folder(into)
+    number, target = 1, into / name
+    while target.exists():  # an older one with the same id was restored and deleted again
+        number, target = number + 1, into / f"{name}-{number + 1}"
+    folder.rename(target)
+    sync_path(into)
+    sync_path(folder.parent)
+    return target
 
 
 def _there(path: Path) -> bool:
@@ -266,7 +296,7 @@ def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
         from holdfast.session.storage.lease import refuse_held  # noqa: PLC0415 - a list needs no lease
 
         refuse_held(folder)
-    stamp = _stamp(folder)  # taken before reading: a later append then invalidates the cache
+    stamp = journal_stamp(folder)  # taken before reading: a later append then invalidates the cache
     cached, damage = _cached(folder), ""
     if cached is not None and cached.stamp == stamp:
         about = cached
@@ -297,7 +327,7 @@ def _cached(folder: Path) -> _About | None:
     return about if about.id == folder.name else None  # a copied folder contains the original's cache
 
 
-def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str]:
+def _read(folder: Path, stamp: Stamp) -> tuple[_About, str]:
     """Return what the journal says about itself, and what is wrong with it."""
     from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list that finds every cache fresh needs no SQLite
 
@@ -306,6 +336,8 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
         damage = " ".join(finding.what for finding in reading.findings[:1])
     except (StateError, SessionUnknown) as error:
         reading, damage = Reading(records=()), str(error)
+    from holdfast.session.titles import prompt_title  # noqa: PLC0415 - likewise
+
     cwd = title = given = model = asked = ""
     for record in reading.records:
         match record.entry:
@@ -320,7 +352,7 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
             case Titled(title=given):
                 pass
             case PromptAccepted(text=text) if not title:
-                title = text.strip().partition("\n")[0][:_TITLE_LENGTH]
+                title = prompt_title(text)
             case _:
                 pass
     created = reading.records[0].at if reading.records else 0.0
@@ -336,8 +368,8 @@ def _keep(folder: Path, about: _About) -> None:
         write_whole(folder / ABOUT, msgspec.json.encode(about))
 
 
-def _stamp(folder: Path) -> tuple[tuple[int, int], ...]:
-    """Return the modification times and sizes of the journal's files."""
+def journal_stamp(folder: Path) -> Stamp:
+    """Return the stamp of the journal in `folder`; take it before reading, so that a later append makes it differ."""
     found: list[tuple[int, int]] = []
     for name in (DATABASE, DATABASE + "-wal"):
         with contextlib.suppress(FileNotFoundError):  # the log exists only during, or after, a write session
@@ -348,12 +380,12 @@ def _stamp(folder: Path) -> tuple[tuple[int, int], ...]:
 
 def _last_used(folder: Path) -> tuple[float, str]:
     try:
-        return _modified(_stamp(folder)), folder.name
+        return _modified(journal_stamp(folder)), folder.name
     except OSError:  # not a candidate
         return 0.0, folder.name
 
 
-def _modified(stamp: tuple[tuple[int, int], ...]) -> float:
+def _modified(stamp: Stamp) -> float:
     return max((nanoseconds for nanoseconds, _ in stamp), default=0) / 1e9
 
 

@@ -57,10 +57,11 @@ def make_folder(folder: Path) -> None:
         raise
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace `path` by `data` with mode 0600, atomically and durably.
 
-    Leftovers of an earlier, killed attempt are removed.
+    Leftovers of an earlier, killed attempt are removed. A cache need not be `durable`: a loss of power may leave any
+    part of it, which its reader must notice.
     """
     _sweep(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -69,14 +70,16 @@ def write_whole(path: Path, data: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb", closefd=False) as file:
                 file.write(data)
-            sync(descriptor)
+            if durable:
+                sync(descriptor)
         finally:
             os.close(descriptor)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_path(path.parent)
+    if durable:
+        sync_path(path.parent)
 
 
 def _sweep(path: Path) -> None:

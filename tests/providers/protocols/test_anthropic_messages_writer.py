@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.config.settings import Server
+from holdfast.config.servers import Server
 from holdfast.providers.outbox import Outbox
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.anthropic_messages import WIRE

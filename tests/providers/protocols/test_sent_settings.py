@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.config.settings import Config, ModelOverrides, Server
+from holdfast.config.servers import ModelOverrides, Server
+from holdfast.config.settings import Config
 from holdfast.errors import ConfigInvalid
 from holdfast.providers.credentials.redaction import key_variables
 from holdfast.providers.outbox import Outbox

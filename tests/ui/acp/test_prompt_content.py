@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.ui.acp.json_rpc import RpcError
 from holdfast.ui.acp.prompt_command import PromptCommand, prompt_command
 from holdfast.ui.acp.prompt_content import PromptBlock, PromptContent, prompt_content
+from holdfast.ui.acp.protocol.json_rpc import RpcError
 from shown_images import png
 
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.errors import HoldfastError, ModelUnusable, SessionBusy, SessionUnknown, StorageFailed
 from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.model_notices import REASONS
-from holdfast.ui.acp.json_rpc import RpcError
+from holdfast.ui.acp.protocol.json_rpc import RpcError
 from holdfast.ui.acp.turn_answer import rpc_error, stop_reason
 
 REASON = {

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from holdfast.config.settings import Server
+from holdfast.config.servers import Server
 from holdfast.errors import ConfigInvalid, ProviderFailed, ProviderFault
 from holdfast.providers.connectivity import ConnectivityStep, Reached
 from holdfast.ui.commands.provider_failures import explained, unreached

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.settings import Config, Limits, ProviderLimits
+from holdfast.config.servers import ProviderLimits
+from holdfast.config.settings import Config, Limits
 from holdfast.errors import ConfigInvalid, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.session.catalog import SessionSummary

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.events import Event, Fact, LiveText, LiveThinking, Shortening
-from holdfast.config.settings import Config, ModelOverrides
+from holdfast.config.servers import ModelOverrides
+from holdfast.config.settings import Config
 from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.session.conversation.fold import fold

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 import httpx2
 
-from holdfast.config.settings import Limits, ProtocolKind
+from holdfast.config.servers import ProtocolKind
+from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.error_mapping import http_failure, without_secrets
 from holdfast.providers.http_client import new_client, packed_encodings

@@ -14,13 +14,15 @@ from holdfast.session.journal.store import Reading
 from holdfast.session.transfer.transfer import without_signatures
 
 
-def fork_entries(reading: Reading, session: str, *, opened: SessionOpened | None = None) -> tuple[Entry, ...]:
-    """Return the entries of `reading` as the journal of a new session, which names its original.
+def fork_entries(
+    reading: Reading, session: str, *, opened: SessionOpened | None = None, until: int | None = None
+) -> tuple[Entry, ...]:
+    """Return the entries of `reading`, or those `until` one of them, as the journal of a new session.
 
-    `opened` replaces a lost first entry; then nothing signed under the lost one is kept. Raises `DamageError` if the
-    first entry is lost and `opened` is missing.
+    The new session names its original. `opened` replaces a lost first entry; then nothing signed under the lost one is
+    kept. Raises `DamageError` if the first entry is lost and `opened` is missing.
     """
-    entries = [record.entry for record in reading.records]
+    entries = [record.entry for record in reading.records if until is None or record.seq <= until]
     first = next((index for index, entry in enumerate(entries) if isinstance(entry, SessionOpened)), None)
     if first is not None:
         found = entries.pop(first)

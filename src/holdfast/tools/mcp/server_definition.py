@@ -18,8 +18,8 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     """A server of the config file `source`: either `command` with `args`, `env` and `cwd`, or `url` with `headers`.
 
-    The texts may contain `${NAME}` and `${NAME:-DEFAULT}` for environment variables. `timeout` limits each call, in
-    seconds; None: the default.
+    The texts may contain `${NAME}` and `${NAME:-DEFAULT}` for environment variables, unless they are `verbatim`.
+    `timeout` limits each call, in seconds; None: the default.
     """
 
     name: str
@@ -31,6 +31,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     timeout: float | None = None
+    verbatim: bool = False
 
     @property
     def digest(self) -> str:
@@ -57,6 +58,8 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
 
     def expanded(self, environ: Mapping[str, str]) -> McpServer:
         """Return it with the values of its environment variables; raises `ToolFailed` if one is not set."""
+        if self.verbatim:
+            return self
         missing: list[str] = []
 
         def value(found: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
 """The process of an MCP server, run by a supervisor: whatever ends the agent ends the server and its children.
 
 How it works. The agent listens on a socket in the session's folder and has the supervisor run `server_relay`, which
-joins the socket, reads what to run, and becomes the server. So the server is a supervised command like any other, but
+joins the socket, reads what to run, and starts the server. So the server is a supervised command like any other, but
 its stdin and stdout are the socket; what the supervisor stores is its stderr, of bounded size.
 
 Why not let the SDK start it? Its client leaves the server and the server's children alive when the agent is killed
@@ -23,6 +23,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.process import server_relay
+from holdfast.tools.process.launch import PACKAGES
 from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor, forget, partial
 
 JOINS_WITHIN = 20.0
@@ -90,7 +91,7 @@ async def started(supervisor: Supervisor, command: ServerCommand, *, call: str, 
     spool, stop = folder / name, asyncio.Event()
     with _listening(folder, f"{name}.socket") as listener:
         loop = asyncio.get_running_loop()
-        relay = ("exec", sys.executable, "-I", "-S", server_relay.__file__, f"{name}.socket")
+        relay = ("exec", sys.executable, "-I", "-S", "-c", server_relay.RELAY_PROGRAM, str(PACKAGES), f"{name}.socket")
         run = loop.create_task(
             supervisor.run(
                 shlex.join(relay), call=call, cwd=folder, timeout=None, stop=stop, emit=lambda _: None, spool=spool

@@ -1,35 +1,105 @@
-"""Becomes an MCP server: joins the socket it is given, reads there what to run, and runs it in its own place.
+"""Starts an MCP server and ends with it: joins the socket it is given, reads there what to run, and guards it.
 
-The server then has the socket as its stdin and stdout: no process stands between it and the agent, and it has the
-parent, the session and the environment that a supervised command has. Its secrets come over the socket, not on a
-command line that others can read. Imports the standard library only, to start fast.
+How it works. The server has the socket as its stdin and stdout, so no process stands between it and the agent. Its
+secrets come over the socket, not on a command line that others can read. The relay stays as its parent, waits, and ends
+as it ends.
+
+Why does it stay? Supervisor and watchdog end what is below them, each after the death of the other. If both are killed
+together with the agent, only the relay is left above the server: it adopts the orphans of the server, and the
+kernel wakes it (PR_SET_PDEATHSIG) when the supervisor dies. If the relay itself is killed too, the kernel kills the
+server, but not the server's children.
+
+It ignores SIGTERM, which the supervisor sends to all processes of a server: the server has its grace. Imports the
+standard library and the process table only, to start fast.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
+
+from holdfast.tools.process.process_table import LINUX, adopt_orphans, end_with
+from holdfast.tools.process.watchdog import survives_kill
+
+RELAY_PROGRAM = (
+    "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.process.server_relay import main; main()"
+)
+
+_TYPE_CHECKING = False  # as in typing, without the cost of its import
+if _TYPE_CHECKING:
+    from typing import TypedDict
+
+    class ServerToRun(TypedDict):
+        """What comes over the socket: `env` is added to the environment."""
+
+        argv: list[str]
+        env: dict[str, str]
+        cwd: str
+
 
 _LENGTH = 8  # bytes of the number that says how many follow
 _NOT_RUN = 127
 
 
-def main(path: str) -> int:
-    """Run what comes over the socket at `path`; return only if that fails."""
+def main() -> None:
+    """Run what comes over the socket named on the command line, and exit as it exits."""
+    above = os.getppid()
+    adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def woken(_number: int, _frame: object) -> None:
+        _end_without(above)
+
+    signal.signal(signal.SIGCONT, woken)
+    if not end_with(above, signal.SIGCONT):  # in place of SIGKILL, which the supervisor asked for
+        sys.exit(1)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.connect(path)
+    connection.connect(sys.argv[1])
     what = json.loads(_exactly(connection, int.from_bytes(_exactly(connection, _LENGTH), "big")))
-    argv, environ = what["argv"], {**os.environ, **what["env"]}
+    relay = os.getpid()
+    server = os.fork()
+    if server == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGCONT, signal.SIG_DFL)
+        if end_with(relay, signal.SIGKILL):
+            _become(what, connection)
+        os._exit(_NOT_RUN)
+    connection.close()
+    _end_without(above)
+    while (ended := os.waitpid(-1, 0))[0] != server:
+        pass
+    _end_like(os.waitstatus_to_exitcode(ended[1]))
+
+
+def _end_without(above: int) -> None:
+    """Kill the server and all that is below it, if the supervisor has died."""
+    if LINUX and os.getppid() != above:
+        survives_kill(os.getpid())
+        os._exit(1)
+
+
+def _become(what: ServerToRun, connection: socket.socket) -> None:
+    """Become the server; return only if that fails."""
+    argv = what["argv"]
     try:
         os.chdir(what["cwd"])
         os.dup2(connection.fileno(), 0)
         os.dup2(connection.fileno(), 1)
-        os.execvpe(argv[0], argv, environ)  # noqa: S606 - the command of a server is a program, not a line for a shell
+        os.execvpe(argv[0], argv, {**os.environ, **what["env"]})  # noqa: S606 - the command of a server is a program, not a line for a shell
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"{argv[0]}: {error}\n")
-    return _NOT_RUN
+        os.write(2, f"{argv[0]}: {error}\n".encode(errors="replace"))
+
+
+def _end_like(code: int) -> None:
+    """Exit with the server's code, or by the signal that ended it."""
+    if code < 0:
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code if code >= 0 else 1)
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:
@@ -39,7 +109,3 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
             raise EOFError
         read += data
     return read
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

@@ -63,14 +63,14 @@ def fork_watchdog(lock: int) -> int:
         os.kill(supervisor, signal.SIGCONT)
     for number in passed_on:
         signal.signal(number, signal.SIG_IGN)
-    if _survives(watchdog):
+    if survives_kill(watchdog):
         os._exit(1)
     os.pwrite(lock, GONE, 0)
     os._exit(0)
 
 
-def _survives(watchdog: int) -> bool:
-    """Kill everything below the watchdog; return whether something cannot be killed."""
+def survives_kill(parent: int) -> bool:
+    """Kill everything below `parent`, which is this process; return whether something cannot be killed."""
     until = time.monotonic() + _GIVE_UP
     while time.monotonic() < until:
         try:
@@ -78,7 +78,7 @@ def _survives(watchdog: int) -> bool:
                 pass
         except ChildProcessError:  # ask the kernel: /proc can miss a process that is just starting
             return False
-        killed = [send(each.pid, signal.SIGKILL) for each in below(watchdog, by_parent(living()))]
+        killed = [send(each.pid, signal.SIGKILL) for each in below(parent, by_parent(living()))]
         if killed and not any(killed):
             return True
         time.sleep(_TICK)

@@ -6,12 +6,13 @@ prompt has one task, which runs after that of the prompt before it, and which al
 
 A second prompt stops the first one. Editors let people type at once after a stop, and some send no cancel at all.
 
-After its answer nothing of a turn is shown. What is learned later, e.g. the outcome of a call that did not end in
-time, is held back until the next prompt, where the model reads it too.
-
 What a client that disappears leaves: the turn is stopped with the cause `output` and settled like any other. A process
-that is killed leaves an open turn in the journal; loading the session settles it before anything is replayed, so a
-question that was open is `not started`, and the next prompt tells the model.
+that is killed leaves an open turn in the journal; loading the session settles it before anything is replayed, and the
+next prompt tells the model.
+
+A question that was open when the process was killed stays open: its call is replayed as pending. The next prompt
+decides. `/continue`, or the same prompt again, asks the user again and the turn goes on; any other prompt leaves the
+call `not started`.
 """
 
 from __future__ import annotations
@@ -23,41 +24,36 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.events import Event, Fact, LiveOutput, TurnFailed
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.asker import ApprovalAnswer
-from holdfast.errors import ProviderFault, StateError
+from holdfast.errors import StateError, UsageError
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
 from holdfast.providers.registry import split
-from holdfast.session.conversation.token_estimate import Tally
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
-from holdfast.tools.tool import Plan
-from holdfast.ui.acp.call_cards import AcpFields, CallCard
-from holdfast.ui.acp.connection import EditorConnection
-from holdfast.ui.acp.json_rpc import INVALID_PARAMS, RequestId, RpcError
-from holdfast.ui.acp.permission import chosen_option, permission_options
-from holdfast.ui.acp.prompt_command import PromptCommand, commands_update, prompt_command
+from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
+from holdfast.ui.acp.display.session_updates import SessionUpdates, replayed_updates
+from holdfast.ui.acp.display.turn_display import OUTPUT_TAIL, TurnDisplay
+from holdfast.ui.acp.prompt_command import PromptCommand, asks_again, commands_update, prompt_command
 from holdfast.ui.acp.prompt_content import PromptContent
-from holdfast.ui.acp.refusals import Refusals
+from holdfast.ui.acp.protocol.client_abilities import ClientAbilities
+from holdfast.ui.acp.protocol.connection import EditorConnection
+from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RequestId, RpcError
+from holdfast.ui.acp.protocol.refusals import Refusals
+from holdfast.ui.acp.questions.client_questions import ClientQuestions
 from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.acp.session_start import StartedSession
-from holdfast.ui.acp.session_updates import SessionUpdates, note, replayed_updates
 from holdfast.ui.acp.turn_answer import stop_reason
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.startup.run_options import RunOptions
-from holdfast.ui.view.question import question_of
-
-OUTPUT_EVERY = 0.1
-"""Seconds between two looks at what a running call prints."""
-OUTPUT_TAIL = 4_000
-"""Characters of it that are shown."""
 
 _CLIENT = StopCause("user")
+_WAITS = (
+    "A question about a call is still open. Send /continue to answer it; with any other prompt the call is not started."
+)
 
 
 class _Prompt:
@@ -77,6 +73,7 @@ class EditorSession:
         started: StartedSession,
         connection: EditorConnection,
         *,
+        abilities: ClientAbilities,
         yolo: bool,
         refusals: Refusals,
     ) -> None:
@@ -85,47 +82,62 @@ class EditorSession:
         self._options = started.options
         self._closing: ExitStack = started.closing
         self._log = started.log
+        self._lists = started.lists
         self._connection = connection
         self._yolo = yolo
         self._refusals = refusals
         self._prompts: list[_Prompt] = []
         self._last: asyncio.Task[None] | None = None
-        self._fault: ProviderFault | None = None
-        self._shows = False  # whether a prompt runs whose updates are shown
-        self._held: list[AcpFields] | None = None  # updates for the next prompt; None: they are dropped
-        self._printed: dict[str, str] = {}
-        self._updates = SessionUpdates(started.session.cwd, live=True)
+        self._abilities = abilities
+        self._updates = SessionUpdates(started.session.cwd, live=True, abilities=abilities)
         self._updates.knows(record.entry for record in started.session.reading.records)
+        self._display = TurnDisplay(
+            self._updates,
+            notify=self._notify,
+            conversation=lambda: self._agent.conversation,
+            choices=self.choices,
+            options=started.options,
+        )
+        self._questions = ClientQuestions(
+            self.id,
+            connection,
+            abilities,
+            mode=lambda: self._agent.mode,
+            card=self._card,
+            stop=self.stop,
+        )
         self._agent = self._new_agent(started.options)
-        self._tally = Tally()
         self._models = started.options.favourites.usable()[0]
 
     # --- opening and closing ------------------------------------------------------------------------------------
 
     async def recover(self) -> None:
-        """Settle what an earlier process left open. On a full disk the session can still be read."""
+        """Settle what an earlier process left open, but for a question. A full disk does not prevent reading."""
         try:
-            await self._agent.recover()
+            await self._agent.recover(keep_question=True)
         except StateError as error:
             debug_log_note(str(error))
 
     def replay(self) -> None:
         """Show the whole conversation."""
-        for update in replayed_updates(self._session.store.read().records, self._session.cwd):
+        for update in replayed_updates(self._session.store.read().records, self._session.cwd, self._abilities):
             self._notify(update)
 
     def welcome(self) -> None:
         """Show what a client knows of an open session: commands, title, usage. Later updates are shown as they come."""
-        self._held = []
-        self._notify(commands_update())
-        if self._agent.conversation.messages:
-            self._tell_usage()
+        waits = self._agent.recovery.can_resume
+        self._notify(commands_update(waits=waits))
+        if waits:
+            self._notify(self._updates.note(_WAITS))
+        self._display.opened()
 
     async def close(self) -> None:
         """Stop what runs, end all processes and release the session. The prompts are answered before."""
         try:
             if self._last is not None:
                 await asyncio.wait({self._last})
+            if self._lists is not None:
+                await self._lists.close(leaving=True)
             await self._agent.close()
         finally:
             self._closing.close()
@@ -169,15 +181,10 @@ class EditorSession:
             await asyncio.wait({before})
         refused: list[RpcError] = []
         reason = "end_turn"
-        self._fault = None
-        self._shows = True
-        held, self._held = self._held or [], []
-        for update in held:
-            self._notify(update)
+        self._display.begin_turn()
         with self._refusals.to(refused.append):
             reason = await self._turn(prompt)
-        self._shows = False
-        self._printed.clear()
+        self._display.end_turn()
         self._prompts.remove(prompt)
         if prompt.stop is not None:
             self._connection.answer(prompt.request, {"stopReason": "cancelled"})
@@ -189,19 +196,37 @@ class EditorSession:
     async def _turn(self, prompt: _Prompt) -> str:
         """Run the turn, or the command that the prompt is, and return its stop reason."""
         text, images = prompt.content.text, prompt.content.images
-        if (command := prompt_command(text)) is not None:
+        command = prompt_command(text)
+        resumes = self._agent.recovery.can_resume and (self._is_repeated(text) or asks_again(command))
+        if command is not None and not resumes:
             if prompt.stop is None:
                 await self._command(command)
             return "end_turn"
-        mentioned = attached(self._agent, text, lambda why: self._show(note(why)))
-        turn = asyncio.ensure_future(self._agent.run(text, images=(*images, *mentioned)))
+        if resumes:
+            turn = asyncio.ensure_future(self._resumed())
+        else:
+            mentioned = attached(self._agent, text, lambda why: self._display.show(self._updates.note(why, "warning")))
+            turn = asyncio.ensure_future(self._agent.run(text, images=(*images, *mentioned)))
         await asyncio.sleep(0)  # the turn has the session before a stop can reach it
         if prompt.stop is not None:
             self._agent.stop(prompt.stop)
         ended = await turn
         if ended.reason == "refusal":
-            self._show(note("The model refused to answer."))
-        return stop_reason(ended, self._fault)
+            self._display.show(self._updates.note("The model refused to answer."))
+        return stop_reason(ended, self._display.fault)
+
+    async def _resumed(self) -> e.TurnEnded:
+        """Ask the open question again, and run its turn to its end."""
+        self._notify(commands_update(waits=False))
+        ended = await self._agent.resume_turn()
+        if ended is None:
+            raise StateError("The open question could not be asked again: its turn is settled. Send a new prompt.")
+        return ended
+
+    def _is_repeated(self, text: str) -> bool:
+        """Return whether this is the prompt of the turn that is open."""
+        prompts = [entry.text for entry in self._agent.journal.entries() if isinstance(entry, e.PromptAccepted)]
+        return prompts[-1:] == [text]
 
     async def _command(self, command: PromptCommand) -> None:
         match command.name:
@@ -211,6 +236,8 @@ class EditorSession:
                 await self._agent.uncompact()
             case "rename":
                 self._agent.rename(command.words)
+            case "continue":
+                raise UsageError("Nothing waits for you here: no question is open. Send a prompt.")
 
     # --- choices ------------------------------------------------------------------------------------------------
 
@@ -254,115 +281,13 @@ class EditorSession:
             found += (f"{provider.name}:{each.id}" for each in self._options.models_at_hand(provider).models)
         return found
 
-    # --- what the client sees -----------------------------------------------------------------------------------
-
     def _notify(self, update: AcpFields) -> None:
         self._connection.notify("session/update", {"sessionId": self.id, "update": update})
 
-    def _show(self, update: AcpFields) -> None:
-        """Show an update of a turn now, or with the next prompt."""
-        if self._shows:
-            self._notify(update)
-        elif self._held is not None:
-            self._held.append(update)
-
-    def _emit(self, event: Event) -> None:
-        match event:
-            case TurnFailed(fault=fault):
-                self._fault = fault
-            case LiveOutput(call=call, text=text):
-                self._prints(call, text)
-            case _:
-                if isinstance(event, Fact) and isinstance(event.entry, e.CallEnded):
-                    self._printed.pop(event.entry.call, None)
-                for update in self._updates.of(event):
-                    self._show(update)
-                if isinstance(event, Fact):
-                    self._follow(event.entry)
-
-    def _follow(self, entry: e.Entry) -> None:
-        """Show what has changed with an entry beside the conversation."""
-        loop = asyncio.get_running_loop()
-        match entry:
-            case e.ModeChanged() | e.ModelChanged() | e.ModelSettingsChanged():
-                loop.call_soon(self._tell_choices)  # what it says applies after it is journalled
-            case e.ApprovalAnswered(mode=mode) if mode is not None:
-                loop.call_soon(self._tell_choices)
-            case e.ResponseEnded() | e.Compacted() | e.Uncompacted():
-                self._tell_usage(again=not isinstance(entry, e.ResponseEnded))
-            case e.PromptAccepted(turn=1, text=text):
-                self._tell_title(text)
-            case e.Titled(title=title) if title:
-                self._tell_title(title)
-            case _:
-                pass
-
-    def _tell_title(self, title: str) -> None:
-        self._show({"sessionUpdate": "session_info_update", "title": title.strip().partition("\n")[0][:80]})
-
-    def _tell_choices(self) -> None:
-        if self._held is None:
-            return
-        choices = self.choices()
-        self._notify({"sessionUpdate": "current_mode_update", "currentModeId": choices.mode})
-        self._notify({"sessionUpdate": "config_option_update", "configOptions": choices.config_options()})
-
-    def _tell_usage(self, *, again: bool = False) -> None:
-        now = self._agent.conversation
-        if again:
-            self._tally = Tally()
-        used = self._tally.tokens(now)
-        config = self._options.config
-        size = window_of(now.model, config.models) or config.context.window
-        update: AcpFields = {"sessionUpdate": "usage_update", "used": used, "size": max(size, used)}
-        if now.usage.cost is not None:
-            update["cost"] = {"amount": float(now.usage.cost), "currency": "USD"}
-        if self._shows or not self._prompts:
-            self._notify(update)
-
-    def _prints(self, call: str, text: str) -> None:
-        """Keep the end of what a call prints, and show it soon."""
-        waits = call in self._printed
-        self._printed[call] = (self._printed.get(call, "") + text)[-OUTPUT_TAIL:]
-        if not waits:
-            asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._look, call, "")
-
-    def _look(self, call: str, before: str) -> None:
-        """Show what a call has printed, as long as it runs."""
-        now, card = self._printed.get(call), self._updates.card(call)
-        if now is None or card is None or not self._shows:
-            return
-        if now != before:
-            self._notify(card.printing(now))
-        asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._look, call, now)
+    def _card(self, call: CallPart) -> CallCard:
+        return self._updates.card(call.id) or CallCard(call, self._session.cwd, longest=OUTPUT_TAIL)
 
     # --- the agent ----------------------------------------------------------------------------------------------
-
-    async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        """Ask the user through the client. A stop ends the wait; nothing waits for the client then."""
-        del why
-        question = question_of(plan, mode=self._agent.mode)
-        card = self._updates.card(call.id) or CallCard(call, self._session.cwd, longest=OUTPUT_TAIL)
-        asked: AcpFields = {
-            "sessionId": self.id,
-            "toolCall": card.asked(plan, question.warnings),
-            "options": permission_options(question),
-        }
-        for _ in range(2):
-            request = self._connection.ask("session/request_permission", asked)
-            try:
-                answer = await request.answer
-            finally:
-                self._connection.withdraw(request)
-            match None if answer.failed else chosen_option(answer.result, question):
-                case None:
-                    debug_log_note(f"The editor gave no usable answer about call {call.id}: {answer.failed or '?'}")
-                case "cancelled":  # the user closed the question
-                    self.stop(_CLIENT)
-                    return ApprovalAnswer(allowed=False)
-                case choice:
-                    return choice.answer()
-        return ApprovalAnswer(allowed=False, reason="The editor gave no usable answer.")
 
     async def _connect(self, name: str) -> Model:
         aim = await in_daemon(lambda: self._options.endpoint(name))  # the keyring may be slow
@@ -374,8 +299,8 @@ class EditorSession:
             toolbox=self._session.toolbox,
             connect=self._connect,
             mode=options.mode,
-            emit=self._emit,
-            ask=self._ask,
+            emit=self._display.emit,
+            ask=self._questions.ask,
             limits=options.limits,
             context=options.config.context,
             window=lambda name: window_of(name, options.config.models),

@@ -64,8 +64,8 @@ def _served(arguments: EditorArguments, environ: Mapping[str, str], lines_in: in
     import signal  # noqa: PLC0415 - likewise
 
     from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
-    from holdfast.ui.acp.connection import LONGEST_MESSAGE, EditorConnection, LineWriter  # noqa: PLC0415 - likewise
     from holdfast.ui.acp.editor_methods import EditorMethods  # noqa: PLC0415 - likewise
+    from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, EditorConnection, LineWriter  # noqa: PLC0415 - likewise
     from holdfast.ui.headless.input_reader import LineReader  # noqa: PLC0415 - likewise
 
     async def serve() -> None:

@@ -7,14 +7,15 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.ui.acp.call_cards import AcpFields
+from holdfast.ui.acp.display.call_cards import AcpFields
 
-CommandName = Literal["compact", "uncompact", "rename"]
+CommandName = Literal["compact", "uncompact", "rename", "continue"]
 
 _OFFERED: dict[CommandName, tuple[str, str]] = {
     "compact": ("Summarize the older part of the conversation", "what the summary should keep"),
     "uncompact": ("Undo the last /compact", ""),
     "rename": ("Name the session", "the name"),
+    "continue": ("Answer the question that is still open, and continue its turn", ""),
 }
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?\s*", re.DOTALL)
 
@@ -35,9 +36,16 @@ def prompt_command(text: str) -> PromptCommand | None:
     return None
 
 
-def commands_update() -> AcpFields:
-    """Return the update that lists the commands."""
+def asks_again(command: PromptCommand | None) -> bool:
+    """Return whether the command answers a question that an earlier process left open."""
+    return command is not None and command.name == "continue"
+
+
+def commands_update(*, waits: bool) -> AcpFields:
+    """Return the update that lists the commands; `waits` is whether a question is still open."""
     listed: list[AcpFields] = []
     for name, (says, hint) in _OFFERED.items():
+        if name == "continue" and not waits:
+            continue
         listed.append({"name": name, "description": says, **({"input": {"hint": hint}} if hint else {})})
     return {"sessionUpdate": "available_commands_update", "availableCommands": listed}

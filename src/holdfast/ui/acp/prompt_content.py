@@ -18,7 +18,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image
 from holdfast.tools.workspace.images import image
-from holdfast.ui.acp.json_rpc import INVALID_PARAMS, RpcError
+from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
 
 LARGEST_COMPARED = 4 * 1024 * 1024
 """Bytes up to which an embedded file is compared with the disk."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,30 +16,67 @@ from holdfast.errors import SessionUnknown, UsageError
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
-from holdfast.ui.acp.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, RpcError
+from holdfast.ui.acp.client_folders import folder_instructions, further_folders, reading_rules
+from holdfast.ui.acp.protocol.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, RpcError
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.cost_limit import refuse_unpriced
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
+from holdfast.ui.startup.server_lists import ServerLists
 
 if TYPE_CHECKING:
     from holdfast.agent.debug_log.log import Log
+    from holdfast.tools.mcp.server_definition import McpServer
+
+
+class ClientOffer(msgspec.Struct, frozen=True):
+    """What the client brings to a session: MCP servers, and further folders that may be read."""
+
+    servers: tuple[McpServer, ...] = ()
+    folders: tuple[Path, ...] = ()
+
+
+def client_offer(servers: Sequence[object] | None, folders: Sequence[str] | None) -> ClientOffer:
+    """Return what a client offers. Raise `RpcError` for what cannot be used."""
+    further = further_folders(folders or ())
+    if not servers:
+        return ClientOffer(folders=further)
+    from holdfast.ui.acp.client_servers import client_servers  # noqa: PLC0415 - if there are servers
+
+    return ClientOffer(client_servers(servers), further)
 
 
 class StartedSession(msgspec.Struct, frozen=True):
-    """An open session with its options. `closing` ends what was opened beside it."""
+    """An open session with its options. `closing` ends what was opened beside it; `lists` still asks new servers."""
 
     session: OpenSession
     options: RunOptions
     log: Log | None
     closing: ExitStack
+    lists: ServerLists | None = None
 
 
-def new_session(arguments: Arguments, environ: Mapping[str, str], cwd: str) -> StartedSession:
-    """Open a new session in a folder. Its first entry is durable before its id is known."""
+async def new_session(arguments: Arguments, environ: Mapping[str, str], cwd: str, offer: ClientOffer) -> StartedSession:
+    """Open a new session in a folder. Its first entry is durable before its id is known.
+
+    New MCP servers are waited for shortly: the session declares the tools that are known when it begins.
+    """
     folder = _folder(cwd)
-    options = _options(arguments, environ, folder, None)
+    options = _options(arguments, environ, folder, None, offer)
+    lists = ServerLists(options)
+    await lists.begin()
+    try:
+        await lists.wait()
+        started = _new(options, folder, offer)
+    except BaseException:
+        await lists.close(leaving=True)
+        raise
+    return msgspec.structs.replace(started, lists=lists)
+
+
+def _new(options: RunOptions, folder: Path, offer: ClientOffer) -> StartedSession:
+    instructions = "\n\n".join(filter(None, (options.instructions, folder_instructions(offer.folders))))
     return _started(
         create(
             options.catalog,
@@ -47,13 +85,15 @@ def new_session(arguments: Arguments, environ: Mapping[str, str], cwd: str) -> S
             settings=options.settings_of(options.model),
             tools=options.tools_of(options.model),
             remote=options.remote_schemas(),
-            instructions=options.instructions,
+            instructions=instructions,
         ),
         options,
     )
 
 
-def existing_session(arguments: Arguments, environ: Mapping[str, str], own: str, cwd: str) -> StartedSession:
+def existing_session(
+    arguments: Arguments, environ: Mapping[str, str], own: str, cwd: str, offer: ClientOffer
+) -> StartedSession:
     """Open an existing session. Raise `SessionBusy` if another process holds it; none is created."""
     folder = _folder(cwd)
     summary = exact(Catalog(homes(environ).sessions), own)
@@ -64,7 +104,7 @@ def existing_session(arguments: Arguments, environ: Mapping[str, str], own: str,
         )
     if not summary.cwd:  # its entry may be damaged
         summary = msgspec.structs.replace(summary, cwd=str(folder))
-    options = _options(arguments, environ, folder, summary)
+    options = _options(arguments, environ, folder, summary, offer)
     return _started(resume(options.catalog, summary), options)
 
 
@@ -92,8 +132,15 @@ def _folder(cwd: str) -> Path:
 
 
 def _options(
-    arguments: Arguments, environ: Mapping[str, str], folder: Path, resumed: SessionSummary | None
+    arguments: Arguments,
+    environ: Mapping[str, str],
+    folder: Path,
+    resumed: SessionSummary | None,
+    offer: ClientOffer,
 ) -> RunOptions:
+    if offer.folders:
+        arguments = copy(arguments)
+        arguments.allow = [*(arguments.allow or ()), *reading_rules(offer.folders)]
     judge_project(environ, folder, trusted=arguments.trust_project)
     own = read_config(homes(environ).config)
     options = run_options(arguments, environ, own=own, cwd=folder, resumed=resumed)
@@ -105,7 +152,14 @@ def _options(
     remove_keys(options.providers)
     for notice in filter(None, (*options.notices, options.unread)):
         debug_log_note(notice)
-    return options
+    return _with_servers(options, offer) if offer.servers else options
+
+
+def _with_servers(options: RunOptions, offer: ClientOffer) -> RunOptions:
+    from holdfast.ui.startup.mcp_servers import with_client_servers  # noqa: PLC0415 - if there are servers
+
+    settings = with_client_servers(options.mcp, offer.servers, environ=options.environ)
+    return msgspec.structs.replace(options, mcp=settings)
 
 
 def _started(session: OpenSession, options: RunOptions) -> StartedSession:

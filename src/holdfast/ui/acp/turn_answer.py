@@ -6,7 +6,7 @@ from holdfast.errors import RETRYABLE, Fault, HoldfastError, ModelUnusable, Prov
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.model_notices import what_happened
 from holdfast.text import printable
-from holdfast.ui.acp.json_rpc import AUTH_REQUIRED, INTERNAL_ERROR, NOT_FOUND, RpcError
+from holdfast.ui.acp.protocol.json_rpc import AUTH_REQUIRED, INTERNAL_ERROR, NOT_FOUND, RpcError
 from holdfast.ui.advice import EDITOR, advised
 
 

@@ -1,4 +1,4 @@
-"""The `holdfast sessions` commands: list, show, verify, export, import, rename, delete."""
+"""The `holdfast sessions` commands: list, search, show, branches, fork, verify, export, import, rename and others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -33,6 +33,9 @@ class _Arguments(argparse.Namespace):
     command: str
     session: str
     title: str
+    words: list[str]
+    at: int | None
+    trash: bool
     history: bool
     requests: bool
     provider: str | None
@@ -49,28 +52,33 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
     """Run one `holdfast sessions` command and return its exit code; `HoldfastError` is for the caller to print."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     catalog = Catalog(homes(environ).sessions)
-    match arguments.command:
-        case "show":
-            return _show(catalog, arguments, environ, stdout)
-        case "verify":
-            return _verify(catalog, arguments, environ, stdout)
-        case "export":
-            return _export(catalog, arguments, stdout, stderr)
-        case "import":
-            return _import(catalog, arguments, environ, stdout)
-        case "rename" | "delete":
-            return _change(catalog, arguments, stdout)
-        case _:
-            return _list(catalog, arguments, stdout)
+    run: dict[str, Callable[[], int]] = {
+        "list": lambda: _list(catalog, arguments, stdout),
+        "search": lambda: _search(catalog, arguments, stdout),
+        "show": lambda: _show(catalog, arguments, environ, stdout),
+        "branches": lambda: _branches(catalog, arguments, stdout),
+        "fork": lambda: _fork(catalog, arguments, stdout),
+        "verify": lambda: _verify(catalog, arguments, environ, stdout),
+        "export": lambda: _export(catalog, arguments, stdout, stderr),
+        "import": lambda: _import(catalog, arguments, environ, stdout),
+        "rename": lambda: _change(catalog, arguments, stdout),
+        "delete": lambda: _change(catalog, arguments, stdout),
+        "restore": lambda: _restore(catalog, arguments, stdout),
+    }
+    return run[arguments.command]()
 
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
     parser = Parser(prog="holdfast sessions", description="Manage your sessions.", allow_abbrev=False)
-    known = "list|show|verify|export|import|rename|delete"
+    known = "list|search|show|branches|fork|verify|export|import|rename|delete|restore"
     commands = parser.add_subparsers(dest="command", metavar=known, required=True)
     add = commands.add_parser("list", help="list the sessions of this directory, most recent first", allow_abbrev=False)
     add.add_argument("--all", action="store_true", help="include all directories")
+    add.add_argument("--trash", action="store_true", help="list the sessions in the trash, of all directories")
+    add.add_argument("--json", action="store_true")
+    add = commands.add_parser("search", help="find sessions of all directories by what was said", allow_abbrev=False)
+    add.add_argument("words", metavar="WORDS", nargs="+", help="words that all occur in the session")
     add.add_argument("--json", action="store_true")
     add = commands.add_parser("show", help="show what happened in a session", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
@@ -78,6 +86,12 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("--history", action="store_true", help="show the messages that the model reads: sizes, call IDs")
     add.add_argument("--provider", metavar="NAME", help="with --history: for this provider")
     add.add_argument("--requests", action="store_true", help="show each request: its bytes, and what the cache missed")
+    add = commands.add_parser("branches", help="list what rewinds left behind in a session", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    add.add_argument("--json", action="store_true")
+    add = commands.add_parser("fork", help="copy a session, or a branch of it", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    add.add_argument("--at", metavar="ENTRY", type=int, help="copy the entries up to this one, as `branches` lists it")
     add = commands.add_parser("verify", help="check sessions for damage", allow_abbrev=False)
     add.add_argument(
         "session", metavar="ID", nargs="?", default="", help="ID or unique prefix (default: all of this directory)"
@@ -102,6 +116,8 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("title", metavar="TITLE", help='the new title; "" resets it to the first prompt')
     add = commands.add_parser("delete", help="move a session to the trash", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     return parser
 
 
@@ -109,8 +125,9 @@ def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     """Rename or delete a session that no other process holds."""
     session = catalog.find(arguments.session, free=True).id
     if arguments.command == "delete":
-        place = printable(str(catalog.trash(session)))
-        print(f"Moved session {session} to trash: {place}. Move it back to restore it.", file=stdout)
+        place = catalog.trash(session)
+        print(f"Moved session {session} to trash: {printable(str(place))}.", file=stdout)
+        print(f"To restore it: holdfast sessions restore {printable(place.name)}", file=stdout)
         return EXIT_OK
     from holdfast.session.journal.entries import title_entry  # noqa: PLC0415 - a list writes nothing
     from holdfast.session.storage.sqlite_store import SqliteStore  # noqa: PLC0415 - likewise
@@ -125,17 +142,76 @@ def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 
 def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
-    everywhere = catalog.all()
-    listed = _chosen(everywhere, arguments)
+    everywhere = catalog.trashed() if arguments.trash else catalog.all()
+    listed = list(everywhere) if arguments.trash else _chosen(everywhere, arguments)
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
     elif listed:
         for line in _table(listed, width=columns(), now=time.time()):
             print(line, file=stdout)
+    elif arguments.trash:
+        print("The trash is empty.", file=stdout)
     elif everywhere:
         print(f"No sessions in this directory, {len(everywhere)} elsewhere: holdfast sessions list --all", file=stdout)
     else:
         print('No sessions yet. Start one: holdfast -p "what does this project do?"', file=stdout)
+    return EXIT_OK
+
+
+def _search(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    """Print the sessions in which all the words occur, the most recently used first, each as soon as it is found."""
+    from holdfast.session.session_search import search_sessions  # noqa: PLC0415 - a list needs no words
+
+    words, now, nothing = " ".join(arguments.words), time.time(), True
+    found = search_sessions(catalog, words, catalog.all())
+    if arguments.json:
+        print(json.dumps(msgspec.to_builtins(list(found)), indent=2), file=stdout)
+        return EXIT_OK
+    for each in found:
+        nothing, said = False, each.summary
+        facts = (said.id, age(now - said.modified), home(said.cwd) or "-", single_line(said.title) or "-")
+        print(printable("  ".join(facts)), file=stdout)
+        if each.excerpt:
+            print(f"    {printable(each.excerpt)}", file=stdout)
+    if nothing:
+        print(f"No session has {' and '.join(repr(word) for word in words.split())}.", file=stdout)
+    return EXIT_OK
+
+
+def _branches(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    """List the branches of a session."""
+    from holdfast.session.conversation.branches import branches  # noqa: PLC0415 - a list reads no journal
+    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - likewise
+
+    session = catalog.find(arguments.session).id
+    found = branches(read_copy(catalog.folder(session)).records)
+    if arguments.json:
+        print(json.dumps(msgspec.to_builtins(found), indent=2), file=stdout)
+        return EXIT_OK
+    for each in found:
+        left = "present" if each.left is None else f"left {age(time.time() - each.left)}"
+        facts = f"{each.until:>6}", left, f"{each.turns} turn{'s' * (each.turns != 1)}", single_line(each.prompt) or "-"
+        print(printable("  ".join(facts)), file=stdout)
+    if found:
+        print(f"To take one up: holdfast sessions fork {session} --at ENTRY (the first number)", file=stdout)
+    else:
+        print("This session has one branch: it was never rewound.", file=stdout)
+    return EXIT_OK
+
+
+def _fork(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    from holdfast.agent.sessions import fork  # noqa: PLC0415 - a list opens no session
+
+    summary = catalog.find(arguments.session)
+    copied = fork(catalog, summary, until=arguments.at)
+    copied.store.close()
+    print(f"Copied session {summary.id} as {copied.id}. Resume it: holdfast -r {copied.id}", file=stdout)
+    return EXIT_OK
+
+
+def _restore(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    restored = catalog.restore(arguments.session).id
+    print(f"Restored session {restored}. Resume it: holdfast -r {restored}", file=stdout)
     return EXIT_OK
 
 

@@ -6,7 +6,7 @@ A project's file may start any program, so it counts only once the user trusts e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from holdfast.config.mcp_servers import (
 from holdfast.errors import ConfigInvalid
 from holdfast.system.user_directories import homes
 from holdfast.tools.mcp.connections import McpSettings
+from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, server_decisions
 
@@ -54,6 +55,21 @@ def mcp_settings(
     for fault in faults:
         say(fault)
     return McpSettings(servers=servers, lists=mcp_lists(environ)) if servers else None
+
+
+def with_client_servers(
+    settings: McpSettings | None, servers: Sequence[McpServer], *, environ: Mapping[str, str]
+) -> McpSettings | None:
+    """Return the settings with further servers, which a client of holdfast passes for one session.
+
+    They come before configured servers that are called the same, as those of the command line do. None if there are
+    none at all.
+    """
+    known = () if settings is None else settings.servers
+    both, _ = together((ServerFile(path=Path(), servers=tuple(servers)), ServerFile(path=Path(), servers=known)))
+    if not both:
+        return None
+    return McpSettings(servers=both, lists=mcp_lists(environ))
 
 
 def mcp_lists(environ: Mapping[str, str]) -> Path:

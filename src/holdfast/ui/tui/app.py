@@ -238,7 +238,7 @@ class HoldfastApp(App[int]):
     def on_composer_recalled(self) -> None:
         """Recall all queued messages."""
         if self.controller.status.queued:
-            self.controller.agent.recall()
+            self.controller.agent.work.recall()
 
     def action_give_up(self) -> None:
         """Stop the running turn, as ESC does; if idle, clear the prompt; twice on an empty prompt, quit."""

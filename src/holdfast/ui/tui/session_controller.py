@@ -243,18 +243,18 @@ class SessionController:
         self._connections.check(self._models.chosen)
         self._have_session()
         self.status = self._progress.prompted(self.status)
-        self.agent.prompt(mentioned(text, is_file=is_disk_file), when)
+        self.agent.work.prompt(mentioned(text, is_file=is_disk_file), when)
 
     def run_command(self, command: str, *, share: bool) -> None:
         """Run a command of the user's own. Raise `UsageError` if the session is read-only."""
         self._have_session()
         self.status = self._progress.submitted(self.status)
-        self.agent.shell(command, share=share)
+        self.agent.work.shell(command, share=share)
 
     def compact(self, wish: str) -> None:
         """Summarize older messages of the open session."""
         self.status = self._progress.submitted(self.status)
-        self.agent.compact(wish)
+        self.agent.work.compact(wish)
 
     def stop(self) -> None:
         """Stop what runs, and what was submitted and has not started."""

@@ -161,7 +161,7 @@ def test_what_is_typed_while_a_crashed_session_is_settled_is_its_next_prompt(scr
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # its keeper is still ending things
         screen.agent.resume(screen.catalog.find(session.id))
-        screen.agent.prompt("please do this")
+        screen.agent.work.prompt("please do this")
         screen.until(lambda told: type(told).__name__ == "Busy")
         threading.Timer(0.2, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
         screen.idle(2)
@@ -174,8 +174,8 @@ def test_two_messages_at_once_are_a_prompt_and_a_message(screen: Screen) -> None
     screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
     screen.agent.open(screen.session)
     screen.idle()
-    screen.agent.prompt("go")
-    screen.agent.prompt("and then", "later")
+    screen.agent.work.prompt("go")
+    screen.agent.work.prompt("and then", "later")
     screen.until(lambda told: isinstance(told, LiveText))
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
     screen.idle(2)
@@ -185,7 +185,7 @@ def test_two_messages_at_once_are_a_prompt_and_a_message(screen: Screen) -> None
 def test_words_for_a_turn_that_was_taken_up_and_is_stopped_come_back(screen: Screen) -> None:
     screen.resume(*asking())
     screen.until(lambda told: isinstance(told, ApprovalRequested))
-    screen.agent.prompt("rather so")
+    screen.agent.work.prompt("rather so")
     screen.until(lambda told: "Queued" in str(told))
     screen.agent.stop()
     screen.idle()
@@ -205,10 +205,10 @@ def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
     session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - a store whose disk becomes full
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(lambda: session)
-    screen.agent.prompt("go")
+    screen.agent.work.prompt("go")
     screen.until(lambda told: isinstance(told, LiveText))
     full.set()
-    screen.agent.prompt("important words")
+    screen.agent.work.prompt("important words")
     screen.until(lambda told: isinstance(told, Refused))
     full.clear()
     assert [told.text for told in screen.told if isinstance(told, Refused)] == ["important words"]
@@ -226,7 +226,7 @@ def test_words_that_met_the_prompt_of_another_process_come_back(screen: Screen) 
 
     session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - another process appends first
     screen.agent.open(lambda: session)
-    screen.agent.prompt("important words")
+    screen.agent.work.prompt("important words")
     screen.until(lambda told: isinstance(told, Refused))
     assert [told.text for told in screen.told if isinstance(told, Refused)] == ["important words"]
 
@@ -240,7 +240,7 @@ def test_a_copy_is_switched_to_the_model_that_was_chosen(screen: Screen) -> None
 
 
 def test_without_a_session_words_come_back(screen: Screen) -> None:
-    screen.agent.prompt("hello?")
+    screen.agent.work.prompt("hello?")
     screen.until(lambda told: isinstance(told, Refused))
 
 
@@ -249,7 +249,7 @@ def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened:
     """Whether the session is open or still to be: the words are kept, and nothing is sent."""
 
     def type_and_stop() -> None:
-        screen.agent.prompt("go")
+        screen.agent.work.prompt("go")
         screen.agent.stop()
 
     if opened:
@@ -265,14 +265,14 @@ def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened:
     assert [(entry.reason, entry.cause) for entry in facts(screen, TurnEnded)] == [("cancelled", "user")]
     assert screen.model.requests == []
     screen.model.extend([Say("hello")])
-    screen.agent.prompt("and now")
+    screen.agent.work.prompt("and now")
     screen.idle(3)
     assert screen.said()[-1] == "and now", "the stop was for what came before it"
 
 
 def test_a_stop_right_behind_a_command_is_for_it(screen: Screen) -> None:
     screen.agent.open(screen.session)
-    screen.agent.shell("sleep 31415", share=False)
+    screen.agent.work.shell("sleep 31415", share=False)
     screen.agent.stop()
     screen.until(lambda told: isinstance(told, Fact) and isinstance(told.entry, ShellEnded))
     assert [entry.outcome for entry in facts(screen, ShellEnded)] == ["interrupted"]
@@ -282,9 +282,9 @@ def test_a_command_that_outlives_its_turn_is_still_busy(screen: Screen) -> None:
     """There is something to stop as long as anything runs."""
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(screen.session)
-    screen.agent.prompt("go")
+    screen.agent.work.prompt("go")
     screen.until(lambda told: isinstance(told, LiveText))
-    screen.agent.shell("sleep 31415", share=False)
+    screen.agent.work.shell("sleep 31415", share=False)
     screen.until(lambda told: isinstance(told, InputAccepted), 2)
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
     screen.until(lambda told: isinstance(told, Busy), 3)
@@ -296,12 +296,12 @@ def test_a_command_that_outlives_its_turn_is_still_busy(screen: Screen) -> None:
 
 def test_what_is_given_is_told_as_taken_once(screen: Screen) -> None:
     """Begun, kept for later, or refused."""
-    screen.agent.prompt("hello?")
+    screen.agent.work.prompt("hello?")
     screen.until(lambda told: isinstance(told, InputAccepted))
     screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
     screen.agent.open(screen.session)
-    screen.agent.prompt("go")
-    screen.agent.prompt("and then", "later")
+    screen.agent.work.prompt("go")
+    screen.agent.work.prompt("and then", "later")
     screen.until(lambda told: isinstance(told, InputAccepted), 3)
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
     screen.idle(2)
@@ -313,7 +313,7 @@ def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(scr
         raise StorageFailed("Disk is full, some space was expected. Free some.")
 
     screen.agent.open(full)
-    screen.agent.prompt("go")
+    screen.agent.work.prompt("go")
     screen.until(lambda told: isinstance(told, Refused))
     assert Refused("go", "Disk is full, some space was expected. Free some.") in screen.told
 
@@ -328,7 +328,7 @@ def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> N
     screen.until(lambda told: isinstance(told, ErrorMessage))
     assert [type(told) for told in screen.told] == [SessionClosed, ErrorMessage]
     resume(screen.catalog, screen.catalog.find(session.id)).store.close()
-    screen.agent.prompt("go")
+    screen.agent.work.prompt("go")
     screen.until(lambda told: isinstance(told, Refused))
     assert "debug.log" in str(screen.told[-2])
     assert screen.agent.close(20)
@@ -347,10 +347,10 @@ def test_a_session_that_does_not_close_well_is_given_up_all_the_same(tmp_path: P
     session.toolbox.close = closed
     screen.model.extend([Say("hm"), Hold("more")], [Say("hello")])
     screen.agent.open(lambda: session)
-    screen.agent.prompt("go")
+    screen.agent.work.prompt("go")
     screen.until(lambda told: isinstance(told, LiveText))
     screen.agent.open(screen.session)
-    screen.agent.prompt("again")
+    screen.agent.work.prompt("again")
     screen.until(lambda told: isinstance(told, SessionOpenedMessage), 2)
     screen.idle(4)
     assert screen.said()[-1] == "again"
@@ -365,14 +365,14 @@ def long_turns(screen: Screen, count: int) -> None:
     screen.agent.open(screen.session)
     for turn in range(count):
         screen.idle(turn + 1)
-        screen.agent.prompt(f"request {turn}")
+        screen.agent.work.prompt(f"request {turn}")
     screen.idle(count + 1)
 
 
 def test_what_is_older_is_summed_up_and_sent_again(screen: Screen) -> None:
     long_turns(screen, 4)
     screen.model.extend([Say("sum")])
-    screen.agent.compact("the names")
+    screen.agent.work.compact("the names")
     screen.idle(6)
     assert len(facts(screen, Compacted)) == 1
     assert "the names" in screen.said()[-1]
@@ -385,14 +385,14 @@ def test_what_is_older_is_summed_up_and_sent_again(screen: Screen) -> None:
 def test_a_stop_while_it_is_summed_up_leaves_all_as_it_was(screen: Screen) -> None:
     long_turns(screen, 3)
     screen.model.extend([Hold("never")], [Say("fine")])
-    screen.agent.compact("")
+    screen.agent.work.compact("")
     screen.until(lambda told: isinstance(told, Shortening))
     while not screen.model.open_streams:
         time.sleep(0.005)
     screen.agent.stop()
     screen.idle(5)
     assert facts(screen, Compacted) == []
-    screen.agent.prompt("go on")
+    screen.agent.work.prompt("go on")
     screen.idle(6)
     assert screen.said() == ["request 0", "request 1", "request 2", "go on"]
 
@@ -401,10 +401,10 @@ def test_what_is_older_is_not_summed_up_while_a_turn_runs(screen: Screen) -> Non
     """The turn goes on, what waits for it waits, and it can be stopped."""
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(screen.session)
-    screen.agent.prompt("go")
-    screen.agent.prompt("and then", "later")
+    screen.agent.work.prompt("go")
+    screen.agent.work.prompt("and then", "later")
     screen.until(lambda told: isinstance(told, LiveText))
-    screen.agent.compact("")
+    screen.agent.work.compact("")
     screen.until(lambda told: isinstance(told, ErrorMessage) and "is running" in told.message)
     screen.until(lambda told: isinstance(told, InputAccepted), 3)
     assert not [told for told in screen.told if isinstance(told, InputReturned)]
@@ -427,6 +427,6 @@ def test_a_fault_of_a_command_is_told_in_one_line_and_its_traceback_kept(screen:
     screen.model.extend([Say("hello")])
     session = screen.session()
     screen.agent.open(lambda: session)
-    screen.agent.prompt("still there?")
+    screen.agent.work.prompt("still there?")
     screen.idle(2)
     assert screen.said() == ["still there?"]

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 
-from holdfast.config.settings import Server
+from holdfast.config.servers import Server
 from holdfast.errors import ConfigInvalid
 
 _MODEL = re.compile(r"""^(model[ \t]*=[ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')""", re.MULTILINE)

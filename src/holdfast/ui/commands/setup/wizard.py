@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.config.settings import ProtocolKind, Server, read_config
+from holdfast.config.servers import ProtocolKind, Server
+from holdfast.config.settings import read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed, StorageFailed
 from holdfast.providers.connect import preload
 from holdfast.providers.connectivity import reach

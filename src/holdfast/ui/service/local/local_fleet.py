@@ -13,7 +13,7 @@ import msgspec
 from holdfast.agent.events import Event
 from holdfast.errors import SessionBusy, UsageError
 from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
-from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.session.storage.lease import refuse_held
 from holdfast.session.storage.sqlite_store import read_copy
@@ -131,7 +131,7 @@ class LocalFleet:
         if driven is not None:
             return Reading(records=tuple(driven.records), findings=driven.findings)
         exact = self._catalog.folder(session)
-        stamp = self._catalog.stamp(session)
+        stamp = journal_stamp(self._catalog.folder(session))
         with self._lock:
             kept = self._readings.get(session)
             if kept is not None and kept[0] == stamp:
@@ -274,7 +274,7 @@ class LocalFleet:
         driven = self._open(session)
         if driven is not None:
             return driven.records
-        return self.reading(session).records if self._catalog.stamp(session) else None
+        return self.reading(session).records if journal_stamp(self._catalog.folder(session)) else None
 
     def _described(self, summary: SessionSummary, waits: Mapping[str, float]) -> FleetSession:
         session = summary.id

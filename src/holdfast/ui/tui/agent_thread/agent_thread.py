@@ -6,7 +6,6 @@ command becomes a message, and the next command is served.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -15,37 +14,30 @@ from holdfast.agent.sessions import OpenSession, fork, resume
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.config.project_decisions import Project
-from holdfast.errors import AppendConflict, HoldfastError, SessionBusy, UsageError
+from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import TurnEnded, When
 from holdfast.session.journal.model_settings import ModelSettings
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import read_copy
-from holdfast.tool_calls import Image, Mode, Pattern
-from holdfast.tools.tool import Plan
+from holdfast.tool_calls import Mode, Pattern
 from holdfast.ui.advice import SCREEN, advised
-from holdfast.ui.headless.attachments import attached
 from holdfast.ui.startup.debug_log_option import debug_log
 from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.startup.server_lists import ServerLists
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
 from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
-    ApprovalClosed,
-    ApprovalRequested,
-    Busy,
     ErrorMessage,
-    Idle,
     InputReturned,
     InUse,
-    Refused,
     SessionClosed,
     Window,
 )
-from holdfast.ui.tui.agent_thread.server_lists import ServerLists
+from holdfast.ui.tui.agent_thread.open_question import OpenQuestion
+from holdfast.ui.tui.agent_thread.running_work import RunningWork
 from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
 
 if TYPE_CHECKING:
@@ -73,13 +65,11 @@ class AgentThread:
         self._agent: Agent | None = None
         self._project: Project | None = None
         self._unopened = ""  # why the last attempt to open a session failed
-        self._leaving = False
-        self._shells: set[asyncio.Task[None]] = set()
         self._servers = ServerLists(options)
         self._closing = ExitStack()  # closed together with the session
-        self._asked: tuple[str, asyncio.Future[ApprovalAnswer]] | None = None
-        self._turn: asyncio.Task[None] | None = None
-        wakes = self._take if options.config.wake else None
+        self._question = OpenQuestion(send)
+        self.work = RunningWork(self._commands, opened=lambda: self._agent, session=self._session, send=send)
+        wakes = self.work.take if options.config.wake else None
         self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=wakes)
 
     def start(self) -> None:
@@ -134,29 +124,6 @@ class AgentThread:
         self.stop()
         self._commands.submit(end)
 
-    def prompt(self, text: str, when: When = "steer") -> None:
-        """Run a turn; while one runs, queue the text for it or for the next one.
-
-        Text not accepted comes back as `Refused`, queued text that a stopped turn did not reach as `InputReturned`.
-        """
-        self._commands.submit_user_action(lambda: self._take(text, when))
-
-    def shell(self, command: str, *, share: bool) -> None:
-        """Run a command of the user's own, during a turn or not; the model reads its output only with `share`."""
-
-        async def begin() -> None:
-            agent = self._session()
-            task = asyncio.create_task(self._own(agent, command, share=share), name="shell")
-            self._shells.add(task)
-            task.add_done_callback(self._shells.discard)
-            await asyncio.sleep(0)  # it must have started before it can be stopped
-
-        self._commands.submit_user_action(begin)
-
-    def recall(self) -> None:
-        """Unqueue all queued messages and send them back as `InputReturned`."""
-        self._commands.submit(lambda: self._give_back(self._session()))
-
     def rewind(self, turn: int) -> None:
         """Rewind to before the prompt of `turn`; its text is sent back as `InputReturned`."""
 
@@ -165,34 +132,18 @@ class AgentThread:
 
         self._commands.submit(go_back)
 
-    def compact(self, wish: str) -> None:
-        """Summarize older messages, with special attention to `wish`; `stop` cancels it without changes."""
-
-        async def begin() -> None:
-            agent = self._session()
-            if await agent.begun():
-                raise UsageError("Cannot compact: a turn is running. Wait for its end.")
-            await self._begin(agent, lambda: agent.compact(wish))
-
-        self._commands.submit_user_action(begin)
-
     def uncompact(self) -> None:
         """Undo the last compaction."""
         self._commands.submit(lambda: self._session().uncompact())
 
     def leave(self, cause: StopCause) -> None:
         """Stop the running turn; queued messages stay queued in the session."""
-        self._leaving = True
+        self.work.leaving = True
         self.stop(cause)
 
     def answer(self, call: str, answer: ApprovalAnswer) -> None:
         """Answer the approval prompt for `call`, if it is still open."""
-
-        def give() -> None:
-            if self._asked is not None and self._asked[0] == call and not self._asked[1].done():
-                self._asked[1].set_result(answer)
-
-        self._commands.call_soon(give)
+        self._commands.call_soon(lambda: self._question.answer(call, answer))
 
     def rename(self, title: str) -> None:
         """Set the session's title."""
@@ -261,7 +212,7 @@ class AgentThread:
             agent.use_model(model)
         if model:
             agent.use_settings(self._options.chosen_settings.over(agent.conversation.settings))
-        await self._begin(agent, agent.resume_turn)
+        await self.work.begin(agent, agent.resume_turn)
 
     def _agent_or_close(self, session: OpenSession) -> Agent:
         """Return an agent of the session; if that fails, the session is closed."""
@@ -288,7 +239,7 @@ class AgentThread:
             connect=lambda name: self._connect(name, log),
             mode=self._mode,
             emit=self.tasks.waking(metered(self._send, lambda: agent.conversation)),
-            ask=self._ask,
+            ask=self._question.ask,
             limits=options.limits,
             context=options.config.context,
             window=lambda name: window_of(name, options.config.models),
@@ -308,83 +259,6 @@ class AgentThread:
         self._send(Window(name, window_of(name, self._options.config.models) or self._options.config.context.window))
         return model
 
-    async def _own(self, agent: Agent, command: str, *, share: bool) -> None:
-        if not self._turn_runs:
-            self._send(Busy())
-        await self._commands.run_safely(lambda: agent.shell(command, share=share))
-        if not self._turn_runs and not self._others_run:
-            self._send(Idle(None))
-
-    @property
-    def _turn_runs(self) -> bool:
-        return self._turn is not None and not self._turn.done()
-
-    @property
-    def _others_run(self) -> bool:
-        return any(not task.done() for task in self._shells if task is not asyncio.current_task())
-
-    async def _take(self, text: str, when: When) -> None:
-        """Queue the text for the running turn, else start one; commands are still served."""
-        try:
-            agent = self._session()
-            if await agent.begun():
-                agent.queue(text, when, images=self._attached(agent, text))
-                return
-        except HoldfastError as error:
-            self._send(Refused(text, advised(error, SCREEN)))
-            return
-        await self._begin(agent, lambda: agent.run(text, images=self._attached(agent, text)), text)
-
-    def _attached(self, agent: Agent, text: str) -> tuple[Image, ...]:
-        return attached(agent, text, lambda why: self._send(ErrorMessage(why)))
-
-    async def _begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
-        if self._turn is not None:
-            await self._turn  # it has ended and sends its last messages
-        self._turn = asyncio.create_task(self._run(agent, turn, prompt), name="turn")
-        await asyncio.sleep(0)  # the turn must have the session before the next command
-
-    async def _give_back(self, agent: Agent) -> None:
-        waiting = [each.message for each in agent.conversation.queued if agent is self._agent]  # else queued still
-        if words := [agent.recall(message.id) for message in waiting]:
-            self._send(InputReturned("\n\n".join(words)))
-
-    async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
-        """Run a turn or a compaction, send its start and end, and give back what it did not reach."""
-        ended: TurnEnded | None = None
-        self._send(Busy())
-
-        async def run() -> None:
-            nonlocal ended
-            before = agent.conversation.turns
-            try:
-                found = await turn()
-            except HoldfastError as error:
-                # On a conflict the turns that were added are another process's.
-                if not prompt or (agent.conversation.turns > before and not isinstance(error, AppendConflict)):
-                    raise
-                self._send(Refused(prompt, advised(error, SCREEN)))
-                return
-            ended = found if isinstance(found, TurnEnded) else None
-
-        try:
-            if (not await self._commands.run_safely(run) or ended is not None) and not self._leaving:
-                await self._commands.run_safely(lambda: self._give_back(agent))
-        finally:
-            self._send(Idle(ended))
-            if self._others_run:
-                self._send(Busy())
-
-    async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
-        self._asked = call.id, answered
-        self._send(ApprovalRequested(call, plan, why))
-        try:
-            return await answered
-        finally:
-            self._asked = None
-            self._send(ApprovalClosed())
-
     async def _give_up(self) -> None:
         agent, self._agent = self._agent, None
         try:
@@ -392,9 +266,5 @@ class AgentThread:
                 await agent.close()
         finally:
             self._closing.close()
-            await self._servers.close(leaving=self._leaving)
-            if self._shells:
-                await asyncio.wait(self._shells)
-            if self._turn is not None:
-                await self._turn
-                self._turn = None
+            await self._servers.close(leaving=self.work.leaving)
+            await self.work.wait()

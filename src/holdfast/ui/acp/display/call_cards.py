@@ -26,6 +26,9 @@ AcpFields = dict[str, object]
 LARGEST_SHOWN = 1024 * 1024
 """Characters of the texts of a change above which only words describe it."""
 
+LONGEST_RAW = 20_000
+"""Characters of arguments that are larger than that."""
+
 _KINDS = {
     "read": "read",
     "grep": "search",
@@ -179,7 +182,9 @@ def _diff(edit: EditChange, root: Path) -> AcpFields:
 
 
 def raw_input(part: CallPart) -> object:
-    """Return the arguments as JSON, or as the text that the model wrote if that is none."""
+    """Return the arguments as JSON, or as the text that the model wrote if that is none or too large to be shown."""
+    if len(part.arguments) > LARGEST_SHOWN:
+        return {"text": head_and_tail(part.arguments, LONGEST_RAW)}
     try:
         decoded: object = msgspec.json.decode(part.arguments or "{}")
         msgspec.json.encode(decoded)  # what cannot be written again must not break the connection

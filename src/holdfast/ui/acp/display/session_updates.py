@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from holdfast.agent.events import (
     CheckFinding,
@@ -25,7 +26,16 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.session.journal.store import StoredEntry
 from holdfast.text import printable, valid_unicode
-from holdfast.ui.acp.call_cards import OUTCOMES, AcpFields, CallCard, code_block, head_and_tail, text_content
+from holdfast.ui.acp.display.call_cards import (
+    LARGEST_SHOWN,
+    OUTCOMES,
+    AcpFields,
+    CallCard,
+    code_block,
+    head_and_tail,
+    text_content,
+)
+from holdfast.ui.acp.protocol.client_abilities import NO_ABILITIES, ClientAbilities
 from holdfast.ui.view.sentences import Narrator, SentenceKind
 
 LONGEST_LIVE = 20_000
@@ -37,13 +47,21 @@ _TOLD: frozenset[SentenceKind] = frozenset({"retry", "context", "damage", "repai
 _TOLD_LATER: frozenset[SentenceKind] = frozenset({*_TOLD, "failed", "cut", "end"})
 """Of a live turn, its answer says these."""
 
+NoticeSeverity = Literal["info", "warning", "error"]
+_SEVERITY: dict[SentenceKind, NoticeSeverity] = {"retry": "warning", "damage": "error", "repaired": "warning"}
+
 
 class SessionUpdates:
-    """Makes the updates of one session, which works in `root`. `live` if they are shown as they happen."""
+    """Makes the updates of one session, which works in `root`. `live` if they are shown as they happen.
 
-    def __init__(self, root: Path, *, live: bool) -> None:
+    The client's `abilities` say whether it draws notices, which are never part of a replay, and compactions.
+    """
+
+    def __init__(self, root: Path, *, live: bool, abilities: ClientAbilities = NO_ABILITIES) -> None:
         self._root = root
         self._live = live
+        self._compactions = abilities.compactions
+        self._notices = live and abilities.notices
         self._longest = LONGEST_LIVE if live else LONGEST_REPLAYED
         self._narrator = Narrator()
         self._cards: dict[str, CallCard] = {}
@@ -59,7 +77,7 @@ class SessionUpdates:
             case LiveOutput() | LiveCall() | TurnFailed():
                 pass  # throttled by the session, shown when it is complete, and part of the prompt's answer
             case Shortening(message=message) | NotRecorded(message=message) | CheckFinding(message=message):
-                yield note(message)
+                yield self.note(message, "warning")
             case Fact(seq=seq, entry=entry):
                 yield from self._fact(seq, entry)
 
@@ -78,6 +96,9 @@ class SessionUpdates:
 
     def _fact(self, seq: int, entry: e.Entry) -> Iterator[AcpFields]:
         told = _TOLD if self._live else _TOLD_LATER
+        if self._compactions and isinstance(entry, e.Compacted):
+            yield _compaction(seq, entry)
+            told -= {"context"}
         sentences = [each for each in self._narrator.sentences(entry) if each.kind in told]
         match entry:
             case e.PromptAccepted(text=text, queued=queued, images=images) if not self._live or queued:
@@ -118,7 +139,13 @@ class SessionUpdates:
             case _:
                 pass
         for each in sentences:
-            yield note(each.text, f"n{seq}")
+            yield self.note(each.text, _SEVERITY.get(each.kind, "info"), f"n{seq}")
+
+    def note(self, text: str, severity: NoticeSeverity = "info", own: str = "n0") -> AcpFields:
+        """Return a note of holdfast: no words of the model, so a client without notices gets it as a thought."""
+        if self._notices:
+            return {"sessionUpdate": "notice", "severity": severity, "title": printable(text)}
+        return _chunk("agent_thought_chunk", own, f"{text}\n")
 
     def _response(self, entry: e.ResponseEnded) -> Iterator[AcpFields]:
         """Yield what was not streamed of a response, and its calls."""
@@ -149,17 +176,19 @@ def _chunk(kind: str, own: str, text: str) -> AcpFields:
 
 
 def _user(seq: int, text: str) -> AcpFields:
-    return _chunk("user_message_chunk", f"u{seq}", text)
+    return _chunk("user_message_chunk", f"u{seq}", head_and_tail(text, LARGEST_SHOWN))
 
 
-def note(text: str, own: str = "n0") -> AcpFields:
-    """Return a note of holdfast: no words of the model, so it is shown as a thought."""
-    return _chunk("agent_thought_chunk", own, f"{text}\n")
+def _compaction(seq: int, entry: e.Compacted) -> AcpFields:
+    summary = [{"type": "text", "text": printable(entry.note)}] if entry.note.strip() else []
+    return {"sessionUpdate": "compaction_update", "compactionId": f"c{seq}", "status": "completed", "summary": summary}
 
 
-def replayed_updates(records: Iterable[StoredEntry], root: Path) -> Iterator[AcpFields]:
+def replayed_updates(
+    records: Iterable[StoredEntry], root: Path, abilities: ClientAbilities = NO_ABILITIES
+) -> Iterator[AcpFields]:
     """Yield the updates of a whole conversation, without what was rewound. The same entries give the same updates."""
-    updates = SessionUpdates(root, live=False)
+    updates = SessionUpdates(root, live=False, abilities=abilities)
     for record in unrewound(records):
         yield from updates.of(Fact(record.seq, record.entry))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.ui.acp.json_rpc import (
+from holdfast.ui.acp.protocol.json_rpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
     RpcAnswer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from holdfast.ui.acp.connection import LineWriter
+from holdfast.ui.acp.protocol.connection import LineWriter
 from polling import eventually
 
 MUCH = b"x" * 1_000_000 + b"\n"

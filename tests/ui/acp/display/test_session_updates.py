@@ -8,8 +8,8 @@ from holdfast.agent.events import Fact, LiveText
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.journal.store import StoredEntry
-from holdfast.ui.acp.call_cards import AcpFields
-from holdfast.ui.acp.session_updates import LONGEST_REPLAYED, SessionUpdates, replayed_updates
+from holdfast.ui.acp.display.call_cards import AcpFields
+from holdfast.ui.acp.display.session_updates import LONGEST_REPLAYED, SessionUpdates, replayed_updates
 
 ROOT = Path("/project")
 

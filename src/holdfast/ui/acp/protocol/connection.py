@@ -18,7 +18,7 @@ from queue import SimpleQueue
 
 import msgspec
 
-from holdfast.ui.acp.json_rpc import (
+from holdfast.ui.acp.protocol.json_rpc import (
     PARSE_ERROR,
     RequestId,
     RpcAnswer,

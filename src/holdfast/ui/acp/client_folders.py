@@ -1,0 +1,40 @@
+"""The further folders that a client adds to a session.
+
+The model may read there without asking. Everything else is outside of the session's folder, and asks as it always does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+
+_GLOB = frozenset("*?[]{}()!\\\n")
+"""Characters that a rule would not read as part of a path."""
+
+
+def further_folders(given: Sequence[str]) -> tuple[Path, ...]:
+    """Return the further folders of a session. Raise `RpcError` for one that cannot be used."""
+    found: list[Path] = []
+    for each in given:
+        path = Path(each)
+        if not path.is_absolute() or not path.is_dir():
+            raise RpcError(INVALID_PARAMS, f"Folder {each!r} is no absolute path of a folder. Pass an existing one.")
+        resolved = path.resolve()
+        if _GLOB & set(str(resolved)):
+            raise RpcError(INVALID_PARAMS, f"Folder {each!r} cannot be used: its name has characters of a pattern.")
+        found.append(resolved)
+    return tuple(dict.fromkeys(found))
+
+
+def reading_rules(folders: Sequence[Path]) -> list[str]:
+    """Return the rules that allow reading in these folders."""
+    return [f"Read(/{each}/**)" for each in folders]
+
+
+def folder_instructions(folders: Sequence[Path]) -> str:
+    """Return the sentence for the model of a new session about its further folders, "" if there are none."""
+    if not folders:
+        return ""
+    return "Further folders of the workspace, which you may read: " + ", ".join(map(str, folders)) + "."

@@ -1,0 +1,64 @@
+"""The MCP servers that a client brings to a session.
+
+They are those of this session only, and win over configured ones of the same name. What the client writes is meant as
+it stands: `${NAME}` is no variable there. Nothing of it is journalled, because headers and variables are secrets; a
+client sends it again when it loads a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+
+_SOURCE = "the editor"
+
+
+class _Pair(msgspec.Struct, frozen=True):
+    name: str
+    value: str
+
+
+class _Stdio(msgspec.Struct, frozen=True):
+    name: str
+    command: str
+    args: tuple[str, ...] | None = ()
+    env: tuple[_Pair, ...] | None = ()
+    type: Literal["stdio"] = "stdio"
+
+
+class _Remote(msgspec.Struct, frozen=True):
+    name: str
+    url: str
+    type: Literal["http", "sse"]
+    headers: tuple[_Pair, ...] | None = ()
+
+
+def client_servers(given: Sequence[object]) -> tuple[McpServer, ...]:
+    """Return the servers that the client names. Raise `RpcError` for one that cannot be used."""
+    return tuple(_server(each, place) for place, each in enumerate(given, 1))
+
+
+def _server(given: object, place: int) -> McpServer:
+    try:
+        if isinstance(given, dict) and "url" in given:
+            remote = msgspec.convert(given, _Remote)
+        else:
+            local = msgspec.convert(given, _Stdio)
+            env = {each.name: each.value for each in local.env or ()}
+            args = local.args or ()
+            return McpServer(name=local.name, source=_SOURCE, command=local.command, args=args, env=env, verbatim=True)
+    except msgspec.ValidationError as error:
+        raise RpcError(INVALID_PARAMS, f"MCP server {place} cannot be used: {error}. Fix its settings.") from error
+    if remote.type == "sse":
+        raise RpcError(
+            INVALID_PARAMS,
+            f"MCP server {remote.name!r} cannot be used: its type 'sse' is outdated. Most such servers also speak "
+            "'http': change type and url.",
+        )
+    headers = {each.name: each.value for each in remote.headers or ()}
+    return McpServer(name=remote.name, source=_SOURCE, url=remote.url, headers=headers, verbatim=True)

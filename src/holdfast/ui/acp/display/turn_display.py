@@ -1,0 +1,155 @@
+"""What the client sees of an open session: updates of its turns, and what has changed beside the conversation.
+
+After its answer nothing of a turn is shown. What is learned later, e.g. the outcome of a call that did not end in
+time, is held back until the next prompt, where the model reads it too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable
+
+from holdfast.agent.events import Event, Fact, LiveOutput, TurnFailed
+from holdfast.errors import ProviderFault
+from holdfast.providers.model_table import window_of
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.token_estimate import Tally
+from holdfast.session.journal import entries as e
+from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
+from holdfast.ui.acp.display.session_updates import SessionUpdates
+from holdfast.ui.acp.session_choices import SessionChoices
+from holdfast.ui.startup.run_options import RunOptions
+
+OUTPUT_EVERY = 0.1
+"""Seconds between two looks at what a running call prints."""
+OUTPUT_TAIL = 4_000
+"""Characters of it that are shown."""
+
+
+class TurnDisplay:
+    """Shows one session. `notify` sends an update; `conversation` and `choices` return how it stands now."""
+
+    def __init__(
+        self,
+        updates: SessionUpdates,
+        *,
+        notify: Callable[[AcpFields], None],
+        conversation: Callable[[], Conversation],
+        choices: Callable[[], SessionChoices],
+        options: RunOptions,
+    ) -> None:
+        self._updates = updates
+        self.notify = notify
+        self._conversation = conversation
+        self._choices = choices
+        self._options = options
+        self.fault: ProviderFault | None = None
+        """The fault of the provider that has ended the turn."""
+        self._turn = False  # whether a prompt runs whose updates are shown
+        self._held: list[AcpFields] | None = None  # updates for the next prompt; None: they are dropped
+        self._printed: dict[str, str] = {}
+        self._tally = Tally()
+
+    def opened(self) -> None:
+        """Show updates from now on, and how much of the context is used, if there is any."""
+        self._held = []
+        if self._conversation().messages:
+            self.notify(self._usage())
+
+    def begin_turn(self) -> None:
+        """Show what was held back, and each update as it comes."""
+        self.fault = None
+        self._turn = True
+        held, self._held = self._held or [], []
+        for update in held:
+            self.notify(update)
+
+    def end_turn(self) -> None:
+        """Hold back updates: the prompt is answered now."""
+        self._turn = False
+        self._printed.clear()
+
+    def show(self, update: AcpFields) -> None:
+        """Show an update of a turn now, or with the next prompt."""
+        if self._turn:
+            self.notify(update)
+        elif self._held is not None:
+            self._held.append(update)
+
+    def card(self, call: str) -> CallCard | None:
+        """Return the card of a call that was shown."""
+        return self._updates.card(call)
+
+    def emit(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case TurnFailed(fault=fault):
+                self.fault = fault
+            case LiveOutput(call=call, text=text):
+                self._prints(call, text)
+            case _:
+                if isinstance(event, Fact) and isinstance(event.entry, e.CallEnded):
+                    self._printed.pop(event.entry.call, None)
+                for update in self._updates.of(event):
+                    self.show(update)
+                if isinstance(event, Fact):
+                    self._follow(event.entry)
+
+    def _follow(self, entry: e.Entry) -> None:
+        """Show what has changed with an entry beside the conversation."""
+        loop = asyncio.get_running_loop()
+        match entry:
+            case e.ModeChanged() | e.ModelChanged() | e.ModelSettingsChanged():
+                loop.call_soon(self._tell_choices)  # what it says applies after it is journalled
+            case e.ApprovalAnswered(mode=mode) if mode is not None:
+                loop.call_soon(self._tell_choices)
+            case e.ResponseEnded() | e.Compacted() | e.Uncompacted() if self._turn:
+                self.notify(self._usage(again=not isinstance(entry, e.ResponseEnded)))
+            case e.PromptAccepted(turn=1, text=text):
+                self._tell_title(text)
+            case e.Titled(title=title) if title:
+                self._tell_title(title)
+            case _:
+                pass
+
+    def _tell_title(self, title: str) -> None:
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        first = title.strip().partition("\n")[0][:80]
+        self.show({"sessionUpdate": "session_info_update", "title": first, "updatedAt": now})
+
+    def _tell_choices(self) -> None:
+        if self._held is None:
+            return
+        choices = self._choices()
+        self.notify({"sessionUpdate": "current_mode_update", "currentModeId": choices.mode})
+        self.notify({"sessionUpdate": "config_option_update", "configOptions": choices.config_options()})
+
+    def _usage(self, *, again: bool = False) -> AcpFields:
+        """Return how much of the context is used; `again` if it has become less."""
+        now = self._conversation()
+        if again:
+            self._tally = Tally()
+        used = self._tally.tokens(now)
+        config = self._options.config
+        size = window_of(now.model, config.models) or config.context.window
+        update: AcpFields = {"sessionUpdate": "usage_update", "used": used, "size": max(size, used)}
+        if now.usage.cost is not None:
+            update["cost"] = {"amount": float(now.usage.cost), "currency": "USD"}
+        return update
+
+    def _prints(self, call: str, text: str) -> None:
+        """Keep the end of what a call prints, and show it soon."""
+        waits = call in self._printed
+        self._printed[call] = (self._printed.get(call, "") + text)[-OUTPUT_TAIL:]
+        if not waits:
+            asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._look, call, "")
+
+    def _look(self, call: str, before: str) -> None:
+        """Show what a call has printed, as long as it runs."""
+        now, card = self._printed.get(call), self._updates.card(call)
+        if now is None or card is None or not self._turn:
+            return
+        if now != before:
+            self.notify(card.printing(now))
+        asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._look, call, now)

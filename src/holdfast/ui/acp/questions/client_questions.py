@@ -1,0 +1,117 @@
+"""Asks the user through the client: about a call, for the model, or for a server.
+
+Nothing waits for the client after a stop: the wait ends with the turn, the question is withdrawn, and a late answer is
+dropped. An answer that cannot be used is asked for once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.session.journal.parts import CallPart
+from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Plan
+from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
+from holdfast.ui.acp.protocol.client_abilities import ClientAbilities
+from holdfast.ui.acp.protocol.connection import EditorConnection
+from holdfast.ui.acp.questions.permission import chosen_option, permission_options
+from holdfast.ui.acp.questions.question_form import FilledForm, filled_form, form_answer, question_form
+from holdfast.ui.startup.debug_log_option import debug_log_note
+from holdfast.ui.view.question import AnswerChoice, Question, question_of
+
+_ATTEMPTS = 2
+_UNUSABLE = "The editor gave no usable answer."
+
+
+class ClientQuestions:
+    """The questions of one session. `stop` stops its turn: the user has closed a question."""
+
+    def __init__(
+        self,
+        session: str,
+        connection: EditorConnection,
+        abilities: ClientAbilities,
+        *,
+        mode: Callable[[], Mode],
+        card: Callable[[CallPart], CallCard],
+        stop: Callable[[], None],
+    ) -> None:
+        self._session = session
+        self._connection = connection
+        self._abilities = abilities
+        self._mode = mode
+        self._card = card
+        self._stop = stop
+
+    async def ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        """Ask the user about a call. A question that the user closes stops the turn."""
+        del why
+        question = question_of(plan, mode=self._mode())
+        if plan.asks is not None and self._abilities.forms:
+            return await self._ask_with_form(call, question, plan.asks.text)
+        marked: list[str] = []
+        while True:
+            choice = await self._chosen(call, plan, question, marked)
+            if isinstance(choice, ApprovalAnswer):
+                return choice
+            if choice.name == "own":
+                self._stop()
+                return ApprovalAnswer(allowed=False)
+            if not (question.several and choice.option):
+                return choice.answer(marked=tuple(marked))
+            if choice.option in marked:
+                marked.remove(choice.option)
+            else:
+                marked.append(choice.option)
+
+    async def _chosen(
+        self, call: CallPart, plan: Plan, question: Question, marked: list[str]
+    ) -> AnswerChoice | ApprovalAnswer:
+        """Return the user's choice, or the answer that stands for none."""
+        asked: AcpFields = {
+            "sessionId": self._session,
+            "toolCall": self._card(call).asked(plan, question.warnings),
+            "options": permission_options(question, marked),
+        }
+        for _ in range(_ATTEMPTS):
+            match chosen_option(await self._answer(call, "session/request_permission", asked), question):
+                case None:
+                    continue
+                case "cancelled":
+                    self._stop()
+                    return ApprovalAnswer(allowed=False)
+                case choice:
+                    return choice
+        return ApprovalAnswer(allowed=False, reason=_UNUSABLE)
+
+    async def _ask_with_form(self, call: CallPart, question: Question, text: str) -> ApprovalAnswer:
+        for _ in range(_ATTEMPTS):
+            form = await self.form(text, question_form(question), call)
+            match form:
+                case FilledForm(action="decline"):
+                    return ApprovalAnswer(allowed=False)
+                case FilledForm(action="cancel"):
+                    self._stop()
+                    return ApprovalAnswer(allowed=False)
+                case FilledForm() if (answer := form_answer(form, question)) is not None:
+                    return answer
+                case _:
+                    continue
+        return ApprovalAnswer(allowed=False, reason=_UNUSABLE)
+
+    async def form(self, message: str, schema: AcpFields, call: CallPart) -> FilledForm | None:
+        """Show a form for a call and return what the user did with it, None if the client gave no usable answer."""
+        asked = {"sessionId": self._session, "toolCallId": call.id, "mode": "form", "message": message}
+        return filled_form(await self._answer(call, "elicitation/create", {**asked, "requestedSchema": schema}))
+
+    async def _answer(self, call: CallPart, method: str, asked: AcpFields) -> object:
+        """Return the client's answer, None if it refuses. If the wait ends before, the question is withdrawn."""
+        request = self._connection.ask(method, asked)
+        try:
+            answer = await request.answer
+        finally:
+            self._connection.withdraw(request)
+        if answer.failed:
+            debug_log_note(f"The editor gave no answer about call {call.id}: {answer.failed}")
+        return None if answer.failed else answer.result

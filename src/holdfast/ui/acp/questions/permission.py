@@ -1,0 +1,58 @@
+"""The question about a call, as the protocol asks it, and the answer. Pure: the choices are those of every surface.
+
+A client without forms gets the model's own question in the same way. If several options may be chosen, it is asked
+again with each one that is marked, until the user is done. Own words have no place there: the user types them as the
+next prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from holdfast.ui.acp.display.call_cards import AcpFields
+from holdfast.ui.view.question import AnswerChoice, Question
+
+
+def permission_options(question: Question, marked: Sequence[str] = ()) -> list[AcpFields]:
+    """Return the choices as options, in their order; `marked` are the options of the model's question chosen so far."""
+    return [
+        {"optionId": each.name, "name": _name(each, question, marked), "kind": _kind(each)}
+        for each in question.choices
+        if each.name != "marked" or marked
+    ]
+
+
+def _name(choice: AnswerChoice, question: Question, marked: Sequence[str]) -> str:
+    if choice.name == "own":
+        return "Stop, and answer in your own words as the next prompt"
+    if not choice.option:
+        return choice.text
+    box = ("☒ " if choice.option in marked else "☐ ") if question.several else ""
+    return f"{box}{choice.option}{f': {choice.note}' if choice.note else ''}"
+
+
+def _kind(choice: AnswerChoice) -> str:
+    if not choice.allows or choice.name == "own":
+        return "reject_once"
+    return "allow_always" if choice.remember or choice.mode is not None else "allow_once"
+
+
+class _Outcome(msgspec.Struct, frozen=True, rename="camel"):
+    outcome: Literal["selected", "cancelled"]
+    option_id: str = ""
+
+
+class _Permission(msgspec.Struct, frozen=True):
+    outcome: _Outcome
+
+
+def chosen_option(result: object, question: Question) -> AnswerChoice | Literal["cancelled"] | None:
+    """Return what the client's answer chooses: `cancelled` if the user closed the question, None if it is no answer."""
+    try:
+        outcome = msgspec.convert(result, _Permission).outcome
+    except (msgspec.ValidationError, RecursionError):
+        return None
+    return "cancelled" if outcome.outcome == "cancelled" else question.choice(outcome.option_id)

@@ -1,0 +1,61 @@
+"""The model's own question as a form, and the answer that a filled form gives. Pure.
+
+A form has the options of the question and a field for own words. Both may be filled.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.ui.acp.display.call_cards import AcpFields
+from holdfast.ui.view.question import Question
+
+_ANSWER, _OWN = "answer", "own_words"
+
+
+def question_form(question: Question) -> AcpFields:
+    """Return the schema of the form for a question of the model."""
+    options: list[AcpFields] = [
+        {"const": each.name, "title": each.option, **({"description": each.note} if each.note else {})}
+        for each in question.choices
+        if each.option
+    ]
+    answer: AcpFields = (
+        {"type": "array", "title": "Answers", "items": {"anyOf": options}}
+        if question.several
+        else {"type": "string", "title": "Answer", "oneOf": options}
+    )
+    own: AcpFields = {"type": "string", "title": "In your own words"}
+    return {"type": "object", "properties": {_ANSWER: answer, _OWN: own}, "required": []}
+
+
+class FilledForm(msgspec.Struct, frozen=True):
+    """The client's answer to a form."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, str | int | float | bool | list[str]] | None = None
+
+
+def filled_form(result: object) -> FilledForm | None:
+    """Return the client's answer, None if it is none."""
+    try:
+        return msgspec.convert(result, FilledForm)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+
+
+def form_answer(form: FilledForm, question: Question) -> ApprovalAnswer | None:
+    """Return the answer to the question that an accepted form gives, None if it gives none."""
+    content = form.content or {}
+    answer, own = content.get(_ANSWER, []), content.get(_OWN, "")
+    names = answer if isinstance(answer, list) else [answer] if answer else []
+    choices = [question.choice(str(name)) for name in names]
+    if not isinstance(own, str) or not all(each is not None and each.option for each in choices):
+        return None
+    chosen = tuple(dict.fromkeys(each.option for each in choices if each is not None))
+    if not chosen and not own.strip():
+        return None
+    return ApprovalAnswer(allowed=True, reason=own.strip(), chosen=chosen)

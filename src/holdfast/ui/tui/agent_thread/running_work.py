@@ -1,0 +1,156 @@
+"""What runs in the open session: its turn, and the commands of the user's own. On the agent's thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from holdfast.errors import AppendConflict, HoldfastError, UsageError
+from holdfast.session.journal.entries import TurnEnded, When
+from holdfast.tool_calls import Image
+from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.headless.attachments import attached
+from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, Busy, ErrorMessage, Idle, InputReturned, Refused
+
+if TYPE_CHECKING:
+    from holdfast.agent.agent import Agent
+
+
+class RunningWork:
+    """Starts turns and commands, and sends when they begin and end, and what they did not reach.
+
+    `prompt`, `shell`, `compact` and `recall` may be called from any thread, and never wait.
+    """
+
+    def __init__(
+        self,
+        commands: CommandLoop,
+        *,
+        opened: Callable[[], Agent | None],
+        session: Callable[[], Agent],
+        send: Callable[[AgentMessage], None],
+    ) -> None:
+        """Create it with nothing running.
+
+        `opened` returns the open session, `session` too, or raises why there is none; `send` neither blocks nor raises.
+        """
+        self._commands = commands
+        self._opened = opened
+        self._session = session
+        self._send = send
+        self._shells: set[asyncio.Task[None]] = set()
+        self._turn: asyncio.Task[None] | None = None
+        self.leaving = False
+        """Whether holdfast is being left: queued messages then stay queued."""
+
+    def prompt(self, text: str, when: When = "steer") -> None:
+        """Run a turn; while one runs, queue the text for it or for the next one.
+
+        Text not accepted comes back as `Refused`, queued text that a stopped turn did not reach as `InputReturned`.
+        """
+        self._commands.submit_user_action(lambda: self.take(text, when))
+
+    def shell(self, command: str, *, share: bool) -> None:
+        """Run a command of the user's own, during a turn or not; the model reads its output only with `share`."""
+
+        async def begin() -> None:
+            task = asyncio.create_task(self._shell(self._session(), command, share=share), name="shell")
+            self._shells.add(task)
+            task.add_done_callback(self._shells.discard)
+            await asyncio.sleep(0)  # it must have started before it can be stopped
+
+        self._commands.submit_user_action(begin)
+
+    def compact(self, wish: str) -> None:
+        """Summarize older messages, with special attention to `wish`; `stop` cancels it without changes."""
+
+        async def begin() -> None:
+            agent = self._session()
+            if await agent.begun():
+                raise UsageError("Cannot compact: a turn is running. Wait for its end.")
+            await self.begin(agent, lambda: agent.compact(wish))
+
+        self._commands.submit_user_action(begin)
+
+    def recall(self) -> None:
+        """Unqueue all queued messages and send them back as `InputReturned`."""
+        self._commands.submit(lambda: self._give_back(self._session()))
+
+    async def take(self, text: str, when: When) -> None:
+        """Queue the text for the running turn, else start one; commands are still served."""
+        try:
+            agent = self._session()
+            if await agent.begun():
+                agent.queue(text, when, images=self._attached(agent, text))
+                return
+        except HoldfastError as error:
+            self._send(Refused(text, advised(error, SCREEN)))
+            return
+        await self.begin(agent, lambda: agent.run(text, images=self._attached(agent, text)), text)
+
+    async def begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
+        """Start `turn` once the one before it has ended."""
+        if self._turn is not None:
+            await self._turn  # it has ended and sends its last messages
+        self._turn = asyncio.create_task(self._run(agent, turn, prompt), name="turn")
+        await asyncio.sleep(0)  # the turn must have the session before the next command
+
+    async def wait(self) -> None:
+        """Wait for the end of all that runs."""
+        if self._shells:
+            await asyncio.wait(self._shells)
+        if self._turn is not None:
+            await self._turn
+            self._turn = None
+
+    async def _give_back(self, agent: Agent) -> None:
+        opened = agent is self._opened()  # else they stay queued in their session
+        waiting = [each.message for each in agent.conversation.queued if opened]
+        if words := [agent.recall(message.id) for message in waiting]:
+            self._send(InputReturned("\n\n".join(words)))
+
+    async def _shell(self, agent: Agent, command: str, *, share: bool) -> None:
+        if not self._turn_runs:
+            self._send(Busy())
+        await self._commands.run_safely(lambda: agent.shell(command, share=share))
+        if not self._turn_runs and not self._others_run:
+            self._send(Idle(None))
+
+    @property
+    def _turn_runs(self) -> bool:
+        return self._turn is not None and not self._turn.done()
+
+    @property
+    def _others_run(self) -> bool:
+        return any(not task.done() for task in self._shells if task is not asyncio.current_task())
+
+    def _attached(self, agent: Agent, text: str) -> tuple[Image, ...]:
+        return attached(agent, text, lambda why: self._send(ErrorMessage(why)))
+
+    async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
+        """Run a turn or a compaction, send its start and end, and give back what it did not reach."""
+        ended: TurnEnded | None = None
+        self._send(Busy())
+
+        async def run() -> None:
+            nonlocal ended
+            before = agent.conversation.turns
+            try:
+                found = await turn()
+            except HoldfastError as error:
+                # On a conflict the turns that were added are another process's.
+                if not prompt or (agent.conversation.turns > before and not isinstance(error, AppendConflict)):
+                    raise
+                self._send(Refused(prompt, advised(error, SCREEN)))
+                return
+            ended = found if isinstance(found, TurnEnded) else None
+
+        try:
+            if (not await self._commands.run_safely(run) or ended is not None) and not self.leaving:
+                await self._commands.run_safely(lambda: self._give_back(agent))
+        finally:
+            self._send(Idle(ended))
+            if self._others_run:
+                self._send(Busy())
