@@ -11,9 +11,11 @@ from holdfast.session.journal.entries import (
     NO_IMAGES,
     ApprovalAnswered,
     ApprovalAsked,
+    CallAnswered,
     CallEnded,
     CallLate,
     CallStarted,
+    CallWaits,
     Cause,
     Compacted,
     Entry,
@@ -38,6 +40,7 @@ from holdfast.session.journal.entries import (
     ShellStarted,
     Steered,
     Titled,
+    ToolsChanged,
     TurnEnded,
     Uncompacted,
 )
@@ -45,7 +48,17 @@ from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import REASONS
-from holdfast.tool_calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
+from holdfast.tool_calls import (
+    FileChange,
+    FileSeen,
+    InputRequest,
+    Outcome,
+    Pattern,
+    ProcessId,
+    ServerAnswer,
+    ServerQuestion,
+    ToolSchema,
+)
 from shown_images import picture
 
 ids = st.sampled_from(["a", "b", "c", "d"])
@@ -159,6 +172,24 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(TaskStarted, id=ids, call=ids, command=texts, moved=st.booleans()),
     st.builds(TaskEnded, id=ids, outcome=outcomes, text=texts, note=texts),
     st.builds(TaskTold, task=ids),
+    st.builds(
+        CallWaits,
+        call=ids,
+        request=st.builds(
+            InputRequest,
+            server=texts,
+            round=st.integers(1, 10),
+            questions=st.just((ServerQuestion(message="Who?", key="who"),)),
+            again=st.booleans(),
+            state=st.one_of(st.none(), texts),
+        ),
+    ),
+    st.builds(CallAnswered, call=ids, round=st.integers(1, 10), answers=st.just((ServerAnswer("who", "decline"),))),
+    st.builds(
+        ToolsChanged,
+        tools=st.sampled_from([(), (ToolSchema(name="mcp__a__b", description="", parameters={"type": "object"}),)]),
+        note=texts,
+    ),
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),

@@ -39,6 +39,8 @@ def tools(kind: str, marker: Path) -> list[dict[str, Any]]:
         with marker.open("a") as file:
             file.write("listed\n")
         return [tool("echo")] if len(marker.read_text().split()) == 1 else [tool("other")]
+    if kind in ("asking", "modern"):
+        return [tool("book", **{"class": {"type": "string"}}), tool("open"), tool("sample"), tool("loop"), tool("late")]
     names = ("echo", "slow", "die", "fail", "refuse", "picture", "structured", "big", "environment")
     return [tool(name, text={"type": "string"}) for name in names]
 
@@ -99,7 +101,85 @@ def serve(kind: str, marker: Path) -> None:
         time.sleep(600)
 
 
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your name"},
+        "seat": {"type": "string", "enum": ["aisle", "window"]},
+        "age": {"type": "integer", "minimum": 18},
+    },
+    "required": ["name", "seat"],
+}
+WAITING: dict[str, Any] = {}
+"""The calls of an asking server that wait for an answer, by the id of its question."""
+
+
+def question(name: str) -> dict[str, Any]:
+    if name == "open":
+        page = {"mode": "url", "message": "Please pay.", "url": "https://pay.example.com/42", "elicitationId": "e1"}
+        return {"method": "elicitation/create", "params": page}
+    if name == "sample":
+        return {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 5}}
+    return {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": "Who travels?", "requestedSchema": FORM},
+    }
+
+
+def note(marker: Path, what: str) -> None:
+    with marker.with_suffix(".calls").open("a") as file:
+        file.write(what + "\n")
+
+
+def modern(message: dict[str, Any], send: Send, marker: Path) -> None:
+    """Answer as a server of the era without a handshake does."""
+    own, method = message.get("id"), message.get("method")
+    given: dict[str, Any] = message.get("params") or {}
+    done = {"resultType": "complete"}
+    match method:
+        case "server/discover":
+            meta = {"io.modelcontextprotocol/serverInfo": {"name": "modern", "version": "1.0"}}
+            offered: dict[str, Any] = {
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+                "_meta": meta,
+            }
+            send({"id": own, "result": {**done, **offered, "ttlMs": 0, "cacheScope": "private"}})
+        case "tools/list":
+            send({"id": own, "result": {**done, "tools": tools("modern", marker), "ttlMs": 0, "cacheScope": "private"}})
+        case "tools/call":
+            name: str = given["name"]
+            answers: dict[str, Any] | None = given.get("inputResponses")
+            state = f"opaque {name} \u00e9 1"
+            if answers is None or name == "loop":
+                note(marker, f"asked {name}")
+                asks = {"who": question(name)}
+                send(
+                    {
+                        "id": own,
+                        "result": {"resultType": "input_required", "requestState": state, "inputRequests": asks},
+                    }
+                )
+                return
+            if given.get("requestState") != state:
+                send({"id": own, "error": {"code": -32602, "message": "unknown state"}})
+                return
+            note(marker, f"did {name}")
+            send({"id": own, "result": {**done, **text(json.dumps(answers["who"], sort_keys=True))}})
+        case _ if own is not None:
+            send({"id": own, "error": {"code": -32601, "message": "Method not found"}})
+        case _:
+            pass
+
+
 def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
+    if kind == "modern":
+        return modern(message, send, marker)
+    if kind == "asking" and (waits := WAITING.pop(str(message.get("id")), None)) is not None:
+        note(marker, f"answered {json.dumps(message.get('result', message.get('error')), sort_keys=True)}")
+        return send(
+            {"id": waits, "result": text(json.dumps(message.get("result", message.get("error")), sort_keys=True))}
+        )
     own, method = message.get("id"), message.get("method")
     given: dict[str, Any] = message.get("params") or {}
     match method:
@@ -118,6 +198,14 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
                 sys.stderr.write("about to die\n")
                 sys.stderr.flush()
                 os._exit(3)
+            if kind == "asking" and name == "late":
+                threading.Timer(
+                    float(arguments.get("text", "1")), lambda: send({"id": own, "result": text("late")})
+                ).start()
+                return None
+            if kind == "asking":
+                WAITING[f"q{own}"] = own
+                return send({"id": f"q{own}", **question(name)})
             if name == "refuse":
                 send({"id": own, "error": {"code": -32602, "message": "bad arguments"}})
             elif name != "slow":
@@ -129,6 +217,7 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
             send({"id": own, "error": {"code": -32601, "message": "Method not found"}})
         case _:
             pass
+    return None
 
 
 def official(port: int | None) -> None:

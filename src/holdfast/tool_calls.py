@@ -107,11 +107,59 @@ class QuestionOption(msgspec.Struct, frozen=True):
 
 
 class UserQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A question with its options, of which the user takes one, or with `several` any number."""
+    """A question with its options, of which the user takes one, or with `several` any number.
+
+    `by` is who asks, "" for the model; the last option of others refuses to answer. `own` is whether the user may
+    answer in their own words.
+    """
 
     text: str
     options: tuple[QuestionOption, ...]
     several: bool = False
+    by: str = ""
+    own: bool = True
+
+
+class RemoteCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The tool of an MCP server that a call asks, by the server's own name for it; `protocol` is "" if unknown."""
+
+    server: str
+    tool: str
+    protocol: str = ""
+
+
+class ServerQuestion(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question of an MCP server to the user: a form whose fields `schema` has, or a `url` to open.
+
+    `key` is the server's name for it, which the answer has too.
+    """
+
+    message: str
+    key: str = ""
+    url: str = ""
+    schema: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+
+
+class ServerAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The user's answer: `content` are the fields of an accepted form."""
+
+    key: str
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, object] | None = None
+
+
+class InputRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a server asks the user during a call, for the `round`th time.
+
+    With `again` the server has ended its request, and expects the call once more with the answers and its `state`.
+    Without, it waits within the call.
+    """
+
+    server: str
+    round: int
+    questions: tuple[ServerQuestion, ...]
+    again: bool = False
+    state: str | None = None
 
 
 class ToolSchema(msgspec.Struct, frozen=True):

@@ -26,8 +26,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "keyring": ("providers/credentials/system_keyring.py",),
     "psycopg": ("fleet/postgres/database.py",),
     "dbos": ("fleet/worker/engine.py",),
-    "mcp": ("tools/mcp/connection.py", "tools/mcp/line_transport.py"),
-    "mcp_types": ("tools/mcp/connection.py", "tools/mcp/line_transport.py"),
+    "mcp": ("tools/mcp/sdk/*",),
+    "mcp_types": ("tools/mcp/sdk/*",),
     "processes": (
         "tools/process/launch.py",
         "tools/process/server_relay.py",

@@ -180,7 +180,7 @@ class Agent:
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
             accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), queued=queued, images=images)
-            self.journal.append(*found.changed, *back_to_chosen(self.conversation), accepted)
+            self.journal.append(*found.changed, *found.tools, *back_to_chosen(self.conversation), accepted)
             return await self._begin(claim, found.raised)
 
     async def resume_turn(self) -> e.TurnEnded | None:
@@ -381,7 +381,7 @@ class Agent:
                 if prompt is None or turn.stop.cause is not None:  # a stop holds back queued messages too
                     return ended
                 try:
-                    self.journal.append(*found.changed, *back_to_chosen(self.conversation), prompt)
+                    self.journal.append(*found.changed, *found.tools, *back_to_chosen(self.conversation), prompt)
                 except StateError as failed:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended

@@ -18,7 +18,7 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import ModelSettingsChanged, SessionOpened
+from holdfast.session.journal.entries import ModelSettingsChanged, SessionOpened, ToolsChanged
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
@@ -117,8 +117,9 @@ def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
         reading = store.read()
         first = _opened(reading)
         cwd = _existing(first.entry.cwd if first else _working(summary), summary.id)
-        declared = {tool.name for tool in first.entry.tools} if first else None
-        remote = tuple(tool for tool in first.entry.tools if tool.name.startswith("mcp_")) if first else ()
+        tools = _declared(reading, first.entry.tools) if first else ()
+        declared = {tool.name for tool in tools} if first else None
+        remote = tuple(tool for tool in tools if tool.name.startswith("mcp_"))
         toolbox = LocalToolbox(cwd, folder, declared=declared, remote=remote)
         if first is None:
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
@@ -145,6 +146,12 @@ def _opened(reading: Reading) -> _First | None:
         if isinstance(record.entry, SessionOpened):
             return _First(record.seq, record.entry)
     return None
+
+
+def _declared(reading: Reading, first: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+    """Return the tools that the session declares now."""
+    changes = (record.entry.tools for record in reversed(reading.records) if isinstance(record.entry, ToolsChanged))
+    return next(changes, first)
 
 
 def _working(summary: SessionSummary) -> str:

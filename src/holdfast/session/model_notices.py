@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.session.journal.entries import Cause, StopReason
-from holdfast.tool_calls import FileCheck, FileSeen, Outcome
+from holdfast.tool_calls import FileCheck, FileSeen, InputRequest, Outcome, RemoteCall
 
 NO_OUTPUT = "(no output)"
 MISSING_START = "(The beginning of this conversation is missing from the record.)"
@@ -175,7 +175,7 @@ _LOOKED: dict[FileCheck, str] = {
 _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Check before you run it again."
 
 
-def interrupted(
+def interrupted(  # noqa: PLR0913 - each is something that may be known of the call
     cause: Cause,
     detail: str = "",
     *,
@@ -183,16 +183,32 @@ def interrupted(
     path: str = "",
     printed: str = "",
     several: str = "",
+    remote: RemoteCall | None = None,
+    waits: InputRequest | None = None,
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
 
-    `several` is what `files_looked_at` says of several files.
+    `several` is what `files_looked_at` says of several files. `remote` is the tool of a server that it asked, `waits`
+    what that server asked the user.
     """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
-    else:
+    elif remote is None:
         begun = f"Interrupted: {_told(cause, detail)} while this call was running."
+    else:
+        doing = "waited for an answer of the user" if waits is not None else "was being asked"
+        begun = f"Interrupted: {_told(cause, detail)} while MCP server {remote.server!r} {doing}."
+    if waits is not None and waits.again and not printed.strip():
+        return f"{begun} {_ENDED_TO_ASK}"
+    if remote is not None:
+        return f"{begun} {printed.strip() or 'Whether it acted is unknown: look before you repeat it.'}"
     return _with_what_is_known(begun, file_check, path, printed, several)
+
+
+_ENDED_TO_ASK = (
+    "It got no answer, and it had ended this call before it asked: nothing of the call is running. What it had done "
+    "before it asked is unknown."
+)
 
 
 def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "", several: str = "") -> str:

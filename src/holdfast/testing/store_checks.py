@@ -16,7 +16,18 @@ from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, Th
 from holdfast.session.journal.store import Store
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.testing.named_law import NamedLaw
-from holdfast.tool_calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
+from holdfast.tool_calls import (
+    FileChange,
+    FileSeen,
+    Image,
+    InputRequest,
+    Pattern,
+    ProcessId,
+    RemoteCall,
+    ServerAnswer,
+    ServerQuestion,
+    ToolSchema,
+)
 
 _IMAGE = Image(media_type="image/png", data=b"\x89PNG", name="a.png", width=2, height=3)
 
@@ -116,8 +127,27 @@ EXAMPLES: tuple[e.Entry, ...] = (
         change=FileChange(path="a.py", before="0" * 64, after="f" * 64),
         spool="c1.out",
         changes=(FileChange(path="b.py", before="0" * 64, after=None),),
+        remote=RemoteCall(server="trip", tool="book", protocol="2026-07-28"),
     ),
     e.ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
+    e.CallWaits(
+        call="c1",
+        request=InputRequest(
+            server="trip",
+            round=2,
+            questions=(
+                ServerQuestion(message="Who?", key="who", schema={"type": "object"}),
+                ServerQuestion(message="Pay.", key="pay", url="https://pay.example.com/1"),
+            ),
+            again=True,
+            state="opaque-1",
+        ),
+    ),
+    e.CallAnswered(
+        call="c1",
+        round=2,
+        answers=(ServerAnswer("who", "accept", {"name": "ann"}), ServerAnswer("pay", "decline")),
+    ),
     e.CallEnded(
         call="c1",
         outcome="ok",
@@ -136,6 +166,10 @@ EXAMPLES: tuple[e.Entry, ...] = (
     TaskStarted(id="t21", call="c7f2", command="npm run dev", spool="c7f2.out", moved=True),
     TaskEnded(id="t21", outcome="failed", text="(exit code 1, 0.1 s)", seconds=0.125, note="[Note: t21 has ended.]"),
     TaskTold(task="t21"),
+    e.ToolsChanged(
+        tools=(ToolSchema(name="mcp__trip__book", description="Book.", parameters={"type": "object"}),),
+        note="[Note: book is new.]",
+    ),
 )
 """One entry of each kind, with every field set."""
 

@@ -80,6 +80,10 @@ class FunctionToolbox:
         """Return "": no process of an earlier agent is ever left."""
         return ""
 
+    def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+        """Return what is declared: functions never change."""
+        return declared
+
     def instructions(self) -> tuple[Instruction, ...]:
         """Return the given instructions."""
         return self.held

@@ -19,8 +19,11 @@ from holdfast.tool_calls import (
     FileCheck,
     FileSeen,
     Image,
+    InputRequest,
     Mode,
     ProcessId,
+    RemoteCall,
+    ServerAnswer,
     ToolSchema,
     UserQuestion,
 )
@@ -87,7 +90,9 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` must be called with
     a process as soon as one runs, so that recovery can find it. `tasks` are the session's background tasks, if it can
     have any. `mode` is the approval mode of the session now. `may_read` says whether rules allow a search to show the
-    file at an absolute path; None: every file.
+    file at an absolute path; None: every file. `consult` asks the user what a server wants to know, and returns the
+    answers; `has_user` says whether there is a user to ask, and `waits` are the questions from which a call goes on
+    that a crash interrupted. `late` takes the outcome of a call that has returned as interrupted.
     """
 
     call: str
@@ -97,6 +102,10 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Tasks | None = None
     mode: Mode = "ask"
     may_read: Callable[[str], bool] | None = None
+    consult: Callable[[InputRequest], Awaitable[tuple[ServerAnswer, ...]]] | None = None
+    has_user: bool = False
+    waits: InputRequest | None = None
+    late: Callable[[ToolOutput], None] | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +121,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
     `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode. So they
     are with `asks`, a question of the model: their answer is the outcome of the call, and `run` is not called.
-    `tool` is the name that rules know, "" for that of the called tool.
+    `tool` is the name that rules know, "" for that of the called tool. `remote` is the tool of a server that is asked.
     """
 
     effect: Effect
@@ -135,6 +144,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     presents: bool = False
     asks: UserQuestion | None = None
     tool: str = ""
+    remote: RemoteCall | None = None
 
     @property
     def files(self) -> tuple[FileChange, ...]:
@@ -193,6 +203,13 @@ class Toolbox(Protocol):
         """End processes that an earlier holdfast left running and return a note about them, "" if there are none.
 
         Looks for those of `calls`, with their process if known, and takes up to a second.
+        """
+        ...
+
+    def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+        """Return what the next turn declares: `declared`, with the tools of servers as they are known now.
+
+        The same tools if nothing changed. Those that are returned can be called from now on.
         """
         ...
 

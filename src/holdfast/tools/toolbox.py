@@ -86,7 +86,8 @@ class LocalToolbox:
         tools = builtin_tools(
             self._workspace, self._supervisors, search=run, networks=self._networks, backend=self._backend
         )
-        own = {each.name: tools[each.name] for each in self.schemas if each not in self._remote}
+        remote = {each.name for each in self._remote}
+        own = {each.name: tools[each.name] for each in self.schemas if each.name not in remote}
         return ToolNames(own, self._remote_tools())
 
     def _remote_tools(self) -> Mapping[str, Tool]:
@@ -123,6 +124,20 @@ class LocalToolbox:
     def may_ask(self, settings: McpSettings | None) -> None:
         """Allow asking these MCP servers, for the tools that the session declared. Call this before `tools`."""
         self._mcp = settings
+
+    def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+        """Return what the next turn declares, with the tools of MCP servers as they are known now, and serve them."""
+        if self._mcp is None:
+            return declared
+        from holdfast.tools.mcp.tool_declarations import next_schemas  # noqa: PLC0415 - if there are servers
+
+        remote = tuple(each for each in declared if each.name.startswith("mcp_"))
+        own = tuple(each for each in declared if each not in remote)
+        now = next_schemas(remote, self._mcp.servers, self._mcp.stored)
+        if now != remote:
+            self._remote, self.schemas = now, (*own, *now)
+            vars(self).pop("_tools", None)  # made again when the next one is called
+        return (*own, *now)
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
         """Allow fetching from these networks although they are not public. Call this before `tools`."""

@@ -34,6 +34,7 @@ from holdfast.session.journal.entries import (
     SessionOpened,
     ShellEnded,
     Steered,
+    ToolsChanged,
     TurnEnded,
     Uncompacted,
 )
@@ -179,10 +180,10 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     assert fold([*kept, *gone]).prompts == fold(kept).prompts
     assert Fold([*kept, *gone]).files == Fold(kept).files
     known = Fold(kept)
-    lasting = [  # damage, shared output, ends of tasks, late outcomes of calls that are part of it: on any branch
+    lasting = [  # damage, shared output, ends of tasks, tools, late outcomes of calls of it: on any branch
         each
         for each in gone
-        if isinstance(each, Repaired | ShellEnded | TaskEnded)
+        if isinstance(each, Repaired | ShellEnded | TaskEnded | ToolsChanged)
         or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
     ]
     texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused

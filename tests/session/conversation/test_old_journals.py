@@ -38,7 +38,11 @@ def digest(body: Body) -> str:
     return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-LATER = {"model-settings-changed", "mode-changed", "task-started", "task-ended", "task-told"}
+LATER = {"model-settings-changed", "mode-changed", "task-started", "task-ended", "task-told"} | {
+    "call-waits",
+    "call-answered",
+    "tools-changed",
+}
 """The kinds that these journals are older than."""
 
 

@@ -99,4 +99,4 @@ def test_every_part_is_documented(part: type[msgspec.Struct]) -> None:
 
 
 def test_the_page_is_short() -> None:
-    assert len(PAGE.splitlines()) <= 150
+    assert len(PAGE.splitlines()) <= 160

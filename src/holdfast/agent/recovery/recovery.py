@@ -55,14 +55,16 @@ FILE_LOOK = 2.5
 
 
 class Aftermath(msgspec.Struct, frozen=True):
-    """What a look at the machine found: a note about leftover processes, and an entry for files that have changed.
+    """What a look at the machine found: a note about leftover processes, and entries for files that have changed.
 
-    `raised` is what interrupted the look. What is in the journal comes first, then it is raised.
+    `raised` is what interrupted the look. What is in the journal comes first, then it is raised. `tools` is an entry
+    for tools that have changed, which may stand only before a prompt.
     """
 
     processes: str
     changed: tuple[e.FilesChanged, ...] = ()
     raised: BaseException | None = None
+    tools: tuple[e.ToolsChanged, ...] = ()
 
 
 class Recovery:
@@ -123,7 +125,17 @@ class Recovery:
         known = files_seen(self._journal.fold)
         looking = in_daemon(lambda: changed_files(known, self._toolbox))
         changed, raised = await stop.learn(looking, (), within=FILE_LOOK)
-        return Aftermath(processes, changed, raised)
+        return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
+
+    def _tools(self) -> tuple[e.ToolsChanged, ...]:
+        """Return an entry for tools of servers that are not as they were declared."""
+        opened = self._journal.conversation.opened
+        declared = () if opened is None else opened.tools
+        if (now := self._toolbox.redeclare(declared)) == declared or opened is None:
+            return ()
+        from holdfast.tools.mcp.tool_declarations import change_note  # noqa: PLC0415 - if there are servers
+
+        return (e.ToolsChanged(tools=now, note=change_note(declared, now)),)
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation

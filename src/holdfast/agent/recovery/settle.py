@@ -135,6 +135,7 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
         text = model_notices.not_started(stop_cause.cause, stop_cause.detail, asked=call.asked is not None)
         return CallEnded(call=own, outcome="not_started", text=text)
     left = known.traces.get(own)
+    remote, waits = (call.started.remote, call.waits) if call.started else (None, None)
     seconds = known.seconds.get(own, left.seconds if left else 0.0)
     printed = valid_unicode(left.output.text) if left else ""
     if left is not None and not left.output.interrupted:  # it ended by itself while holdfast was not running
@@ -147,19 +148,30 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
         text = model_notices.lost(file_check=file_check, path=path, printed=printed, several=several)
     else:
         text = model_notices.interrupted(
-            stop_cause.cause, stop_cause.detail, file_check=file_check, path=path, printed=printed, several=several
+            stop_cause.cause,
+            stop_cause.detail,
+            file_check=file_check,
+            path=path,
+            printed=printed,
+            several=several,
+            remote=remote,
+            waits=waits,
         )
     seen, also = known.seen.get(own), known.seen_also.get(own, ())
     return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
 
 
 def can_resume_turn(conversation: Conversation) -> bool:
-    """Return whether the turn was only waiting for the user: a call has an unanswered approval question."""
-    waits = any(call.asked and not call.answered and not call.started for call in conversation.open_calls)
+    """Return whether the turn was only waiting for the user: a call, or a server that it asked, has a question open."""
+    calls = conversation.open_calls
+    waits = any(call.can_go_on or (call.asked and not call.answered and not call.started) for call in calls)
     return conversation.open_turn is not None and waits
 
 
 def started_only(settled: Iterable[Entry], conversation: Conversation) -> tuple[Entry, ...]:
-    """Return only the outcomes of calls that had started. The other calls continue with the turn."""
-    started = {call.part.id for call in conversation.open_calls if call.started is not None}
+    """Return only the outcomes of calls that had started. The other calls continue with the turn.
+
+    So do those whose server has ended the request and waits for an answer of the user.
+    """
+    started = {call.part.id for call in conversation.open_calls if call.started is not None and not call.can_go_on}
     return tuple(entry for entry in settled if isinstance(entry, CallEnded) and entry.call in started)

@@ -35,6 +35,7 @@ class State(Enum):
     CHOOSING = "choosing"  # a response is complete; what next?
     ASKING = "asking"  # the user is asked about a call
     RUNNING = "running"  # calls are running
+    CONSULTING = "consulting"  # the server that a running call asks asks the user
     COMPACTING = "compacting"  # older messages are being summarized
     SETTLING = "settling"  # every open call gets its outcome, the turn its end
 
@@ -49,7 +50,8 @@ class Signal(Enum):
     RESPONSE = "response"  # the terminal event came
     ASK = "ask"  # a call needs the user's approval
     ANSWER = "answer"  # the user answered
-    RUN = "run"  # a call is journalled as started
+    CONSULT = "consult"  # a server asks the user
+    RUN = "run"  # a call is journalled as started, or continues with the user's answers
     RAN = "ran"  # no call is running any more
     COMPACT = "compact"  # the conversation is, or may be, too long to send
     COMPACTED = "compacted"  # compaction is done
@@ -69,6 +71,8 @@ TRANSITIONS: dict[tuple[State, Signal], State] = {
     (State.CHOOSING, Signal.ASK): State.ASKING,
     (State.CHOOSING, Signal.RUN): State.RUNNING,
     (State.ASKING, Signal.ANSWER): State.CHOOSING,
+    (State.RUNNING, Signal.CONSULT): State.CONSULTING,
+    (State.CONSULTING, Signal.RUN): State.RUNNING,
     (State.RUNNING, Signal.RUN): State.RUNNING,
     (State.RUNNING, Signal.RAN): State.CHOOSING,
     (State.IDLE, Signal.COMPACT): State.COMPACTING,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,9 +24,12 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Mode, Pattern, ProcessId, is_stale
+from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
 from holdfast.tools.approval import Allow, Ask, Deny, decide, readable
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
+
+if TYPE_CHECKING:
+    from holdfast.agent.turn.server_questions import ServerQuestions
 
 
 class _Running(msgspec.Struct, frozen=True):
@@ -44,6 +48,7 @@ class Calls:
         self._stop = stop
         self._to = to
         self._running: dict[str, _Running] = {}
+        self._questions: ServerQuestions | None = None
 
     def seconds(self) -> dict[str, float]:
         """Return how long each started call has been running."""
@@ -62,9 +67,9 @@ class Calls:
             if alone:
                 await self._finish(together)
             plan = await self._plan(call.part, tool)
-            if plan is None or not await self._allowed(call, plan, together):
+            if plan is None or not (call.can_go_on or await self._allowed(call, plan, together)):
                 continue
-            together.append(self._start(call.part, plan))
+            together.append(self._start(call, plan))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -217,20 +222,26 @@ class Calls:
         planning = self._context.permissions.mode == "plan"
         return "ask" if plan.presents and answer.allowed and answer.mode is None and planning else answer.mode
 
-    def _start(self, call: CallPart, plan: Plan) -> asyncio.Task[None]:
-        """Journal that the call starts, then start it."""
+    def _start(self, open_call: OpenCall, plan: Plan) -> asyncio.Task[None]:
+        """Journal that the call starts, then start it. A call that goes on had started."""
+        call, waits = open_call.part, open_call.waits if open_call.can_go_on else None
         started = e.CallStarted(
-            call=call.id, effect=plan.effect, change=plan.change, spool=plan.spool, changes=plan.changes
+            call=call.id,
+            effect=plan.effect,
+            change=plan.change,
+            spool=plan.spool,
+            changes=plan.changes,
+            remote=plan.remote,
         )
-        self._journal.append(started)
+        self._journal.append(*(() if open_call.can_go_on else (started,)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
-        task = loop.create_task(self._run(call, plan, since), name=f"call {call.id}")
+        task = loop.create_task(self._run(call, plan, since, waits), name=f"call {call.id}")
         self._running[call.id] = _Running(task, since)
         return task
 
-    async def _run(self, call: CallPart, plan: Plan, since: float) -> None:
+    async def _run(self, call: CallPart, plan: Plan, since: float, waits: InputRequest | None) -> None:
         def emit(text: str) -> None:
             self._context.emit(LiveOutput(call.id, text))
 
@@ -241,7 +252,7 @@ class Calls:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await self._output(call, plan, emit, began)
+            output = await self._output(call, plan, emit, began, waits)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -254,12 +265,17 @@ class Calls:
             output = ToolOutput(text=text, ok=False)
         if output is None:  # moved to the background: the call has its result
             return
-        self._record(call, output, round(asyncio.get_running_loop().time() - since, 3))
+        self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))
         if plan.spool is not None and not plan.background:
             self._toolbox.forget(plan.spool)
 
     async def _output(
-        self, part: CallPart, plan: Plan, emit: Callable[[str], None], began: Callable[[ProcessId], None]
+        self,
+        part: CallPart,
+        plan: Plan,
+        emit: Callable[[str], None],
+        began: Callable[[ProcessId], None],
+        waits: InputRequest | None,
     ) -> ToolOutput | None:
         """Run the plan and return its output, None if it was moved to the background."""
         call, tasks = part.id, self._context.tasks
@@ -272,16 +288,20 @@ class Calls:
             tasks=tasks,
             mode=policy.mode,
             may_read=readable(plan, policy, tool=self._own_name(part, plan)),
+            consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
+            has_user=self._context.ask is not None,
+            waits=waits,
+            late=None if plan.remote is None else lambda output: self._late(part.id, output),
         )
         if plan.background:
             return await tasks.start(call, plan)
         return await plan.run(context) if plan.release is None else await tasks.attend(call, plan, context)
 
-    def _record(self, call: CallPart, output: ToolOutput, seconds: float) -> None:
+    def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> None:
         text = valid_unicode(output.text)
         stop_cause = self._stop.cause
         if output.interrupted and stop_cause is not None:
-            text = model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=text)
+            text = model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=text, remote=plan.remote)
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):
             ended = e.CallEnded(
@@ -300,6 +320,23 @@ class Calls:
                 raise
         else:  # the turn has settled it without this outcome: the model reads it with the next prompt
             self._journal.append(e.CallLate(call=call.id, outcome=outcome, text=text))
+
+    async def _consult_for_server(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
+        """Return the user's answers to what an MCP server asks during the call."""
+        from holdfast.agent.turn.server_questions import ServerQuestions  # noqa: PLC0415 - when a server asks
+
+        if self._questions is None:
+            self._questions = ServerQuestions(self._journal, self._stop, self._to, self._context.ask)
+        return await self._questions.consult(call, request)
+
+    def _late(self, call: str, output: ToolOutput) -> None:
+        """Journal an outcome that came after its call was settled; the model reads it with the next prompt."""
+        outcome = "ok" if output.ok else "failed"
+        try:
+            if not self._journal.fold.is_open(call):
+                self._journal.append(e.CallLate(call=call, outcome=outcome, text=valid_unicode(output.text)))
+        except StateError as failed:
+            self._journal.not_recorded(failed)
 
     async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
         """Wait until every task has recorded its outcome, and empty the list."""

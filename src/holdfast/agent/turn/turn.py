@@ -156,9 +156,9 @@ class Turn:
         if self._context.log is not None:
             self._context.log.moved(before, signal, self.state)
         match signal:
-            case Signal.ASK:
+            case Signal.ASK | Signal.CONSULT:
                 self._deadline.pause()
-            case Signal.ANSWER:
+            case Signal.ANSWER | Signal.RUN:
                 self._deadline.count()
             case _:
                 pass

@@ -11,7 +11,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.journal.tasks import TaskStarted
-from holdfast.tool_calls import Image, Mode, Outcome, Pattern, ProcessId
+from holdfast.tool_calls import Image, InputRequest, Mode, Outcome, Pattern, ProcessId
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -65,10 +65,13 @@ class AssistantMessage(msgspec.Struct, frozen=True):
 ConversationMessage = UserMessage | AssistantMessage
 
 
+CallProgress = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted | e.CallWaits | e.CallAnswered
+
+
 class OpenCall(msgspec.Struct, frozen=True):
     """A call without an outcome. `started` is set if its effect may have begun, `asked` if the user was asked about it.
 
-    `process` is its process, if journalled.
+    `process` is its process, if journalled. `waits` is what its server asks the user and has no answer to yet.
     """
 
     part: CallPart
@@ -76,12 +79,35 @@ class OpenCall(msgspec.Struct, frozen=True):
     asked: e.ApprovalAsked | None = None
     answered: e.ApprovalAnswered | None = None
     process: ProcessId | None = None
+    waits: InputRequest | None = None
+
+    @property
+    def can_go_on(self) -> bool:
+        """Return whether its server has ended the request and waits for answers: nothing of the call is running."""
+        return self.started is not None and self.waits is not None and self.waits.again
+
+    def after(self, entry: CallProgress) -> OpenCall:
+        """Return the call as it is after an entry about it."""
+        match entry:
+            case e.ApprovalAsked():
+                return msgspec.structs.replace(self, asked=entry)
+            case e.ApprovalAnswered():
+                return msgspec.structs.replace(self, answered=entry)
+            case e.CallStarted():
+                return msgspec.structs.replace(self, started=entry)
+            case e.ProcessStarted():
+                return msgspec.structs.replace(self, process=entry.process)
+            case e.CallWaits():
+                return msgspec.structs.replace(self, waits=entry.request)
+            case e.CallAnswered():
+                return msgspec.structs.replace(self, waits=None)
 
     def unsettled(self, left: e.Cause) -> Result:
         """Return the result shown while the journal has no outcome for this call."""
         if self.started is None:
             return Result(self.part.id, self.part.name, "not_started", model_notices.not_started(left))
-        return Result(self.part.id, self.part.name, "interrupted", model_notices.interrupted(left))
+        text = model_notices.interrupted(left, remote=self.started.remote, waits=self.waits)
+        return Result(self.part.id, self.part.name, "interrupted", text)
 
     def lost(self) -> Result:
         """Return the result of a call whose outcome is missing although the journal continues (damage)."""

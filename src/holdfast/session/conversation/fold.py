@@ -96,7 +96,7 @@ class Fold:
     def add(self, entry: e.Entry) -> None:
         """Fold one more entry."""
         match entry:
-            case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled():
+            case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled() | e.ToolsChanged():
                 self._named(entry)
             case e.ModeChanged():
                 self._mode = entry.mode
@@ -109,6 +109,8 @@ class Fold:
             case e.RequestStarted() | e.RequestFailed() | e.ResponseCheckpoint() | e.ResponseEnded():
                 self._request(entry)
             case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallStarted() | e.ProcessStarted():
+                self._progress(entry)
+            case e.CallWaits() | e.CallAnswered():
                 self._progress(entry)
             case e.CallEnded() | e.CallLate():
                 self._outcome(entry)
@@ -125,8 +127,14 @@ class Fold:
             case TaskStarted() | TaskEnded() | TaskTold():
                 self._task(entry)
 
-    def _named(self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled) -> None:
+    def _named(
+        self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled | e.ToolsChanged
+    ) -> None:
         match entry:
+            case e.ToolsChanged():
+                self._opened = self._opened and msgspec.structs.replace(self._opened, tools=entry.tools)
+                self._unsign()
+                self._note(entry.note, lasts=True)
             case e.SessionOpened():
                 if self._opened is None:
                     self._opened, self._model, self._chosen = entry, entry.model, entry.model
@@ -238,7 +246,7 @@ class Fold:
             if known.last and known.asked.at > first:
                 self._prompts[turn] = msgspec.structs.replace(known, last=unsigned(known.last, model))
 
-    def _progress(self, entry: e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted) -> None:
+    def _progress(self, entry: c.CallProgress) -> None:
         calls = self._exchange.open
         call = calls.get(entry.call)
         if isinstance(entry, e.ProcessStarted):
@@ -247,17 +255,10 @@ class Fold:
                 self._shells[entry.call] = msgspec.structs.replace(shell, process=entry.process)
         if call is None:
             return
-        match entry:
-            case e.ApprovalAsked():
-                calls[entry.call] = msgspec.structs.replace(call, asked=entry)
-            case e.ApprovalAnswered():
-                calls[entry.call] = msgspec.structs.replace(call, answered=entry)
-                self._allowed |= dict.fromkeys(entry.remembered)
-                self._mode = entry.mode or self._mode
-            case e.CallStarted():
-                calls[entry.call] = msgspec.structs.replace(call, started=entry)
-            case e.ProcessStarted():
-                calls[entry.call] = msgspec.structs.replace(call, process=entry.process)
+        calls[entry.call] = call.after(entry)
+        if isinstance(entry, e.ApprovalAnswered):
+            self._allowed |= dict.fromkeys(entry.remembered)
+            self._mode = entry.mode or self._mode
 
     def _prompt(self, entry: e.PromptAccepted) -> None:
         self._leave_turn()

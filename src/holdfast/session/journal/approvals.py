@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.tool_calls import Mode, Pattern, Remember
+from holdfast.tool_calls import InputRequest, Mode, Pattern, Remember, ServerAnswer
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-asked", omit_defaults=True):
@@ -42,3 +42,18 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
         if not (self.allowed and self.remember):
             return ()
         return self.patterns if self.pattern is None else (self.pattern, *self.patterns)
+
+
+class CallWaits(msgspec.Struct, frozen=True, tag_field="kind", tag="call-waits", omit_defaults=True):
+    """The server that `call` asks wants answers of the user, who is asked from now on."""
+
+    call: str
+    request: InputRequest
+
+
+class CallAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="call-answered", omit_defaults=True):
+    """The `answers` to the request of this `round`. They may have been sent from now on."""
+
+    call: str
+    round: int
+    answers: tuple[ServerAnswer, ...]

@@ -12,12 +12,14 @@ import msgspec
 
 from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswered  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.approvals import CallAnswered as CallAnswered  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.approvals import CallWaits as CallWaits  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, RemoteCall, ToolSchema
 
 FORMAT = 1
 """The version of this journal format. A journal with a higher one is refused, never rewritten."""
@@ -99,6 +101,13 @@ class ModelSettingsChanged(_Fact, frozen=True, tag="model-settings-changed"):
     """
 
     settings: ModelSettings = NO_SETTINGS
+
+
+class ToolsChanged(_Fact, frozen=True, tag="tools-changed"):
+    """Later requests declare `tools`: all of them. Only between turns; on any branch. `note` opens the next message."""
+
+    tools: tuple[ToolSchema, ...]
+    note: str = ""
 
 
 class Titled(_Fact, frozen=True, tag="titled"):
@@ -245,13 +254,17 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
 
 
 class CallStarted(_Fact, frozen=True, tag="call-started"):
-    """The effect of `call` may begin now. `change`, or `changes`, let recovery look; `spool` holds live output."""
+    """The effect of `call` may begin now. `change`, or `changes`, let recovery look; `spool` holds live output.
+
+    `remote` is the tool of a server that it asks.
+    """
 
     call: str
     effect: Effect
     change: FileChange | None = None
     spool: str | None = None
     changes: tuple[FileChange, ...] = ()
+    remote: RemoteCall | None = None
 
 
 class ProcessStarted(_Fact, frozen=True, tag="process-started"):
@@ -346,6 +359,8 @@ Entry = (
     | ApprovalAnswered
     | CallStarted
     | ProcessStarted
+    | CallWaits
+    | CallAnswered
     | CallEnded
     | CallLate
     | ShellStarted
@@ -356,6 +371,7 @@ Entry = (
     | TaskStarted
     | TaskEnded
     | TaskTold
+    | ToolsChanged
 )
 
 _encoder = msgspec.json.Encoder()

@@ -18,16 +18,17 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
+from holdfast.tool_calls import RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, started
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
-from holdfast.tools.mcp.tool_names import ListedTool, names_for_model, server_word
+from holdfast.tools.mcp.tool_names import ListedTool, names_for_model, server_prefix, server_word
 from holdfast.tools.process.launch import SUPERVISOR
 from holdfast.tools.process.supervisor_client import Supervisor
 from holdfast.tools.tool import ToolContext, ToolOutput
 
 if TYPE_CHECKING:
-    from holdfast.tools.mcp.connection import ServerConnection
+    from holdfast.tools.mcp.sdk.connection import ServerConnection
 
 _SERVERS = f"{SUPERVISOR}-servers"
 _STARTS = 3
@@ -35,10 +36,19 @@ _STARTS_WITHIN = 60.0
 
 
 class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The servers that may be asked, and the folder with the lists of their tools, which need not exist."""
+    """The servers that may be asked, and the folder with the lists of their tools, which need not exist.
+
+    `asks` is whether there is a user whom they may ask.
+    """
 
     servers: tuple[McpServer, ...] = ()
     lists: Path
+    asks: bool = False
+
+    @property
+    def stored(self) -> StoredTools:
+        """Return the lists of tools."""
+        return StoredTools(self.lists, asks=self.asks)
 
 
 class McpConnections:
@@ -47,7 +57,7 @@ class McpConnections:
     def __init__(self, settings: McpSettings, *, folder: Path, spool: Path, root: Path) -> None:
         """Connect to none yet. `folder` is the session's, `spool` takes sockets and stderr, `root` is the workspace."""
         self.servers: Mapping[str, McpServer] = {each.name: each for each in settings.servers}
-        self._stored = StoredTools(settings.lists)
+        self._stored, self._asks = settings.stored, settings.asks
         self._folder, self._spool, self._root = folder, spool, root
         self._supervisor = Supervisor(folder, _SERVERS)
         self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
@@ -71,6 +81,21 @@ class McpConnections:
                 f"MCP server {server!r} does not offer {name!r} (it offers {_some(tools)}). Nothing was sent."
             )
         return await connection.call(tool.name, arguments, context)
+
+    def remote_call(self, server: str, name: str) -> RemoteCall:
+        """Return the tool that models call `name`, by the server's own name as far as that is known."""
+        listed = self._stored.get(self.servers[server])
+        tool = names_for_model(server, () if listed is None else listed.tools).get(name)
+        own = name.removeprefix(server_prefix(server)) if tool is None else tool.name
+        return RemoteCall(server=server, tool=own, protocol="" if listed is None else listed.protocol)
+
+    async def read(self, server: str, uri: str, context: ToolContext) -> ToolOutput:
+        """Return a resource of a server, or without a URI what it has; raises `ToolFailed`."""
+        return await (await self._connected(server, context.stop)).read(uri, context)
+
+    async def prompt(self, server: str, name: str, arguments: Mapping[str, str], stop: asyncio.Event) -> str:
+        """Return the text of a server's prompt; raises `ToolFailed`."""
+        return await (await self._connected(server, stop)).prompt(name, arguments, stop)
 
     def known(self) -> Mapping[str, Sequence[ListedTool]]:
         """Return the tools of each server as far as they are known without asking."""
@@ -116,7 +141,9 @@ class McpConnections:
         try:
             if not expanded.url:
                 process = await self._start(expanded)
-            connection = connect(expanded, process)
+            connection = connect(
+                expanded, process, asks=self._asks, changed=lambda listed: self._stored.put(server, listed)
+            )
             await connection.open()
         except ToolFailed as failed:
             if process is not None:
@@ -152,7 +179,7 @@ class McpConnections:
 def _connection_type() -> type[ServerConnection]:
     """Return the class, whose import loads the SDK; raises `ToolFailed` if it is not installed."""
     try:
-        from holdfast.tools.mcp.connection import ServerConnection  # noqa: PLC0415 - more than a second, when a server is needed
+        from holdfast.tools.mcp.sdk.connection import ServerConnection  # noqa: PLC0415 - more than a second, when a server is needed
     except ImportError as error:
         raise ToolFailed(
             "MCP servers need the package 'mcp', which is not installed. Install it: pip install 'holdfast[mcp]'. "

@@ -7,10 +7,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from holdfast.errors import ToolFailed
 from holdfast.system.durable_files import make_folder
 from holdfast.tools.mcp.connections import McpConnections, McpSettings
-from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
+from holdfast.tools.mcp.stored_tools import ToolList
 
 
 async def ask_servers(settings: McpSettings, *, cwd: Path, within: float) -> Mapping[str, ToolList | str]:
@@ -41,6 +43,5 @@ async def ask_servers(settings: McpSettings, *, cwd: Path, within: float) -> Map
 
 def unknown_servers(settings: McpSettings) -> McpSettings:
     """Return the settings with only those servers whose tools are not known yet."""
-    stored = StoredTools(settings.lists)
-    servers = tuple(each for each in settings.servers if stored.get(each) is None)
-    return McpSettings(servers=servers, lists=settings.lists)
+    servers = tuple(each for each in settings.servers if settings.stored.get(each) is None)
+    return msgspec.structs.replace(settings, servers=servers)

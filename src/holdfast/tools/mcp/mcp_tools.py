@@ -1,9 +1,7 @@
-"""The tools of MCP servers, as the model calls them: each by its name, or all of them through two tools.
+"""The tools of MCP servers, as the model calls them: each by its name, or all of them through three constant tools.
 
-How it works. A new session declares the tools of servers whose lists are known, as long as they are small; the others
-are found with `mcp_find` and called with `mcp_call`. What a session declared stays with it: the list begins every
-request, and a provider's cache holds only for the same bytes. So a server that changes its tools, or is away, changes
-the result of a call and never the declarations.
+How it works. `tool_declarations` says what a session declares. Servers of which it declares nothing are reached through
+`mcp_find`, `mcp_call` and `mcp_read`, whatever they offer.
 """
 
 from __future__ import annotations
@@ -13,85 +11,20 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.tool_calls import Effect, ToolSchema
+from holdfast.tool_calls import Effect, RemoteCall, ToolSchema
 from holdfast.tools.mcp.connections import McpConnections
-from holdfast.tools.mcp.server_definition import McpServer
-from holdfast.tools.mcp.stored_tools import StoredTools
-from holdfast.tools.mcp.tool_names import (
-    PREFIX,
-    ListedTool,
-    declarations,
-    declared_tokens,
-    names_for_model,
-    server_of,
-    server_prefix,
-)
+from holdfast.tools.mcp.tool_declarations import CALL, FIND, READ
+from holdfast.tools.mcp.tool_names import PREFIX, ListedTool, names_for_model, server_of, server_prefix
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 from holdfast.tools.truncation import cap
 
-MOST_DECLARED_TOKENS = 5_000
-"""Tokens that the declarations of all servers may take together; the tools of further servers are found on demand."""
-
-MOST_DECLARED = 90
-"""Tools of servers that are declared: OpenAI accepts 128 in all."""
-
-FIND, CALL = "mcp_find", "mcp_call"
 _LONGEST_LIST = 30_000
 _SHORT = 300
 
 
-def session_schemas(servers: Sequence[McpServer], stored: StoredTools) -> tuple[ToolSchema, ...]:
-    """Return what a new session declares for these servers, the smallest lists first."""
-    lists = {each.name: stored.get(each) for each in servers}
-    known = [(name, declarations(name, listed.tools)) for name, listed in lists.items() if listed is not None]
-    declared: list[ToolSchema] = []
-    left_out = [name for name, listed in lists.items() if listed is None]
-    for name, schemas in sorted(known, key=lambda each: (declared_tokens(each[1]), each[0])):
-        together = (*declared, *schemas)
-        if declared_tokens(together) > MOST_DECLARED_TOKENS or len(together) > MOST_DECLARED:
-            left_out.append(name)
-        else:
-            declared += schemas
-    return (*sorted(declared, key=lambda each: each.name), *(_on_demand(left_out) if left_out else ()))
-
-
-def _on_demand(servers: Sequence[str]) -> tuple[ToolSchema, ToolSchema]:
-    names = ", ".join(sorted(servers))
-    find = ToolSchema(
-        name=FIND,
-        description=f"Find tools of these MCP servers: {names}. Returns their names, descriptions and parameters. "
-        "Without a query, lists the names of all tools. Call a tool that was found with mcp_call.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "Words to look for in names and descriptions."},
-                "server": {"type": "string", "description": "Only this server."},
-            },
-        },
-    )
-    call = ToolSchema(
-        name=CALL,
-        description=f"Call a tool of an MCP server, by the name that {FIND} returned.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "tool": {"type": "string", "description": "The name, such as mcp__SERVER__TOOL."},
-                "arguments": {"type": "object", "description": "The tool's own arguments."},
-            },
-            "required": ["tool"],
-        },
-    )
-    return find, call
-
-
-def is_remote(name: str) -> bool:
-    """Return whether a declared tool is one of these."""
-    return name.startswith(PREFIX) or name in (FIND, CALL)
-
-
 def mcp_tools(schemas: Sequence[ToolSchema], connections: McpConnections) -> Mapping[str, Tool]:
     """Return the tools that a session declared, by name."""
-    kinds: dict[str, type[_Find | _Call]] = {FIND: _Find, CALL: _Call}
+    kinds: dict[str, type[_Find | _Call | _Read]] = {FIND: _Find, CALL: _Call, READ: _Read}
     return {each.name: kinds.get(each.name, _Declared)(each, connections) for each in schemas}
 
 
@@ -114,10 +47,9 @@ class _Remote:
         connections = self._connections
         server = server_of(name, connections.servers)
         if not server:
-            names = ", ".join(sorted(connections.servers)) or "none"
             raise ToolFailed(
-                f"Tool {name!r} cannot be called: its MCP server is not configured (configured: {names}). "
-                "Nothing was sent."
+                f"Tool {name!r} cannot be called: its MCP server is not configured "
+                f"(configured: {_names(connections)}). Nothing was sent."
             )
 
         async def run(context: ToolContext) -> ToolOutput:
@@ -129,6 +61,7 @@ class _Remote:
             detail=msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode() if arguments else "",
             host=connections.servers[server].host,
             tool=name,
+            remote=connections.remote_call(server, name),
             run=run,
         )
 
@@ -154,6 +87,36 @@ class _Call(_Remote):
         if not isinstance(own, dict):
             raise ToolFailed("Argument `arguments` is not an object. Nothing was sent.")
         return self._planned(name, {str(key): value for key, value in own.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+
+
+class _Read(_Remote):
+    """Reads a resource of a server."""
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
+        """Return which resource would be read; raises `ToolFailed` for an unknown server."""
+        given = _object(arguments)
+        server, uri = str(given.get("server") or ""), str(given.get("uri") or "")
+        connections = self._connections
+        if server not in connections.servers:
+            raise ToolFailed(
+                f"Unknown MCP server {server!r} (expected one of {_names(connections)}). Nothing was sent."
+            )
+
+        async def run(context: ToolContext) -> ToolOutput:
+            return await connections.read(server, uri, context)
+
+        return Plan(
+            effect="remote",
+            title=f"read of {server}: {uri or 'its resources'}",
+            host=connections.servers[server].host,
+            tool=f"{server_prefix(server)}{READ}",
+            remote=RemoteCall(server=server, tool="resources/read"),
+            run=run,
+        )
+
+
+def _names(connections: McpConnections) -> str:
+    return ", ".join(sorted(connections.servers)) or "none"
 
 
 class _Find(_Remote):

@@ -16,19 +16,38 @@ from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import ListedTool
 
 
+class PromptArgument(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument of a server's prompt."""
+
+    name: str
+    required: bool = False
+
+
+class ListedPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt that a server offers to the user."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
 class ToolList(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server said of itself when it was last connected."""
+    """What a server said of itself when it was last connected; `resources` is whether it has any to read."""
 
     tools: tuple[ListedTool, ...] = ()
     version: str = ""
     protocol: str = ""
+    prompts: tuple[ListedPrompt, ...] = ()
+    resources: bool = False
+    instructions: str = ""
 
 
 class StoredTools:
-    """The lists in `folder`, which need not exist."""
+    """The lists in `folder`, which need not exist. A server may list more if it may ask a user (`asks`)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, asks: bool = False) -> None:
         self._folder = folder
+        self._suffix = "-asks" if asks else ""
 
     def get(self, server: McpServer) -> ToolList | None:
         """Return what the server listed last, None if that is not known. Never raises."""
@@ -44,4 +63,4 @@ class StoredTools:
                 write_whole(self._path(server), msgspec.json.encode(listed))
 
     def _path(self, server: McpServer) -> Path:
-        return self._folder / f"{server.digest[:32]}.json"
+        return self._folder / f"{server.digest[:32]}{self._suffix}.json"

@@ -18,9 +18,9 @@ from holdfast.errors import EXIT_FAILED, EXIT_OK, ConfigInvalid, StorageFailed, 
 from holdfast.system.durable_files import make_folder, write_whole
 from holdfast.system.user_directories import homes
 from holdfast.tools.mcp.connections import McpSettings
-from holdfast.tools.mcp.mcp_tools import session_schemas
 from holdfast.tools.mcp.server_definition import McpServer
-from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
+from holdfast.tools.mcp.stored_tools import ToolList
+from holdfast.tools.mcp.tool_declarations import session_schemas
 from holdfast.tools.mcp.tool_names import names_for_model
 from holdfast.ui.startup.arguments import Arguments, Parser
 from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, own_server_path
@@ -103,7 +103,7 @@ def listed_lines(settings: McpSettings | None) -> list[str]:
     """Return the servers as lines for people, with what is known of their tools."""
     if settings is None:
         return ["No MCP servers. Add one: holdfast mcp add NAME -- COMMAND, or put a .mcp.json into the project."]
-    stored = StoredTools(settings.lists)
+    stored = settings.stored
     declared = {schema.name for schema in session_schemas(settings.servers, stored)}
     rows: list[tuple[str, ...]] = []
     for each in settings.servers:
@@ -144,7 +144,7 @@ def _details(server: McpServer) -> list[str]:
 def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
     from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - only a test needs it
 
-    settings = McpSettings(servers=(server,), lists=mcp_lists(environ))
+    settings = McpSettings(servers=(server,), lists=mcp_lists(environ), asks=True)
     try:
         answer = asyncio.run(ask_servers(settings, cwd=cwd, within=TEST_WAIT))[server.name]
     except OSError as error:

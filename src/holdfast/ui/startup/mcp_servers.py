@@ -54,7 +54,8 @@ def mcp_settings(
     servers, faults = together(files)
     for fault in faults:
         say(fault)
-    return McpSettings(servers=servers, lists=mcp_lists(environ)) if servers else None
+    asks = arguments.prompt is None
+    return McpSettings(servers=servers, lists=mcp_lists(environ), asks=asks) if servers else None
 
 
 def with_client_servers(
@@ -69,7 +70,7 @@ def with_client_servers(
     both, _ = together((ServerFile(path=Path(), servers=tuple(servers)), ServerFile(path=Path(), servers=known)))
     if not both:
         return None
-    return McpSettings(servers=both, lists=mcp_lists(environ))
+    return McpSettings(servers=both, lists=mcp_lists(environ), asks=settings is None or settings.asks)
 
 
 def mcp_lists(environ: Mapping[str, str]) -> Path:

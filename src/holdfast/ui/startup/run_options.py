@@ -112,10 +112,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a new session declares for the MCP servers of the run."""
         if self.mcp is None:
             return ()
-        from holdfast.tools.mcp.mcp_tools import session_schemas  # noqa: PLC0415 - if there are servers
-        from holdfast.tools.mcp.stored_tools import StoredTools  # noqa: PLC0415 - likewise
+        from holdfast.tools.mcp.tool_declarations import session_schemas  # noqa: PLC0415 - if there are servers
 
-        return session_schemas(self.mcp.servers, StoredTools(self.mcp.lists))
+        return session_schemas(self.mcp.servers, self.mcp.stored)
 
     @property
     def catalog(self) -> Catalog:

@@ -28,6 +28,10 @@ ChoiceName = Literal[
     "option2",
     "option3",
     "option4",
+    "option5",
+    "option6",
+    "option7",
+    "option8",
     "marked",  # answer with the marked options
     "own",  # answer in one's own words, beside the marked options
 ]
@@ -97,7 +101,16 @@ PLAN_CHOICES = (
 OWN = AnswerChoice(name="own", label="Answer in your own words", words=True)
 MARKED = AnswerChoice(name="marked", label="Answer with what is marked")
 
-_OPTIONS: tuple[ChoiceName, ...] = ("option1", "option2", "option3", "option4")
+_OPTIONS: tuple[ChoiceName, ...] = (
+    "option1",
+    "option2",
+    "option3",
+    "option4",
+    "option5",
+    "option6",
+    "option7",
+    "option8",
+)
 
 
 def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
@@ -125,14 +138,15 @@ def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
 
 
 def _question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
-    """Return the model's own question; one that is long or has several lines is the `detail` of its prompt."""
+    """Return the question of the model or a server; one that is long or has several lines is the prompt's `detail`."""
     options = tuple(
         AnswerChoice(name=name, label="{}", subject=each.label, option=each.label, note=each.description)
         for name, each in zip(_OPTIONS, asked.options, strict=False)
     )
-    more = (MARKED, OWN) if asked.several else (OWN,)
-    text = "The model asks:" if detail else asked.text
-    return Question(text=text, choices=(*options, *more), several=asked.several)
+    more = (*((MARKED,) if asked.several else ()), *((OWN,) if asked.own else ()))
+    choices = (*options[:-1], *more, *options[-1:]) if asked.by else (*options, *more)
+    text = f"{asked.by or 'The model'} asks:" if detail else asked.text
+    return Question(text=text, choices=choices, several=asked.several)
 
 
 def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:

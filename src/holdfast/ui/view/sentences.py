@@ -137,8 +137,8 @@ class Narrator:
                     yield Sentence("end", f"Turn {how}: {what_happened(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
-            case TaskStarted() | TaskEnded() | TaskTold():
-                yield from self._task(entry)
+            case e.CallWaits() | e.CallAnswered() | e.ToolsChanged() | TaskStarted() | TaskEnded() | TaskTold():
+                yield from self._beside(entry)
 
     def _message(self, entry: _Message) -> Iterator[Sentence]:
         match entry:
@@ -185,6 +185,14 @@ class Narrator:
             case e.CallLate(call=call, outcome=outcome, text=text):
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
+
+    def _beside(
+        self, entry: e.CallWaits | e.CallAnswered | e.ToolsChanged | TaskStarted | TaskEnded | TaskTold
+    ) -> Iterator[Sentence]:
+        if isinstance(entry, TaskStarted | TaskEnded | TaskTold):
+            yield from self._task(entry)
+        else:
+            yield from _server(entry)
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> Iterator[Sentence]:
         match entry:
@@ -293,3 +301,15 @@ def call_line(call: CallPart) -> str:
             said = ", ".join(files[:_FILES]) + (f" and {len(files) - _FILES} more" if len(files) > _FILES else "")
     line = " ".join(said.split())
     return f"{call.name} {line[:_TITLE]}{'…' if len(line) > _TITLE else ''}".rstrip()
+
+
+def _server(entry: e.CallWaits | e.CallAnswered | e.ToolsChanged) -> Iterator[Sentence]:
+    """Yield what an MCP server asked the user, how they answered, or which tools changed."""
+    match entry:
+        case e.CallWaits(request=request):
+            asked = "; ".join(" ".join(each.message.split()) for each in request.questions)
+            yield Sentence("session", f"MCP server {request.server} asks: {asked}")
+        case e.CallAnswered(answers=answers):
+            yield Sentence("session", f"Answered: {', '.join(each.action for each in answers)}")
+        case e.ToolsChanged(note=note):
+            yield Sentence("session", note.removeprefix("[Note from holdfast: ").removesuffix("]"))

@@ -9,12 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
-from mcp.client._transport import TransportStreams
+from mcp.client._transport import TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+
+if TYPE_CHECKING:
+    from typing import Self
 
 LARGEST_MESSAGE = 32 * 1024 * 1024
 """Bytes of one message; a server that sends a larger one is disconnected."""
@@ -26,11 +31,49 @@ _READ = 1 << 16
 
 
 class LineTraffic:
-    """What was seen on a connection: how many lines were `skipped` because they are no message, and any `fault`."""
+    """What was seen on a connection: how many lines were `skipped` because they are no message, and any `fault`.
+
+    `call` is the id of the last request that called a tool; `cancels_by_closing` whether its end is the cancellation.
+    """
 
     def __init__(self) -> None:
         self.skipped = 0
         self.fault = ""
+        self.call: str | int | None = None
+        self.cancels_by_closing = False
+
+    def note(self, message: SessionMessage) -> None:
+        """Note what is sent."""
+        if isinstance(message.message, JSONRPCRequest) and message.message.method == "tools/call":
+            self.call = message.message.id
+
+
+class _NotingStream:
+    """A stream that notes the calls that are sent on it."""
+
+    def __init__(self, stream: WriteStream[SessionMessage], traffic: LineTraffic) -> None:
+        self._stream = stream
+        self._traffic = traffic
+
+    async def send(self, item: SessionMessage, /) -> None:
+        self._traffic.note(item)
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
+
+
+def noting_calls(stream: WriteStream[SessionMessage], traffic: LineTraffic) -> WriteStream[SessionMessage]:
+    """Return the stream, which notes in `traffic` the calls that are sent on it."""
+    return _NotingStream(stream, traffic)
 
 
 @asynccontextmanager
@@ -53,6 +96,7 @@ async def line_transport(
     async def write() -> None:
         async with to_send:
             async for message in to_send:
+                traffic.note(message)
                 line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     writer.write(line.encode() + b"\n")

@@ -1,0 +1,106 @@
+"""Asks the user what an MCP server wants to know during a call. Journalled before the question and before the answer.
+
+How it works. A server's form is put to the user field by field, as questions of the model are: every surface can show
+them. `call-waits` is written before the first question, `call-answered` before any answer reaches the server. Where no
+user can be asked, both are written at once, and the server reads that its questions were declined.
+
+What a crash leaves. Without `call-answered`, a server that ended its request (`InputRequest.again`) has done nothing
+more: the questions are asked again, and the call goes on. A server that waits within the call was lost with it, so the
+call is interrupted, as any other. With `call-answered`, the answers may have been sent: interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.states import Signal
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart
+from holdfast.system.browser import open_page
+from holdfast.system.threads import in_daemon
+from holdfast.tool_calls import InputRequest, ServerAnswer, ServerQuestion, UserQuestion
+from holdfast.tools.mcp.form_fields import DECLINE, OPEN_PAGE, FormField, asked_of, form_fields, url_question
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
+
+
+class ServerQuestions:
+    """The questions of one turn's calls, one at a time."""
+
+    def __init__(
+        self, journal: JournalWriter, stop: StopSignal, to: Callable[[Signal], None], ask: Asker | None
+    ) -> None:
+        """Create it; `ask` is None if no user can be asked."""
+        self._journal = journal
+        self._stop = stop
+        self._to = to
+        self._ask = ask
+        self._one = asyncio.Lock()
+
+    async def consult(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
+        """Return the user's answers, which are journalled; no request is journalled twice."""
+        async with self._one:
+            known = next(
+                (each.waits for each in self._journal.conversation.open_calls if each.part.id == call.id), None
+            )
+            waits = () if known == request else (e.CallWaits(call=call.id, request=request),)
+            if self._ask is None:
+                answers = tuple(ServerAnswer(each.key, "decline") for each in request.questions)
+                self._journal.append(*waits, e.CallAnswered(call=call.id, round=request.round, answers=answers))
+                return answers
+            self._journal.append(*waits)
+            self._to(Signal.CONSULT)
+            try:
+                answers = tuple([await self._answer(call, request, each, self._ask) for each in request.questions])
+                if self._journal.fold.is_open(call.id):
+                    self._journal.append(e.CallAnswered(call=call.id, round=request.round, answers=answers))
+                return answers
+            finally:
+                if self._stop.cause is None:  # else the turn is at its exit
+                    self._to(Signal.RUN)
+
+    async def _answer(self, call: CallPart, request: InputRequest, asked: ServerQuestion, ask: Asker) -> ServerAnswer:
+        if asked.url:
+            chosen, _ = await _put(ask, call, request, url_question(request.server, asked))
+            if chosen == DECLINE:
+                return ServerAnswer(asked.key, "decline")
+            if chosen == OPEN_PAGE:
+                await in_daemon(lambda: open_page(asked.url))
+            return ServerAnswer(asked.key, "accept")
+        content: dict[str, object] = {}
+        for field in form_fields(asked):
+            given = await self._field(call, request, asked, field, ask)
+            if given is None:
+                return ServerAnswer(asked.key, "decline")
+            content |= given
+        return ServerAnswer(asked.key, "accept", content)
+
+    async def _field(
+        self, call: CallPart, request: InputRequest, asked: ServerQuestion, field: FormField, ask: Asker
+    ) -> dict[str, object] | None:
+        """Ask for a field until its answer is valid. Return it by its name, None if the user declines."""
+        wrong = ""
+        while True:
+            chosen, words = await _put(ask, call, request, asked_of(request.server, asked, field, wrong=wrong))
+            if chosen == DECLINE:
+                return None
+            found = field.read(chosen, words)
+            if isinstance(found, dict):
+                return found
+            wrong = found
+
+
+async def _put(ask: Asker, call: CallPart, request: InputRequest, question: UserQuestion) -> tuple[str, str]:
+    """Return what the user chose, one label a line, and their own words. To close the question is to decline."""
+
+    async def run(context: ToolContext) -> ToolOutput:
+        raise AssertionError(f"A question of a server is answered, not run: {context.call}")
+
+    plan = Plan(
+        effect="read", title=f"{request.server} asks", detail=question.text, asks=question, run=run, tool=call.name
+    )
+    answer = await ask(call, plan, question.text)
+    return ("\n".join(answer.chosen), answer.reason) if answer.allowed else (DECLINE, "")

@@ -1,0 +1,251 @@
+"""One connection to an MCP server: the official SDK speaks, over a transport and a process that are ours.
+
+How it works. The SDK's client lives in one task, from the handshake to the end. Each call runs in another task, so that
+nothing that the SDK waits for delays a stop (`server_call`). A connection that has ended is never used again; the next
+call makes a new one. When the server says that its lists have changed, they are asked for once the notices pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    ElicitRequestParams,
+    ElicitResult,
+    Implementation,
+    PromptListChangedNotification,
+    ToolListChangedNotification,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from holdfast import __version__
+from holdfast.errors import ToolFailed
+from holdfast.tools.mcp.call_result import result_output
+from holdfast.tools.mcp.sdk.line_transport import LineTraffic, line_transport, noting_calls
+from holdfast.tools.mcp.sdk.listing import list_offered
+from holdfast.tools.mcp.sdk.resources import prompt_text, resource, resource_list
+from holdfast.tools.mcp.sdk.server_call import LETS_GO, LONGEST_CALL, ServerCall, is_end, reason_of
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.server_process import ServerProcess
+from holdfast.tools.mcp.stored_tools import ToolList
+from holdfast.tools.tool import ToolContext, ToolOutput
+
+OPENS_WITHIN = 60.0
+"""Seconds that a server may take for the handshake and the list of its tools: some are downloaded first."""
+
+T = TypeVar("T")
+
+_ANSWERS_WITHIN = 60.0  # seconds for a resource or a prompt
+_COALESCED = 0.2  # seconds without a further notice of change, after which the lists are asked for
+_RELISTS_WITHIN = 30.0
+
+# Without this, the SDK's records reach stderr, which is the user's terminal.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+logging.getLogger("mcp").propagate = False
+
+
+class ServerConnection:
+    """A connection that is open, or was. `listed` is what the server said of itself."""
+
+    def __init__(
+        self, server: McpServer, process: ServerProcess | None, *, asks: bool, changed: Callable[[ToolList], None]
+    ) -> None:
+        """Create it for a server, with its values, that runs as `process`, or None for one at a URL.
+
+        `asks` is whether the server may ask the user; `changed` gets its lists when they have changed.
+        """
+        self._server = server
+        self._process = process
+        self._asks = asks
+        self._changed = changed
+        self._client: Client | None = None
+        self._over = asyncio.Event()
+        self._traffic = LineTraffic()
+        self._task: asyncio.Task[None] | None = None
+        self._call: ServerCall | None = None
+        self._noticed = asyncio.Event()
+        self.listed = ToolList()
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing can be asked of it any more."""
+        return self._over.is_set() or self._client is None
+
+    @property
+    def skipped(self) -> int:
+        """Return how many lines the server printed that are no messages."""
+        return self._traffic.skipped
+
+    async def open(self) -> None:
+        """Shake hands and list the tools; raises `ToolFailed` if that fails: then nothing was asked of a tool."""
+        opened = asyncio.Event()
+        task = self._task = asyncio.create_task(self._live(opened), name=f"mcp {self._server.name}")
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # told below, or by a call
+        ready = asyncio.ensure_future(opened.wait())
+        over = asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait({task, ready, over}, timeout=OPENS_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+            if opened.is_set():
+                return
+            await asyncio.wait({task}, timeout=LETS_GO)
+            why = f"It did not answer within {OPENS_WITHIN:.0f} s."
+            error = task.exception() if task.done() and not task.cancelled() else None
+            if error is not None and (self._process is None or (isinstance(error, MCPError) and not is_end(error))):
+                why = reason_of(error)
+            elif self._over.is_set():
+                why = await self._end_of_server()
+            raise ToolFailed(why)
+        finally:
+            ready.cancel()
+            over.cancel()
+
+    async def _live(self, opened: asyncio.Event) -> None:
+        info = Implementation(name="holdfast", version=__version__)
+        elicited = self._elicited if self._asks else None
+        try:
+            async with Client(
+                self._transport(),
+                client_info=info,
+                cache=None,
+                elicitation_callback=elicited,
+                message_handler=self._hear,
+            ) as client:
+                self._traffic.cancels_by_closing = bool(self._server.url) and _is_modern(client)
+                self.listed = await list_offered(client)
+                self._client = client
+                opened.set()
+                watching = [asyncio.create_task(self._relist(client)), asyncio.create_task(self._listen(client))]
+                try:
+                    await self._over.wait()
+                finally:
+                    for task in watching:
+                        task.cancel()
+                    await asyncio.wait(watching, timeout=LETS_GO)
+        finally:
+            self._over.set()
+
+    async def _hear(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification | PromptListChangedNotification):
+            self._noticed.set()
+
+    async def _listen(self, client: Client) -> None:
+        """Note the changes of which a server of the newer protocol tells only those who ask."""
+        tools = client.server_capabilities.tools
+        if not _is_modern(client) or tools is None or not tools.list_changed:
+            return
+        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, httpx2.HTTPError):
+            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as events:
+                async for _ in events:
+                    self._noticed.set()
+
+    async def _relist(self, client: Client) -> None:
+        """Ask for the lists again, once after any number of notices that follow each other closely."""
+        while True:
+            await self._noticed.wait()
+            while self._noticed.is_set():
+                self._noticed.clear()
+                await asyncio.sleep(_COALESCED)
+            with suppress(MCPError, httpx2.HTTPError, TimeoutError):  # the next notice, or call, tries again
+                now = await asyncio.wait_for(list_offered(client), _RELISTS_WITHIN)
+                if now != self.listed:
+                    self.listed = now
+                    self._changed(now)
+
+    async def _elicited(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a server that asks within a call; outside of one, no user is asked."""
+        del context
+        return ElicitResult(action="cancel") if self._call is None else await self._call.elicited(params)
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncGenerator[TransportStreams]:
+        if self._process is not None:
+            process = self._process
+            async with line_transport(process.reader, process.writer, self._traffic, self._over.set) as streams:
+                yield streams
+            return
+        timeout = httpx2.Timeout(30.0, read=LONGEST_CALL)
+        async with (
+            httpx2.AsyncClient(headers=dict(self._server.headers), timeout=timeout) as http,
+            streamable_http_client(self._server.url, http_client=http) as (reading, writing),
+        ):
+            yield reading, noting_calls(writing, self._traffic)
+
+    async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
+        """Call a tool once and return its output, `interrupted` if what it did is unknown; raises `ToolFailed`."""
+        call = self._call = ServerCall(
+            self._open_client().session,
+            server=self._server.name,
+            timeout=self._server.timeout,
+            context=context,
+            traffic=self._traffic,
+            over=self._over,
+            end=self._end_of_server,
+        )
+        try:
+            return await call.run(tool, arguments)
+        finally:
+            self._call = None
+
+    async def read(self, uri: str, context: ToolContext) -> ToolOutput:
+        """Return a resource, or without a URI the list of them; raises `ToolFailed`."""
+        client = self._open_client()
+        found = await self._asked(resource_list(client) if not uri else resource(client, uri), context.stop)
+        return result_output(found)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str], stop: asyncio.Event) -> str:
+        """Return the text of a prompt; raises `ToolFailed`."""
+        return await self._asked(prompt_text(self._open_client(), name, dict(arguments)), stop)
+
+    async def _asked(self, asking: Coroutine[None, None, T], stop: asyncio.Event) -> T:
+        """Return what the server answers to a request without effects; raises `ToolFailed`, also on a stop."""
+        task = asyncio.ensure_future(asking)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(self._over.wait())]
+        try:
+            await asyncio.wait({task, *waits}, timeout=_ANSWERS_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+        except (MCPError, httpx2.HTTPError, RuntimeError) as error:
+            raise ToolFailed(f"MCP server {self._server.name!r} answered with an error: {reason_of(error)}.") from error
+        finally:
+            task.cancel()
+            for each in waits:
+                each.cancel()
+        why = "was stopped" if stop.is_set() else "gave no answer"
+        raise ToolFailed(f"MCP server {self._server.name!r} {why}. Nothing was read.")
+
+    def _open_client(self) -> Client:
+        client = self._client
+        if client is None or self._over.is_set():
+            raise ToolFailed(f"MCP server {self._server.name!r} is not connected. Nothing was sent.")
+        return client
+
+    async def _end_of_server(self) -> str:
+        """Return why the connection is over, in words that continue a sentence or are one."""
+        if self._traffic.fault:
+            return self._traffic.fault
+        return "the server closed it" if self._process is None else await self._process.how_it_ended(1.0)
+
+    async def close(self, within: float) -> None:
+        """Give up the connection and end the server's process, which gets `within` seconds to end by itself."""
+        self._over.set()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=LETS_GO)
+            self._task.cancel()
+        if self._process is not None:
+            await self._process.end(within)
+
+
+def _is_modern(client: Client) -> bool:
+    return client.protocol_version in MODERN_PROTOCOL_VERSIONS

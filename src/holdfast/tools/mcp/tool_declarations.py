@@ -1,0 +1,134 @@
+"""What a session declares of MCP servers: the tools of small ones, and constant tools that reach all others.
+
+Pure. The list begins every request, and a provider's cache holds only for the same bytes. So it is made when a session
+begins, and again only between turns: a server that changes its tools during a turn, or is away, changes the result of a
+call and never the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import ToolSchema
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.stored_tools import StoredTools
+from holdfast.tools.mcp.tool_names import declarations, declared_tokens, server_of
+
+MOST_DECLARED_TOKENS = 5_000
+"""Tokens that the declarations of all servers may take together; the tools of further servers are found on demand."""
+
+MOST_DECLARED = 90
+"""Tools of servers that are declared: OpenAI accepts 128 in all."""
+
+FIND, CALL, READ = "mcp_find", "mcp_call", "mcp_read"
+
+_MOST_SAID = 2_000  # characters of what servers say of themselves in the description of `mcp_find`
+
+
+def session_schemas(servers: Sequence[McpServer], stored: StoredTools) -> tuple[ToolSchema, ...]:
+    """Return what a new session declares for these servers, the smallest lists first."""
+    lists = {each.name: stored.get(each) for each in servers}
+    known = [(name, declarations(name, listed.tools)) for name, listed in lists.items() if listed is not None]
+    declared: list[ToolSchema] = []
+    left_out = [name for name, listed in lists.items() if listed is None]
+    for name, schemas in sorted(known, key=lambda each: (declared_tokens(each[1]), each[0])):
+        together = (*declared, *schemas)
+        if declared_tokens(together) > MOST_DECLARED_TOKENS or len(together) > MOST_DECLARED:
+            left_out.append(name)
+        else:
+            declared += schemas
+    found = [each for each in lists.values() if each is not None]
+    reads = (_READ,) if left_out or any(each.resources for each in found) else ()
+    said = {name: listed.instructions for name, listed in lists.items() if listed is not None and name in left_out}
+    on_demand = _on_demand(left_out, said) if left_out else ()
+    return (*sorted(declared, key=lambda each: each.name), *on_demand, *reads)
+
+
+def _on_demand(servers: Sequence[str], said: Mapping[str, str]) -> tuple[ToolSchema, ToolSchema]:
+    names = ", ".join(sorted(servers))
+    about = "".join(
+        f"\n{name} says of itself: {valid_unicode(said[name].strip())}" for name in sorted(said) if said[name]
+    )
+    find = ToolSchema(
+        name=FIND,
+        description=f"Find tools of these MCP servers: {names}. Returns their names, descriptions and parameters. "
+        "Without a query, lists the names of all tools. Call a tool that was found with mcp_call."
+        f"{valid_unicode(about[:_MOST_SAID])}",
+        parameters={
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words to look for in names and descriptions."},
+                "server": {"type": "string", "description": "Only this server."},
+            },
+        },
+    )
+    call = ToolSchema(
+        name=CALL,
+        description=f"Call a tool of an MCP server, by the name that {FIND} returned.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "tool": {"type": "string", "description": "The name, such as mcp__SERVER__TOOL."},
+                "arguments": {"type": "object", "description": "The tool's own arguments."},
+            },
+            "required": ["tool"],
+        },
+    )
+    return find, call
+
+
+_READ = ToolSchema(
+    name=READ,
+    description="Read a resource of an MCP server by its URI. Without a URI, list the resources of the server. In a "
+    "prompt, @SERVER:URI names one.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "server": {"type": "string", "description": "The name of the server."},
+            "uri": {"type": "string", "description": "The resource, as the server lists it."},
+        },
+        "required": ["server"],
+    },
+)
+
+
+def next_schemas(
+    declared: Sequence[ToolSchema], servers: Sequence[McpServer], stored: StoredTools
+) -> tuple[ToolSchema, ...]:
+    """Return what the next turn of a session declares that declares these tools now.
+
+    A session that reaches servers on demand does so for its life: its three tools are constant. Of the other servers it
+    declares what they are known to list now, as long as all is small enough; a server that is not known, or not
+    configured any more, keeps what it had. The same lists give the same tools in the same order.
+    """
+    constant = tuple(each for each in declared if each.name in (FIND, CALL, READ))
+    names = [each.name for each in servers]
+    mine = {name: [each for each in declared if server_of(each.name, names) == name] for name in names}
+    others = [each for each in declared if each not in constant and not server_of(each.name, names)]
+    on_demand = any(each.name == FIND for each in constant)
+    reads = False
+    for server in servers:
+        listed = stored.get(server)
+        if listed is None or (on_demand and not mine[server.name]):
+            continue
+        now = list(declarations(server.name, listed.tools))
+        together = [*others, *(each for name in names for each in (now if name == server.name else mine[name]))]
+        if declared_tokens(together) <= MOST_DECLARED_TOKENS and len(together) <= MOST_DECLARED:
+            mine[server.name] = now
+            reads = reads or listed.resources
+    known = (*others, *(each for name in names for each in mine[name]))
+    more = (_READ,) if reads and not any(each.name == READ for each in constant) else ()
+    return (*sorted(known, key=lambda each: each.name), *constant, *more)
+
+
+def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema]) -> str:
+    """Return the note for the model about tools that it has from now on, or has no more; "" if there are none."""
+    old, new = {each.name: each for each in before}, {each.name: each for each in after}
+    parts = (
+        ("new", [name for name in new if name not in old]),
+        ("changed", [name for name in new if name in old and new[name] != old[name]]),
+        ("not offered any more", [name for name in old if name not in new]),
+    )
+    said = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+    return f"[Note from holdfast: the tools of MCP servers have changed. {said[:1].upper()}{said[1:]}.]" if said else ""
