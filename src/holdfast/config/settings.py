@@ -102,7 +102,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn. `edit_tool` is
     how a new session edits files: "auto" takes what its model was trained on. `statusline` is a shell command whose
     first line of output replaces the facts in the status line. With `mouse`, the screen takes the mouse.
-    `theme` is one of `/theme`, None: by the background.
+    With `show_thinking`, the screen shows thinking as it comes. `theme` is one of `/theme`, None: by the background.
     """
 
     model: str | None = None
@@ -116,6 +116,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     statusline: str | None = None
     mouse: bool = True
     theme: str | None = None
+    show_thinking: bool = False
     notify: NotifyKind = "bell"
     permissions: PermissionSettings = msgspec.field(default_factory=PermissionSettings)
     limits: Limits = msgspec.field(default_factory=Limits)

@@ -36,10 +36,10 @@ from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
-from holdfast.ui.tui.widgets.queue_list import QueueList
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.tui.widgets.welcome import Welcome
+from holdfast.ui.tui.widgets.work_list import WorkList
 
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Signals that close the screen in order; after any other, the guard restores the terminal."""
@@ -69,9 +69,9 @@ class HoldfastApp(App[int]):
         self._start = start
         self.controller = SessionController(start, connections, hear=self._hear, show=self._show)
         self.welcome = Welcome(id="welcome")
-        self.transcript = Transcript(id="transcript")
+        self.transcript = Transcript(id="transcript", thoughts=start.config.show_thinking)
         self.dialogs = Dialogs(self)
-        self.queue = QueueList()
+        self.work = WorkList()
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
@@ -85,7 +85,7 @@ class HoldfastApp(App[int]):
         widgets = Widgets(
             welcome=self.welcome,
             approval=self.approval,
-            queue=self.queue,
+            work=self.work,
             completions=self.completions,
             status_line=self.status_line,
         )
@@ -94,7 +94,7 @@ class HoldfastApp(App[int]):
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
         yield from (self.welcome, self.transcript, self.dialogs.notice, self.approval)
-        yield from (self.queue, self.completions, self.composer, self.status_line)
+        yield from (self.work, self.completions, self.composer, self.status_line)
 
     def on_mount(self) -> None:
         """Start: show the prompt first, then do what takes time."""
@@ -306,6 +306,11 @@ class HoldfastApp(App[int]):
     def action_expand(self) -> None:
         """Expand or collapse all blocks."""
         self.transcript.toggle_all()
+
+    def action_todo(self) -> None:
+        """Show the whole to-do list above the composer, or one line of it."""
+        if not self.work.toggle():
+            self.dialogs.say("The model has no to-do list now.")
 
     def action_to_end(self) -> None:
         """Scroll the transcript to its end, and stay there."""

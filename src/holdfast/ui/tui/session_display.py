@@ -8,7 +8,8 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.agent.events import Event, Fact, TurnFailed
-from holdfast.session.journal.entries import PromptAccepted, Titled
+from holdfast.session.journal.entries import CallEnded, PromptAccepted, Rewound, Titled
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.text import literal
 from holdfast.ui.advice import SCREEN
 from holdfast.ui.tui.agent_thread.messages import (
@@ -34,9 +35,9 @@ from holdfast.ui.tui.session_controller import READ_ONLY
 from holdfast.ui.tui.surroundings.presence import Presence
 from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
-from holdfast.ui.tui.widgets.queue_list import QueueList
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.welcome import Welcome
+from holdfast.ui.tui.widgets.work_list import Work, WorkList
 from holdfast.ui.view.view import View
 
 
@@ -45,7 +46,7 @@ class Widgets(msgspec.Struct, frozen=True, kw_only=True):
 
     welcome: Welcome
     approval: Approval
-    queue: QueueList
+    work: WorkList
     completions: Completions
     status_line: StatusLine
 
@@ -112,7 +113,7 @@ class SessionDisplay:
 
                 target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
             case CurrentConversation():
-                widgets.queue.show(target.controller.queued)
+                self._show_work()
             case InputAccepted() | Window() | Closed():
                 pass  # in the status line
             case _:
@@ -129,8 +130,16 @@ class SessionDisplay:
         transcript = self._target.transcript
         begun = bool(transcript.view.keys)
         transcript.show(transcript.view.take(event, at=time.monotonic()))
+        if isinstance(event, Fact) and isinstance(event.entry, TaskStarted | TaskEnded | CallEnded | Rewound):
+            self._show_work()
         if not begun:
             self.greet()
+
+    def _show_work(self) -> None:
+        """Show what waits and runs."""
+        controller = self._target.controller
+        tasks = {own: controller.tasks.rows[own].command for own in controller.tasks.running}
+        self._widgets.work.work = Work(controller.queued, tasks, self._target.transcript.view.todo)
 
     def _load(self, facts: tuple[Fact, ...]) -> None:
         """Show another session."""
@@ -139,7 +148,7 @@ class SessionDisplay:
         view = View(shown=target.composer.pastes.shown)
         view.load(facts)
         target.transcript.load(view)
-        self._widgets.queue.show(target.controller.queued)
+        self._show_work()
         self.greet()
         target.composer.past_prompts.begin(
             tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted))

@@ -181,6 +181,16 @@ def _mouse(target: CommandTarget, rest: str) -> None:
     target.dialogs.say(f"{who}.{kept}")
 
 
+def _thinking(target: CommandTarget, rest: str) -> None:
+    if rest not in ("", "on", "off"):
+        raise UsageError("Usage: /thinking on, or /thinking off.")
+    shown = rest == "on" if rest else not target.transcript.thoughts
+    target.transcript.thoughts = shown
+    kept = "" if target.controller.options.config.show_thinking == shown else " To keep it, set `show_thinking`."
+    what = "The model's thinking is shown as it comes" if shown else "Only the time of the model's thinking is shown"
+    target.dialogs.say(f"{what}. Ctrl+O opens all of it.{kept}")
+
+
 def _permissions(target: CommandTarget, rest: str) -> None:
     modes: tuple[Mode, ...] = get_args(Mode)
     for mode in modes:
@@ -307,6 +317,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "permissions": _permissions,
     "theme": _theme,
     "mouse": _mouse,
+    "thinking": _thinking,
     "tasks": show_tasks,
     "mcp": _mcp,
     "diff": _diff,

@@ -34,6 +34,7 @@ from holdfast.ui.view.blocks import (
     Note,
     Prompt,
     Thinking,
+    TodoLine,
     TurnEnd,
     call_block,
     ended,
@@ -68,11 +69,18 @@ class View:
         self._request: _Request | None = None
         self._told = 0
         self._narrator = Narrator()
+        self._turn = 0
+        self._todos: list[tuple[int, tuple[TodoLine, ...]]] = []  # the turn in which each was written
 
     @property
     def keys(self) -> Sequence[BlockKey]:
         """Return the keys of all blocks, in order; the sequence changes with the view."""
         return self._column.keys
+
+    @property
+    def todo(self) -> tuple[TodoLine, ...]:
+        """Return the to-do list that the model wrote last, on this branch of the conversation."""
+        return self._todos[-1][1] if self._todos else ()
 
     def block(self, key: BlockKey) -> Block | None:
         """Return the current block, None if there is none; the cost is that of its text, so call it once per frame."""
@@ -185,13 +193,15 @@ class View:
         match entry:
             case e.PromptAccepted():
                 self._rest()
+                self._turn = entry.turn
                 self._column.add(self._prompt(f"{seq}.prompt", entry.text, turn=entry.turn))
             case e.Steered():
                 self._column.add(self._prompt(f"{seq}.steered", entry.text))
             case e.Queued() | e.Recalled():
                 pass  # queued messages are in `Conversation.queued`
-            case e.Rewound():
+            case e.Rewound(turn=back):
                 self._rest()
+                self._todos = [each for each in self._todos if each[0] < back]
 
     def _prompt(self, key: BlockKey, text: str, *, turn: int = 0) -> Prompt:
         return Prompt(key=key, turn=turn, text=text, shown=self._shown(text))
@@ -305,6 +315,8 @@ class View:
 
     def _over(self, call: CallBlock, entry: e.CallEnded | e.ShellEnded) -> None:
         self._column.set(ended(call, entry))
+        if call.todo and entry.outcome == "ok":
+            self._todos.append((self._turn, call.todo))
         self._column.end_output(call.key)
         self._open.pop(call.key, None)
 

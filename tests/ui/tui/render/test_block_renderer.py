@@ -21,7 +21,7 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usa
 from holdfast.ui.tui.render.block_renderer import opens, render_block
 from holdfast.ui.tui.render.markdown import Markdown
 from holdfast.ui.tui.render.plain_text import OPENED, duration_text
-from holdfast.ui.view.blocks import Block, CallBlock, CallState, Note, Prompt, TodoLine
+from holdfast.ui.view.blocks import Block, CallBlock, CallState, Note, Prompt, Thinking, TodoLine
 from holdfast.ui.view.edit_changes import EditChange
 from holdfast.ui.view.view import View
 from transcript_scenes import Script, busy_day, call, plain, shown, viewed
@@ -31,13 +31,24 @@ CALL = CallBlock(
 )
 
 
-def drawn(block: Block, *, opened: bool = False, width: int = 60, now: float = 12.0) -> list[str]:
+def drawn(
+    block: Block, *, opened: bool = False, width: int = 60, now: float = 12.0, thoughts: bool = False
+) -> list[str]:
     look = plain().look
-    lines = [
-        one for piece in render_block(block, Markdown(), opened=opened, now=now) for one in piece.draw(look, width)
-    ]
+    pieces = render_block(block, Markdown(), opened=opened, now=now, thoughts=thoughts)
+    lines = [one for piece in pieces for one in piece.draw(look, width)]
     assert all(one.strip.cell_length <= width for one in lines)
     return [((one.mark[0] if one.mark else "").ljust(2) + one.strip.text).rstrip() for one in lines]
+
+
+def test_thinking_shows_its_last_lines_while_it_comes_if_they_are_wanted() -> None:
+    text = "\n".join(f"thought {number}" for number in range(20))
+    live = Thinking(key="t", text=text, live=True, since=9.0)
+    assert drawn(live) == ["✻ thinking, 3 s"]
+    assert drawn(live, thoughts=True) == ["✻ thinking, 3 s", *(f"  thought {number}" for number in range(14, 20))]
+    assert len(drawn(live, thoughts=True, opened=True)) == 21
+    assert drawn(Thinking(key="t", text=text, seconds=4.0), thoughts=True) == ["✻ thought for 4.0 s"]
+    assert drawn(Thinking(key="t", text=" ", live=True, since=9.0), thoughts=True) == ["✻ thinking, 3 s"]
 
 
 def test_a_busy_day_at_eighty_columns() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.agent.events import Fact, LiveText
 from holdfast.session.journal.entries import RequestFailed
 from holdfast.ui.tui.widgets.activity import retry
-from holdfast.ui.tui.widgets.queue_list import queue_text
+from holdfast.ui.tui.widgets.work_list import queue_text
 
 
 def test_a_retry_counts_down() -> None:

@@ -15,11 +15,12 @@ MAIN_KEYS: tuple[Binding, ...] = (
     Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
     Binding("ctrl+g", "edit", "Open the editor", show=False, priority=True),
     Binding("ctrl+r", "history", "Prompt history", show=False, priority=True),
+    Binding("ctrl+t", "todo", "To-do list", show=False, priority=True),
     Binding("ctrl+o", "expand", "Expand", show=False),
     Binding("ctrl+end", "to_end", "To the end", show=False, priority=True),
     Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
     Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
 )
 
-BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "expand", "page", "to_end"})
+BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "todo", "expand", "page", "to_end"})
 """Keys of the main screen; a dialog that is open receives them first."""

@@ -30,6 +30,11 @@ FOLDED = 12
 HEAD, TAIL = 4, 2
 """How many of each."""
 
+THOUGHTS = 6
+"""Last lines of the model's thinking to show while it thinks, if they are shown."""
+
+_LATEST = 4_000  # characters of it that may be among those lines
+
 
 class Words(msgspec.Struct, frozen=True):
     """A prompt of the user, with a bar at its left."""
@@ -49,8 +54,10 @@ class Words(msgspec.Struct, frozen=True):
         ]
 
 
-def render_block(block: Block, markdown: Markdown, *, opened: bool, now: float) -> list[Fragment]:
-    """Return the pieces of a block; `markdown` caches the split of an answer."""
+def render_block(
+    block: Block, markdown: Markdown, *, opened: bool, now: float, thoughts: bool = False
+) -> list[Fragment]:
+    """Return the pieces of a block; `markdown` caches the split of an answer, `thoughts` shows thinking as it comes."""
     match block:
         case Prompt():
             return _prompt(block, opened=opened)
@@ -58,7 +65,7 @@ def render_block(block: Block, markdown: Markdown, *, opened: bool, now: float) 
             cut = Text(("cut off here",), "faint", mark=(MARKS["interrupted"], "warning"))
             return [*markdown.pieces(text), *([cut] if state == "cut" else [])]
         case Thinking():
-            return _thinking(block, opened=opened, now=now)
+            return _thinking(block, opened=opened, now=now, thoughts=thoughts)
         case CallBlock():
             return call_pieces(block, opened=opened, now=now)
         case Note():
@@ -102,7 +109,8 @@ def _prompt(block: Prompt, *, opened: bool) -> list[Fragment]:
     return [Words(lines[:HEAD]), *rest(len(lines) - HEAD - TAIL), Words(lines[-TAIL:])]
 
 
-def _thinking(block: Thinking, *, opened: bool, now: float) -> list[Fragment]:
+def _thinking(block: Thinking, *, opened: bool, now: float, thoughts: bool) -> list[Fragment]:
+    """Return the pieces of the model's thinking: while it thinks, its last lines if they are wanted."""
     if block.live:
         said = "thinking" if block.since is None else f"thinking, {ticking(now - block.since)}"
     else:
@@ -110,7 +118,12 @@ def _thinking(block: Thinking, *, opened: bool, now: float) -> list[Fragment]:
             "thought" if block.seconds is None or block.seconds < 1 else f"thought for {duration_text(block.seconds)}"
         )
     head = Text((said,), "faint", mark=("✻", "faint"))
-    return [head, *opened_text(block.text, "dim")] if opened else [head]
+    if opened:
+        return [head, *opened_text(block.text, "dim")]
+    if not block.live or not thoughts:
+        return [head]
+    lines = split_lines(block.text[-_LATEST:])
+    return [head, Text(lines[-THOUGHTS:], "dim")] if lines else [head]
 
 
 def _note(block: Note, *, opened: bool) -> list[Fragment]:

@@ -91,6 +91,8 @@ class VirtualList:
         self.height = 0
         self.following = True
         self.anchor = LinePlace(0, -1, 0)
+        self.thoughts = False
+        """Whether the model's thinking is shown as it comes."""
         self.moving: set[BlockKey] = set()
         """The blocks that show an elapsed time."""
 
@@ -297,7 +299,11 @@ class VirtualList:
     def _refill(self, key: BlockKey, item: _Item) -> None:
         """Update the pieces of a block."""
         opened = self._all != (key in self._flipped)
-        item.sheet.update(block_renderer.render_block(item.block, item.markdown, opened=opened, now=self._clock()))
+        item.sheet.update(
+            block_renderer.render_block(
+                item.block, item.markdown, opened=opened, now=self._clock(), thoughts=self.thoughts
+            )
+        )
         if block_renderer.is_moving(item.block):
             self.moving.add(key)
         else:

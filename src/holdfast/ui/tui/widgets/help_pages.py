@@ -29,6 +29,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("↑ ↓, Ctrl+R", "prompt history; search; ↑ recalls queued messages"),
     ("Page up, Page down", "scroll; Ctrl+End, or End at the end of a line, goes to the end"),
     ("Ctrl+O", "expand / collapse all output"),
+    ("Ctrl+T", "show all of the to-do list, or one line"),
     ("Ctrl+B", "move the model's running command to the background"),
     ("Shift+Tab", "permission mode"),
     ("Ctrl+V", "attach the image in the clipboard"),

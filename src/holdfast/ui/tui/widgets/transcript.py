@@ -56,8 +56,15 @@ class Transcript(ScrollView, can_focus=True):
         Binding("enter,space", "open", "Open", show=False),
     ]
 
-    def __init__(self, *, id: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:  # noqa: A002 - Textual's word
+    def __init__(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's word
+        clock: Callable[[], float] = time.monotonic,
+        thoughts: bool = False,
+    ) -> None:
         super().__init__(id=id)
+        self._thoughts = thoughts
         self.view = View()
         """What is shown; feed it by `View.take`, then call `show`."""
         self._clock = clock
@@ -107,6 +114,19 @@ class Transcript(ScrollView, can_focus=True):
         """Expand or collapse a block."""
         if self._roll is not None:
             self._roll.toggle(key)
+            self._place()
+
+    @property
+    def thoughts(self) -> bool:
+        """Return whether the model's thinking is shown as it comes."""
+        return self._thoughts
+
+    @thoughts.setter
+    def thoughts(self, shown: bool) -> None:
+        self._thoughts = shown
+        if self._roll is not None:
+            self._roll.thoughts = shown
+            self._roll.redraw()
             self._place()
 
     def toggle_all(self) -> None:
@@ -267,6 +287,7 @@ class Transcript(ScrollView, can_focus=True):
         colours = styles_of(self.get_component_rich_style, self._lexers)
         if self._roll is None:
             self._roll = VirtualList(colours, clock=self._clock)
+            self._roll.thoughts = self._thoughts
             self._roll.load(self.view)
         elif colours == self._roll.look:
             return

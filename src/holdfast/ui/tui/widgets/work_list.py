@@ -1,0 +1,120 @@
+"""What waits and runs, above the composer: the to-do list of the model, background tasks, and queued messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from rich.text import Text
+from textual.widgets import Static
+
+from holdfast.text import literal
+from holdfast.ui.view.blocks import TodoLine
+
+QUEUE_ROWS = 4
+"""Messages that are shown; of more, their number."""
+
+TASK_ROWS = 3
+"""Background tasks that are shown; of more, their number."""
+
+TODO_ROWS = 8
+"""Items of the whole to-do list that are shown, around the one that is being done."""
+
+_SHARE = 3  # the list takes at most so small a part of the screen
+
+_MARKS = {"done": "✓", "doing": "▸", "open": "○"}
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What there is to show: the `tasks` are commands by id."""
+
+    queued: Sequence[str] = ()
+    tasks: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    todo: Sequence[TodoLine] = ()
+
+
+def queue_text(messages: Sequence[str]) -> Text:
+    """Return one line for each message, in the order in which they will be sent."""
+    shown = messages if len(messages) <= QUEUE_ROWS else messages[: QUEUE_ROWS - 1]
+    lines = [f"↳ {literal(' '.join(message.split()))}" for message in shown]
+    if len(shown) < len(messages):
+        lines.append(f"  … {len(messages) - len(shown)} more")
+    return Text("\n".join(lines), "dim", no_wrap=True, overflow="ellipsis")
+
+
+def todo_text(items: Sequence[TodoLine], *, whole: bool) -> Text:
+    """Return the list: one line with the item that is being done, or with `whole` the items around it.
+
+    Nothing if there is no list, or nothing left to do.
+    """
+    done = sum(item.state == "done" for item in items)
+    said = Text(no_wrap=True, overflow="ellipsis")
+    if done == len(items):
+        return said
+    at = next((at for at, item in enumerate(items) if item.state == "doing"), None)
+    at = next(at for at, item in enumerate(items) if item.state != "done") if at is None else at
+    key = "  ctrl+t: less" if whole else "  ctrl+t: all"
+    if not whole:
+        said.append(f"{_MARKS[items[at].state]} {done}/{len(items)} ", "dim")
+        return said.append(_item(items[at])).append(key, "dim")
+    said.append(f"To do {done}/{len(items)}", "dim").append(key, "dim")
+    first = max(0, min(at - 2, len(items) - TODO_ROWS))
+    shown = items[first : first + TODO_ROWS]
+    if first:
+        said.append(f"\n  … {first} above", "dim")
+    for item in shown:
+        style = {"done": "dim", "doing": "bold", "open": ""}[item.state]
+        said.append(f"\n{_MARKS[item.state]} {_item(item)}", style)
+    if left := len(items) - first - len(shown):
+        said.append(f"\n  … {left} more", "dim")
+    return said
+
+
+def task_text(tasks: Mapping[str, str]) -> Text:
+    """Return one line for each background task, with its command."""
+    shown = list(tasks.items()) if len(tasks) <= TASK_ROWS else list(tasks.items())[: TASK_ROWS - 1]
+    lines = [f"● {own}  {literal(command)}" for own, command in shown]
+    if len(shown) < len(tasks):
+        lines.append(f"  … {len(tasks) - len(shown)} more: /tasks")
+    return Text("\n".join(lines), "dim", no_wrap=True, overflow="ellipsis")
+
+
+def _item(item: TodoLine) -> str:
+    return literal(" ".join(item.text.split()))
+
+
+class WorkList(Static):
+    """The widget; it takes no room while there is nothing to show."""
+
+    def __init__(self) -> None:
+        super().__init__(id="work", markup=False)
+        self._work = Work()
+        self._whole = False
+
+    @property
+    def work(self) -> Work:
+        """Return what is shown; set it to show something else."""
+        return self._work
+
+    @work.setter
+    def work(self, work: Work) -> None:
+        if work != self._work:
+            self._work = work
+            self._draw()
+
+    def toggle(self) -> bool:
+        """Show the whole to-do list, or one line of it. Return whether there is a list."""
+        self._whole = not self._whole
+        self._draw()
+        return bool(todo_text(self._work.todo, whole=False))
+
+    def on_resize(self) -> None:
+        """Take no more than a part of the screen."""
+        self.styles.max_height = max(1, self.screen.size.height // _SHARE)
+
+    def _draw(self) -> None:
+        work = self._work
+        parts = (todo_text(work.todo, whole=self._whole), task_text(work.tasks), queue_text(work.queued))
+        shown = [part for part in parts if part]
+        self.update(Text("\n", no_wrap=True, overflow="ellipsis").join(shown))
+        self.display = bool(shown)
