@@ -37,7 +37,7 @@ from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.welcome import Welcome
-from holdfast.ui.tui.widgets.work_list import Work, WorkList
+from holdfast.ui.tui.widgets.work_list import ShownWork, WorkList
 from holdfast.ui.view.view import View
 
 
@@ -139,7 +139,7 @@ class SessionDisplay:
         """Show what waits and runs."""
         controller = self._target.controller
         tasks = {own: controller.tasks.rows[own].command for own in controller.tasks.running}
-        self._widgets.work.work = Work(controller.queued, tasks, self._target.transcript.view.todo)
+        self._widgets.work.work = ShownWork(controller.queued, tasks, self._target.transcript.view.todo)
 
     def _load(self, facts: tuple[Fact, ...]) -> None:
         """Show another session."""

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.text import literal
 from holdfast.ui.tui.render.call_renderer import Diff
-from holdfast.ui.tui.render.diff import Change, changes
+from holdfast.ui.tui.render.diff import Change, changes, language_of
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.plain_text import PIECE, Text
 from holdfast.ui.tui.widgets.plan_detail import changes_of
@@ -40,8 +40,10 @@ class ShownDiff(msgspec.Struct, frozen=True):
         """Return what draws it; a long one is cut, and says so."""
         shown = self.lines[:MOST_LINES]
         digits = max((len(str(line.number)) for line in shown if line.number is not None), default=1)
+        language = language_of(self.path)
         found: list[Fragment] = [
-            Diff(shown[at : at + PIECE], whole=True, digits=digits) for at in range(0, len(shown), PIECE)
+            Diff(shown[at : at + PIECE], whole=True, digits=digits, language=language)
+            for at in range(0, len(shown), PIECE)
         ]
         if self.note:
             found.append(Text((self.note,), "dim"))

@@ -11,7 +11,7 @@ from rich.style import Style
 
 from holdfast.text import literal
 from holdfast.tool_calls import Outcome
-from holdfast.ui.tui.render.diff import Change, changes, draw_change
+from holdfast.ui.tui.render.diff import Change, changes, draw_changes, language_of
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, StyledRun, clean, crop, fold_runs, make_line
 from holdfast.ui.tui.render.plain_text import (
     OPENED,
@@ -71,6 +71,7 @@ class Diff(msgspec.Struct, frozen=True):
     lines: tuple[Change, ...]
     whole: bool
     digits: int = 0
+    language: str = ""
 
     def guess(self, width: int) -> int:
         """Return the approximate number of lines."""
@@ -82,11 +83,7 @@ class Diff(msgspec.Struct, frozen=True):
         digits = self.digits or max(
             (len(str(change.number)) for change in self.lines if change.number is not None), default=0
         )
-        return [
-            drawn
-            for change in self.lines
-            for drawn in draw_change(change, look, width, digits=digits, whole=self.whole)
-        ]
+        return list(draw_changes(self.lines, look, width, digits=digits, whole=self.whole, language=self.language))
 
 
 class Checklist(msgspec.Struct, frozen=True):
@@ -203,7 +200,10 @@ def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
         elif headed:
             hidden += 1
         left = max(0, left - headed - len(some))
-        fragments += [Diff(tuple(some[at : at + PIECE]), whole=opened) for at in range(0, len(some), PIECE)]
+        language = language_of(edit.path)
+        fragments += [
+            Diff(tuple(some[at : at + PIECE]), whole=opened, language=language) for at in range(0, len(some), PIECE)
+        ]
     return [*fragments, *rest(hidden)]
 
 

@@ -1,4 +1,7 @@
-"""An edit as a diff: removed and added lines, with the changed words highlighted."""
+"""An edit as a diff: removed and added lines, in the colours of their language, with the changed words highlighted.
+
+Of a long text nothing is compared and no word is looked for; a line that is too long has one colour.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
+from rich.cells import cell_len
 from rich.style import Style
 
+from holdfast.ui.tui.render.code import coloured
 from holdfast.ui.tui.render.lines import DrawnLine, StyledRun, clean, crop, fold_runs, make_line, pad
 from holdfast.ui.tui.render.styles import Styles
 from holdfast.ui.view.edit_changes import EditChange
@@ -24,7 +30,10 @@ _LONGEST = 400
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A line of a diff: `sign` is `-`, `+`, ` `, or `…` for skipped lines; `words` are the changed ranges."""
+    """A line of a diff: `sign` is `-`, `+`, ` `, or `…` for skipped lines; `words` are the changed ranges.
+
+    The text of skipped lines is how many there are, "" if that is not known.
+    """
 
     sign: str
     text: str
@@ -45,10 +54,45 @@ def changes(edit: EditChange) -> tuple[Change, ...]:
     return tuple(_compared(old, new, first))
 
 
-def draw_change(change: Change, look: Styles, width: int, *, digits: int, whole: bool) -> Iterator[DrawnLine]:
-    """Yield the lines of a change, folded if `whole`, else cut to one, with the background up to `width`."""
+def folded_lines(count: int) -> Change:
+    """Return the line that stands for so many unchanged ones."""
+    return Change("…", f"{count:,} unchanged line{'s' * (count != 1)}" if count > 0 else "")
+
+
+def language_of(path: str) -> str:
+    """Return the name of a language as the ending of a file's name says it, or the whole name."""
+    name = path.rpartition("/")[2].lower()
+    return name.rpartition(".")[2]
+
+
+def draw_changes(
+    changes: Sequence[Change], look: Styles, width: int, *, digits: int, whole: bool, language: str = ""
+) -> Iterator[DrawnLine]:
+    """Yield the lines of the changes: each folded if `whole`, else cut to one, with the background up to `width`."""
+    colours = _colours(changes, language, look) if language else [()] * len(changes)
+    for change, runs in zip(changes, colours, strict=True):
+        yield from _draw(change, runs, look, width, digits=digits, whole=whole)
+
+
+def _colours(changes: Sequence[Change], language: str, look: Styles) -> list[Sequence[StyledRun]]:
+    """Return the coloured text of each line: new and unchanged lines are read together, and so are old ones."""
+    found: list[Sequence[StyledRun]] = [()] * len(changes)
+    for signs in (" +", "-"):
+        places = [at for at, change in enumerate(changes) if change.sign in signs]
+        text = "\n".join(changes[at].text for at in places)
+        for at, runs in zip(places, coloured(text, language, look), strict=False):
+            whole = changes[at].text
+            divided = sum(cell_len(value) for value, _ in runs) == cell_len(whole)  # not within an emoji
+            if divided and "".join(value for value, _ in runs) == whole:
+                found[at] = runs
+    return found
+
+
+def _draw(
+    change: Change, coloured: Sequence[StyledRun], look: Styles, width: int, *, digits: int, whole: bool
+) -> Iterator[DrawnLine]:
     if change.sign == "…":
-        yield make_line([("⋮", look.faint)])
+        yield make_line([(f"⋮ {change.text}" if change.text else "⋮", look.faint)])
         return
     base, word = {
         "+": (look.added, look.added_word),
@@ -57,7 +101,8 @@ def draw_change(change: Change, look: Styles, width: int, *, digits: int, whole:
     number = "" if not digits else f"{'' if change.number is None else change.number:>{digits}} "
     margin: list[StyledRun] = [(number, look.number)] if number else []
     margin.append((f"{change.sign} ", base))
-    runs = _marked(change, base, word)
+    plain = look.text if change.sign == " " and coloured else base
+    runs = _marked(change, _over(coloured, plain, look) if coloured else [(change.text, base)], word)
     room = width - sum(len(text) for text, _ in margin)
     if not whole:
         yield make_line(pad(crop(runs, room), room, base) if change.sign != " " else crop(runs, room), margin=margin)
@@ -79,9 +124,11 @@ def _run(sign: str, texts: Sequence[str], at: int, first: int | None) -> Iterato
 
 def _compared(old: Sequence[str], new: Sequence[str], first: int | None) -> Iterator[Change]:
     groups = list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_AROUND))
+    end = 0
     for number, group in enumerate(groups):
         if number:
-            yield Change("…", "")
+            yield folded_lines(group[0][3] - end)
+        end = group[-1][4]
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
                 yield from _run(" ", new[j1:j2], j1, first)
@@ -112,10 +159,29 @@ def _words(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], tuple[
     return tuple(removed), tuple(added)
 
 
-def _marked(change: Change, base: Style, word: Style) -> list[StyledRun]:
-    runs: list[StyledRun] = []
+def _over(runs: Sequence[StyledRun], base: Style, look: Styles) -> list[StyledRun]:
+    """Return coloured text on the background of `base`; plain text has that of `base`."""
+    return [
+        (text, base if style == look.block else Style(color=style.color, bgcolor=base.bgcolor, italic=style.italic))
+        for text, style in runs
+    ]
+
+
+def _marked(change: Change, runs: Sequence[StyledRun], word: Style) -> list[StyledRun]:
+    """Return the text with the changed ranges on the background of `word`."""
+    if not change.words:
+        return list(runs)
+    marked: list[StyledRun] = []
     at = 0
-    for begin, end in change.words:
-        runs += [(change.text[at:begin], base), (change.text[begin:end], word)]
-        at = end
-    return [*runs, (change.text[at:], base)]
+    for text, style in runs:
+        cuts = {0, len(text)}
+        cuts |= {each - at for words in change.words for each in words if at < each < at + len(text)}
+        for begin, end in pairwise(sorted(cuts)):
+            changed = any(first <= at + begin < last for first, last in change.words)
+            marked.append((text[begin:end], _changed(style, word) if changed else style))
+        at += len(text)
+    return marked
+
+
+def _changed(style: Style, word: Style) -> Style:
+    return Style(color=style.color, bgcolor=word.bgcolor, italic=style.italic) if style.color else word

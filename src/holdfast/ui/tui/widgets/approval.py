@@ -86,6 +86,7 @@ class Approval(Vertical):
         self._question = question_of(asked.plan, mode=mode, why=asked.why)
         fragments = plan_fragments(asked.plan)
         self.display = True
+        self.set_class(bool(self._question.warnings), "-dangerous")
         detail = self.query_one(DetailView)
         detail.display = bool(fragments)
         detail.show(fragments)
@@ -258,7 +259,7 @@ class Approval(Vertical):
         if roomy and self._question.why:
             said.append(f"\n{literal(self._question.why)}", "dim")
         for warning in self._question.warnings:
-            said.append(f"\n! {literal(warning)}", f"bold {colours['warning']}")
+            said.append(f"\n! {literal(warning)}", f"bold {colours['error']}")
         self.query_one("#question", Static).update(said)
         texts = (*said.plain.split("\n"), *((self._hint(), "", "", "") if roomy else ()))
         answers = sum(

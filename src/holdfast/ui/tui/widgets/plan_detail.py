@@ -13,7 +13,7 @@ import msgspec
 from holdfast.text import literal
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.render.call_renderer import Diff
-from holdfast.ui.tui.render.diff import Change, paired
+from holdfast.ui.tui.render.diff import Change, folded_lines, language_of, paired
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.markdown import Code, Markdown
 from holdfast.ui.tui.render.plain_text import PIECE, Text
@@ -31,7 +31,7 @@ def plan_fragments(plan: Plan) -> list[Fragment]:
         return Markdown().pieces(literal(plan.detail))
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
     if plan.change is not None and lines[0].startswith("---"):
-        return _diff(lines[2:])
+        return _diff(lines[2:], plan.change.path)
     if plan.changes:
         return [fragment for each in files_of(lines) for fragment in _file(each, plan)]
     if plan.effect == "execute":
@@ -87,17 +87,23 @@ def _file(file: FileLines, plan: Plan) -> list[Fragment]:
     if change is not None:
         how = " (created)" if change.before is None else " (deleted)" if change.after is None else ""
     head = [Text((f"{file.name}{how}",), "dim")] if file.name else []
-    return [*head, *(_diff(file.lines) if file.lines[:1] and _HUNK.match(file.lines[0]) else _plain(file.lines))]
+    return [
+        *head,
+        *(_diff(file.lines, file.name) if file.lines[:1] and _HUNK.match(file.lines[0]) else _plain(file.lines)),
+    ]
 
 
 def _plain(lines: tuple[str, ...]) -> list[Fragment]:
     return [Text(lines[at : at + PIECE], "text") for at in range(0, len(lines), PIECE)]
 
 
-def _diff(lines: tuple[str, ...]) -> list[Fragment]:
+def _diff(lines: tuple[str, ...], path: str) -> list[Fragment]:
     shown = tuple(changes_of(lines))
     digits = max((len(str(change.number)) for change in shown if change.number is not None), default=0)
-    return [Diff(shown[at : at + PIECE], whole=True, digits=digits) for at in range(0, len(shown), PIECE)]
+    language = language_of(path)
+    return [
+        Diff(shown[at : at + PIECE], whole=True, digits=digits, language=language) for at in range(0, len(shown), PIECE)
+    ]
 
 
 def changes_of(lines: tuple[str, ...]) -> Iterator[Change]:
@@ -126,9 +132,10 @@ def changes_of(lines: tuple[str, ...]) -> Iterator[Change]:
             continue
         yield from block()
         if found := _HUNK.match(line):
+            skipped = int(found["after"]) - new if new else 0
             old, new = int(found["before"]), int(found["after"])
             if at:
-                yield Change("…", "")
+                yield folded_lines(skipped)
         elif sign in (" ", ""):
             yield Change(" ", text, new or None)
             old += bool(old)

@@ -25,7 +25,7 @@ _SHARE = 3  # the list takes at most so small a part of the screen
 _MARKS = {"done": "✓", "doing": "▸", "open": "○"}
 
 
-class Work(msgspec.Struct, frozen=True):
+class ShownWork(msgspec.Struct, frozen=True):
     """What there is to show: the `tasks` are commands by id."""
 
     queued: Sequence[str] = ()
@@ -88,16 +88,16 @@ class WorkList(Static):
 
     def __init__(self) -> None:
         super().__init__(id="work", markup=False)
-        self._work = Work()
+        self._work = ShownWork()
         self._whole = False
 
     @property
-    def work(self) -> Work:
+    def work(self) -> ShownWork:
         """Return what is shown; set it to show something else."""
         return self._work
 
     @work.setter
-    def work(self, work: Work) -> None:
+    def work(self, work: ShownWork) -> None:
         if work != self._work:
             self._work = work
             self._draw()
