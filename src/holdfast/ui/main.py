@@ -129,8 +129,13 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
                     f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. "
                     "Use only one of them."
                 )
-            if arguments.prompt is None and (arguments.no_session or arguments.input_format != "text"):
-                option = "--no-session" if arguments.no_session else "--input-format"
+            alone = {
+                "--no-session": arguments.no_session,
+                "--session-id": bool(arguments.session_id),
+                "--input-format": arguments.input_format != "text",
+            }
+            if arguments.prompt is None and any(alone.values()):
+                option = next(name for name, given in alone.items() if given)
                 raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
             if arguments.prompt is None:
                 from holdfast.ui.tui import main  # noqa: PLC0415 - only what the command needs

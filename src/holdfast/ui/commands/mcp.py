@@ -60,6 +60,7 @@ def command_parser() -> argparse.ArgumentParser:
     below.add_parser("list", description="List the servers and what is known of their tools.", allow_abbrev=False)
     for action, what in (("get", "Show one server."), ("test", "Connect to a server and list its tools.")):
         below.add_parser(action, description=what, allow_abbrev=False).add_argument("name", metavar="SERVER")
+    below.add_parser("serve", help="serve other agents (see: holdfast mcp serve -h)", add_help=False)
     remove = below.add_parser("remove", description="Remove a server.", allow_abbrev=False)
     remove.add_argument("name", metavar="SERVER")
     _add_scope(remove)
@@ -74,6 +75,10 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Do what the arguments say and return the exit code. Raise `HoldfastError`."""
+    if argv[:1] == ["serve"]:
+        from holdfast.ui.mcp_server.main import main as serve  # noqa: PLC0415 - another program, in effect
+
+        return serve(argv[1:], environ=environ)
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     cwd = working_directory(None)
     read_config(homes(environ).config)
@@ -94,7 +99,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             return _test(_named(arguments.name, environ, cwd), environ=environ, cwd=cwd)
         case _:
             raise UsageError(
-                "No action given (expected add, add-json, list, get, remove or test). See: holdfast mcp -h."
+                "No action given (expected add, add-json, list, get, remove, test or serve). See: holdfast mcp -h."
             )
     return EXIT_OK
 

@@ -121,8 +121,19 @@ def _session(options: RunOptions) -> OpenSession:
             tools=options.tools_of(options.model),
             instructions=options.instructions,
             remote=options.remote_schemas(),
+            own=_new_id(options),
         )
+    if options.arguments.session_id:
+        raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
+
+
+def _new_id(options: RunOptions) -> str:
+    """Return the ID of --session-id, "" for a new one. Raise `UsageError` if there is such a session."""
+    own = options.arguments.session_id
+    if own and options.catalog.folder(own).exists():
+        raise UsageError(f"Session {own!r} exists already. Continue it with -r {own}, or choose another ID.")
+    return own
 
 
 def _reads_lines(arguments: Arguments) -> bool:

@@ -17,7 +17,7 @@ commands:
   holdfast config                                                 show every setting and its source
   holdfast doctor                                                 check this machine's setup
   holdfast models [PROVIDER]                                      list models, with window and price
-  holdfast mcp add|add-json|list|get|remove|test                  manage MCP servers
+  holdfast mcp add|add-json|list|get|remove|test|serve            manage MCP servers
   holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
   holdfast check|repair FILE                                      validate / repair a conversation file
   holdfast acp                                                    serve an editor (Agent Client Protocol)
@@ -54,6 +54,7 @@ class Arguments(argparse.Namespace):
     append_system_prompt: str | None = None
     append_system_prompt_file: str | None = None
     no_session: bool = False
+    session_id: str = ""
     cwd: str | None = None
     continue_: bool = False
     resume: str | None = None
@@ -92,6 +93,12 @@ def parser() -> Parser:
         help="resume a session by ID or unique prefix; without ID, pick one")  # fmt: skip
     add("--fork", "--fork-session", dest="fork", action="store_true", help="fork: continue in a copy (with -c or -r)")
     add("--no-session", action="store_true", help="with -p: keep nothing of the session when the run ends")
+    add(
+        "--session-id",
+        default="",
+        metavar="ID",
+        help="with -p: the ID of the new session, e.g. one that a script knows",
+    )
     add("--input-format", choices=("text", "stream-json"), default="text",
         help="with -p: read prompts as JSON lines from standard input, one turn each")  # fmt: skip
     add("--output-format", choices=("text", "json", "stream-json"), default="text")

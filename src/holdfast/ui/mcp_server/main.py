@@ -1,0 +1,97 @@
+"""`holdfast mcp serve`: options in, a server on standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+from holdfast.config.settings import read_config
+from holdfast.errors import EXIT_OK, UsageError
+from holdfast.session.catalog import Catalog
+from holdfast.system.user_directories import homes
+from holdfast.tool_calls import Mode
+from holdfast.tools.process.process_table import CALL_VARIABLE
+from holdfast.ui.acp.protocol.refusals import Refusals
+from holdfast.ui.startup.arguments import Arguments, Parser
+
+
+class _Arguments(Arguments):
+    folder: list[str] | None = None
+    allow_yolo: bool = False
+
+
+def command_parser() -> Parser:
+    """Return the parser of this command's options."""
+    made = Parser(
+        prog="holdfast mcp serve",
+        description="Serve other agents over the Model Context Protocol, on standard input and output.",
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("--folder", action="append", metavar="DIR", help="offer this folder and all below it (default: this one)")
+    add("--allow-yolo", action="store_true", help="offer the mode in which everything runs unasked")
+    add("--permission-mode", choices=[each for each in get_args(Mode) if each != "yolo"], default=None,
+        help="what runs if the client names no mode (default: the config's)")  # fmt: skip
+    add("-m", "--model", metavar="PROVIDER:MODEL", help="model to use if the client names none")
+    add("--allow", action="append", metavar="RULE",
+        help="allow calls, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
+    add("--deny", action="append", metavar="RULE", help="never run such calls, in any mode; repeatable")
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Serve until the client closes its end. Return the exit code. Raise `UsageError`."""
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    if environ.get(CALL_VARIABLE, "").startswith("mcp:"):
+        raise UsageError(
+            "Work is not handed to holdfast by holdfast: a session of it has started this server. "
+            "Remove it from that session's MCP servers."
+        )
+    places = homes(environ)
+    read_config(places.config)
+    from holdfast.ui.mcp_server.handed_sessions import HandedSessions  # noqa: PLC0415 - --help needs none of it
+
+    sessions = HandedSessions(
+        Catalog(places.sessions),
+        folders=[_offered(each) for each in arguments.folder or ["."]],
+        environ=environ,
+        options=_words(arguments),
+        yolo=arguments.allow_yolo,
+    )
+    if sys.stdin.isatty():
+        print("holdfast mcp serve is started by another agent: see docs/how-to/serve.md. Ctrl+D ends it.",
+              file=sys.stderr)  # fmt: skip
+    try:
+        from holdfast.ui.mcp_server.sdk_server import serve_sessions  # noqa: PLC0415 - more than a second
+    except ModuleNotFoundError as error:
+        if error.name not in ("mcp", "mcp_types"):
+            raise
+        raise UsageError(
+            "The package 'mcp', which holdfast mcp serve needs, is not installed. "
+            "Install it: pip install 'holdfast[mcp]'."
+        ) from error
+
+    try:
+        asyncio.run(serve_sessions(sessions, Refusals(environ)))
+    finally:
+        sessions.close()
+    return EXIT_OK
+
+
+def _offered(path: str) -> Path:
+    folder = Path(path).expanduser().resolve()
+    if not folder.is_dir():
+        raise UsageError(f"--folder {path!r} is not a folder. Pass an existing one.")
+    return folder
+
+
+def _words(arguments: _Arguments) -> tuple[str, ...]:
+    """Return the options of every run."""
+    mode = ("--permission-mode", arguments.permission_mode) if arguments.permission_mode else ()
+    model = ("-m", arguments.model) if arguments.model else ()
+    allow = tuple(word for each in arguments.allow or () for word in ("--allow", each))
+    deny = tuple(word for each in arguments.deny or () for word in ("--deny", each))
+    return (*mode, *model, *allow, *deny)
