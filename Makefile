@@ -12,13 +12,14 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all llama lint check fix bench faults mutants picture models clean
+.PHONY: help demo test test-all llama fleet lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
 	@echo "make test    run the tests on every core: all of them, of laws, faults and matrices a sample (five minutes on two)"
 	@echo "make test-all  the same tests, and of laws, faults and matrices everything (hours), then make llama"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
+	@echo "make fleet   run the tests of a fleet with real workers, over a PostgreSQL of their own (two minutes)"
 	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
@@ -41,6 +42,10 @@ test-all: $(READY)
 llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
 	@$(RUN) -m pytest tests/e2e/test_llama.py $(ARGS)
+
+# Over the server of HOLDFAST_TEST_PG, or one that it starts as a user without rights; skipped where PostgreSQL is missing.
+fleet: $(READY)
+	@HOLDFAST_FLEET=1 $(RUN) -m pytest tests/fleet -n 2 --dist worksteal $(ARGS)
 
 lint: $(READY)
 	@$(RUN) -m ruff format --check .

@@ -116,6 +116,12 @@ class PostgresHeld:
         self.lost = verdict == "lost"
         return True
 
+    def move_away(self, why: str) -> bool:
+        """Mark the session as one that lives elsewhere now; return whether the lease was still this process's."""
+        moved = self._database.call("select holdfast.move_away(%s, %s::uuid, %s)", self.id, self._lease, why)
+        self.lost = True
+        return bool(moved[0][0])
+
     def close(self) -> None:
         """Watch the inbox no more, and close the connection. The lease stays as it is."""
         if self._mail is not None:

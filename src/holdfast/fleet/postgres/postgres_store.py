@@ -29,7 +29,7 @@ from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.session_face import SessionFace
 from holdfast.session.journal.entries import Entry, TurnEnded, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
-from holdfast.session.storage.row_codec import checksum, verify_rows
+from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
 
 _APPEND = (
     "select holdfast.append(%s, %s::uuid, %s, %s, %s::float8[], %s::text[], %s::bytea[], %s::bytea[], "
@@ -140,6 +140,43 @@ class PostgresStore:
             raise conflict(expected=expected, found=self._length)
         self._length, self._link, self.face = length, sums[-1], face
         return length
+
+    def add_rows(self, rows: Sequence[StoredRow], face: SessionFace) -> None:
+        """Append rows of another journal as they are, all or none; raises as `append` does.
+
+        They must continue this one: the first is the row after the last that is here.
+        """
+        self._refuse_closed()
+        if not rows:
+            return
+        length, link = rows[-1].seq, rows[-1].sum
+        expected = rows[0].seq - 1
+        if expected != self._length:
+            raise conflict(expected=expected, found=self._length)
+        verdict = self._sent(
+            length,
+            link,
+            self._session,
+            self._lease,
+            expected,
+            self._link,
+            [row.at for row in rows],
+            [row.kind for row in rows],
+            [row.body for row in rows],
+            [row.sum for row in rows],
+            [],
+            [],
+            msgspec.json.encode(face).decode(),
+            False,  # noqa: FBT003 - a column of the statement
+        )
+        if verdict != "ok":
+            raise conflict(expected=expected, found=self.length)
+        self._length, self._link, self.face = length, link, face
+
+    @property
+    def tail(self) -> tuple[int, bytes]:
+        """Return the length, and the sum of the last entry, as they were last seen."""
+        return self._length, self._link
 
     def close(self) -> None:
         """Refuse further appends. The lease is given back by the one who took it."""

@@ -32,7 +32,7 @@ _CLASS = 7204
 """The first number of each worker's advisory lock; the second is its slot."""
 
 _GIVE_UP = 0.75  # of the time to live
-_BEATS = 4  # in a time to live
+_BEATS = 6  # in a time to live
 _PEERS = 8  # looked at in each round
 _MAIL = 0.1  # seconds between looks into the inboxes
 

@@ -27,7 +27,7 @@ from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.record import InboxRow
 from holdfast.fleet.worker.inbox_asker import InboxAsker
-from holdfast.session.journal.entries import TurnEnded
+from holdfast.session.journal.entries import PromptAccepted, TurnEnded
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 
@@ -92,11 +92,12 @@ class SessionLook:
         place = await in_daemon(lambda: self._open_place(self._held.id, self._held.place))
         self._held.put_place(place.values())
         self._agent_or_none = self._make(self._held, place, self._asker)
-        parked = False
+        parked = was_lost = False
         try:
             self._held.watch(lambda: self._call_soon(self._changed.set))
             self._take_up()
             parked = await self._drive()
+            was_lost = not self._lost and self._was_lost()
             await self._agent.tasks.end(_TASKS_END, "the session is given back")
         finally:
             if self._turn is not None and not self._turn.done():
@@ -104,7 +105,7 @@ class SessionLook:
             await self._agent.close()
         if self._lost:
             return "lost"
-        return self._give(await self._saved(place), parked=parked)
+        return self._give(await self._saved(place), parked=parked, was_lost=was_lost)
 
     async def _saved(self, place: SessionPlace) -> dict[str, object]:
         """Save the place and return its values; they name a save that failed, which is tried again next time."""
@@ -119,14 +120,14 @@ class SessionLook:
         assert self._agent_or_none is not None
         return self._agent_or_none
 
-    def _give(self, values: dict[str, object], *, parked: bool) -> LookEnd:
-        if self._held.tries >= MOST_TRIES and self._was_lost():
+    def _give(self, values: dict[str, object], *, parked: bool, was_lost: bool) -> LookEnd:
+        if self._held.tries >= MOST_TRIES and was_lost:
             self._held.give(
                 values,
                 why_held=f"{self._held.tries} workers died in it. See its last calls, then send a message to go on.",
             )
             return "held"
-        if self._draining and (self._was_lost() or self._agent.conversation.is_open or self._held.waiting()):
+        if self._draining and (was_lost or self._agent.conversation.is_open or self._held.waiting()):
             self._held.give(values, again=True)
             return "again"
         if self._held.give(values, parked=parked):
@@ -291,8 +292,14 @@ class SessionLook:
         ended = self._agent.conversation.last_end
         if ended is None or self._agent.conversation.is_open:
             return False
-        if ended.cause == "crash":
-            return self._held.tries > 0
+        if ended.cause == "crash":  # not one that was there when the session was pushed
+            began = (
+                seq
+                for seq, entry in enumerate(self._agent.journal.entries(), start=1)
+                if isinstance(entry, PromptAccepted) and entry.turn == ended.turn
+            )
+            pushed = self._held.place.get("pushed", 0)
+            return isinstance(pushed, int) and next(began, 0) > pushed
         return ended.cause == "external" and ended.detail in (DRAINED, LOST)
 
     def _went_on(self) -> bool:

@@ -50,6 +50,7 @@ class Worker:
         self._places = LocalPlaces(state, host=self._host)
         self._said = said
         self._looks: dict[str, SessionLook] = {}
+        self._driven: set[str] = set()
         self._failures: dict[str, int] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -96,7 +97,18 @@ class Worker:
         """Look at one session until nothing waits in it."""
         if self._life is None or self._life.is_lost or self._draining:
             return
-        taken = take(self._url, session, self.id, mail=self._life.mail)
+        with self._lock:
+            if session in self._driven:  # two queues may name it; the look that runs sees every row
+                return
+            self._driven.add(session)
+        try:
+            self._take(session, self._life)
+        finally:
+            with self._lock:
+                self._driven.discard(session)
+
+    def _take(self, session: str, life: WorkerLife) -> None:
+        taken = take(self._url, session, self.id, mail=life.mail)
         if isinstance(taken, NotTaken):
             return
         try:

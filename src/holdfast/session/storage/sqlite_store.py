@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.errors import SessionBusy, SessionUnknown, StateError
+from holdfast.errors import DamageError, SessionBusy, SessionUnknown, StateError
 from holdfast.session.journal.entries import Entry, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
 from holdfast.session.storage.lease import Lease
-from holdfast.session.storage.row_codec import checksum, verify_rows
+from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
 from holdfast.session.storage.wal import snapshot
 from holdfast.system.durable_files import BLOBS, DATABASE, make_folder, sync_path
@@ -138,6 +138,26 @@ class SqliteStore:
         self.appended_at = at
         return length
 
+    def add_rows(self, rows: Sequence[StoredRow]) -> None:
+        """Fill an empty journal with the rows of another, as they are, in one transaction, durable on return.
+
+        Raises `AppendConflict` if it is not empty, `StorageFailed` or `StateError`.
+        """
+        self._refuse_closed()
+        with database.naming(self._path):
+            if seq := self._tail()[0]:
+                raise conflict(expected=0, found=seq)
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for row in rows:
+                    values = (row.seq, row.at, row.kind, self._blobs.put(row.body), row.sum)
+                    self._connection.execute(database.INSERT, values)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
     def close(self) -> None:
         """Close the database and release the lease. Closing twice is fine."""
         if self._closed:
@@ -194,6 +214,30 @@ def read_copy(folder: Path) -> Reading:
     Works while another process appends, and creates nothing in `folder`. Raises `SessionUnknown`, `StateError` if a
     newer holdfast wrote it, or `StorageFailed` if it cannot be copied.
     """
+    rows, findings = _copied(folder)
+    reading = verify_rows(rows, Blobs(folder / BLOBS))
+    return Reading(records=reading.records, findings=findings + reading.findings)
+
+
+def whole_rows(folder: Path) -> tuple[StoredRow, ...]:
+    """Return the rows of the session in `folder` as they are, with their whole bodies, to be kept elsewhere.
+
+    Raises as `read_copy` does, and `DamageError` if any is damaged: a copy must not look sound.
+    """
+    rows, findings = _copied(folder)
+    blobs = Blobs(folder / BLOBS)
+    found = findings + verify_rows(rows, blobs).findings
+    if found:
+        raise DamageError(
+            f"Session {folder.name!r} is damaged: {found[0].what} Open it once with holdfast -r {folder.name}, which "
+            "keeps what can be read, then try again."
+        )
+    stored = [StoredRow.of(values) for values in rows]
+    return tuple(row._replace(body=blobs.body(row.body)) for row in stored if row is not None)
+
+
+def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ...]]:
+    """Return the rows of a private copy, and findings about files that could not be used."""
     source, findings = _readable(folder)
     rows: Sequence[Sequence[object]] = ()
     with database.naming(source), tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
@@ -210,8 +254,7 @@ def read_copy(folder: Path) -> Reading:
                 if attempt == _COPIES - 1:
                     rows = database.rescue(copy)
                     findings += (damage_finding(damage.what, len(rows)),)
-    reading = verify_rows(rows, Blobs(folder / BLOBS))
-    return Reading(records=reading.records, findings=findings + reading.findings)
+    return rows, findings
 
 
 def _readable(folder: Path) -> tuple[Path, tuple[Finding, ...]]:

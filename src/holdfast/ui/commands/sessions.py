@@ -17,6 +17,7 @@ from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
 from holdfast.text import literal, printable, valid_unicode
+from holdfast.ui.commands.fleet import moves
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import age, byte_count, columns, home, row, single_line, widths
 from holdfast.ui.view.journal_listing import transcript
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
 _SHOWN_LINES = 6
 
 
-class _Arguments(argparse.Namespace):
-    command: str
-    session: str
+class _Arguments(moves.MoveArguments):
     title: str
     words: list[str]
     at: int | None
@@ -65,13 +64,15 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
         "delete": lambda: _change(catalog, arguments, stdout),
         "restore": lambda: _restore(catalog, arguments, stdout),
     }
+    if arguments.command in moves.MOVE_COMMANDS or arguments.store is not None:
+        return moves.main(arguments, catalog=catalog, environ=environ, stdout=stdout)
     return run[arguments.command]()
 
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
     parser = Parser(prog="holdfast sessions", description="Manage your sessions.", allow_abbrev=False)
-    known = "list|search|show|branches|fork|verify|export|import|rename|delete|restore"
+    known = "list|search|show|branches|fork|verify|export|import|rename|delete|restore|push|pull|backup"
     commands = parser.add_subparsers(dest="command", metavar=known, required=True)
     add = commands.add_parser("list", help="list the sessions of this directory, most recent first", allow_abbrev=False)
     add.add_argument("--all", action="store_true", help="include all directories")
@@ -118,6 +119,7 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    moves.add_moves(commands)
     return parser
 
 

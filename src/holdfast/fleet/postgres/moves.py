@@ -1,0 +1,132 @@
+"""A session moves: out of its folder into the record of a fleet, and back, with the same id, entries and sums.
+
+What is known after a crash at each point. The rows are durable where they go before the source is given up, so there is
+no moment without the session. A crash in between leaves it in both places, and the same command again finds the rows
+there, adds what is missing, and gives up the source. Neither place can continue in the meantime without the other
+noticing: rows that do not continue the chain are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import cast
+
+from holdfast.errors import DamageError, SessionBusy, SessionUnknown, StateError, UsageError
+from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
+from holdfast.fleet.postgres.database import Database
+from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
+from holdfast.fleet.postgres.postgres_store import PlainBodies
+from holdfast.fleet.record import InboxBody
+from holdfast.fleet.session_face import SessionFace
+from holdfast.session.catalog import Catalog
+from holdfast.session.journal.entries import SessionOpened, decode
+from holdfast.session.storage.row_codec import StoredRow, verify_rows
+from holdfast.session.storage.sqlite_store import SqliteStore, whole_rows
+
+_TTL = 300.0  # seconds that a move may take
+
+
+def push(catalog: Catalog, session: str, fleet: PostgresFleet, *, place: InboxBody) -> int:
+    """Move a local session into the fleet and return how many entries it has.
+
+    Raises `SessionBusy` if another process holds it, `DamageError` if it is damaged, `UsageError` if the fleet has
+    another session of this id.
+    """
+    folder = catalog.folder(session)
+    store = SqliteStore.open(folder)  # its lease
+    try:
+        rows = whole_rows(folder)
+        face = SessionFace().after(decode(row.body) for row in rows)
+        fleet.add(session, place=place, face=face)
+        with _held(fleet.url, session) as held:
+            length, link = held.store.tail
+            if length > len(rows) or (length and rows[length - 1].sum != link):
+                raise UsageError(
+                    f"Session {session!r} of the fleet has other entries than the one here. Pull that one, or fork this"
+                    " one."
+                )
+            held.store.add_rows(rows[length:], face)
+            held.give({**place, "pushed": len(rows)})
+    finally:
+        store.close()
+    catalog.trash(session)
+    return len(rows)
+
+
+def pull(catalog: Catalog, session: str, fleet: PostgresFleet) -> int:
+    """Move a session of the fleet into its folder here and return how many entries it has.
+
+    Raises `SessionBusy` if a worker holds it, `SessionUnknown`, `UsageError` if there is a session of this id here.
+    """
+    folder = catalog.folder(session)
+    with _held(fleet.url, session) as held:
+        if held.waiting():
+            raise UsageError(f"Session {session!r} has messages that wait for a worker. Let them run, or recall them.")
+        rows = _rows_of(fleet.url, session)
+        if (folder / "session.db").exists():
+            if whole_rows(folder) != rows:
+                raise UsageError(f"There is another session {session!r} here. Fork or delete that one first.")
+        else:
+            store = SqliteStore.create(folder)
+            try:
+                store.add_rows(rows)
+            finally:
+                store.close()
+        moved = held.move_away(f"It was pulled to {socket.gethostname()}.")
+    if not moved:
+        raise StateError(f"Session {session!r} was taken by a worker while it was pulled. Pull it again.")
+    opened = [entry for entry in (decode(row.body) for row in rows[:1]) if isinstance(entry, SessionOpened)]
+    if opened:
+        catalog.note(opened[0])
+    return len(rows)
+
+
+def _rows_of(url: str, session: str) -> tuple[StoredRow, ...]:
+    database = Database(url, name="holdfast pull")
+    try:
+        found = database.call(
+            "select seq, at, kind, body, sum from holdfast.entry where session = %s order by seq", session
+        )
+    finally:
+        database.close()
+    findings = verify_rows(found, PlainBodies()).findings
+    if findings:
+        raise DamageError(f"Session {session!r} of the fleet is damaged: {findings[0].what} It stays where it is.")
+    return tuple(StoredRow(*cast("tuple[int, float, str, bytes, bytes]", values)) for values in found)
+
+
+@contextmanager
+def _held(url: str, session: str) -> Generator[PostgresHeld]:
+    """Yield the session under a lease that this command has; raises `SessionBusy` or `StateError`."""
+    worker, database = f"move-{uuid.uuid4().hex}", Database(url, name="holdfast move")
+    try:
+        about = f'{{"host": "{socket.gethostname()}", "pid": {os.getpid()}, "slots": 0}}'
+        database.call("select holdfast.be_born(%s, %s, %s::jsonb)", worker, _TTL, about)
+        taken = take(url, session, worker)
+        if isinstance(taken, NotTaken):
+            match taken.verdict:
+                case "busy":
+                    raise SessionBusy(
+                        f"Session {session!r} is driven by worker {taken.who}.", session=session, holder=taken.who
+                    )
+                case "elsewhere":
+                    raise StateError(f"Session {session!r} works in a folder of {taken.who}. Move it from there.")
+                case _ if taken.who.startswith("It was pulled"):
+                    raise SessionUnknown(f"Session {session!r} is not in the fleet. {taken.who}", fault="no_session")
+                case _:
+                    raise StateError(f"Session {session!r} is held: {taken.who} Send it a message first.")
+        try:
+            yield taken
+        except BaseException:
+            if not taken.lost:
+                taken.give()
+            raise
+        finally:
+            taken.close()
+    finally:
+        database.call("select holdfast.bury(%s)", worker)
+        database.close()

@@ -1,0 +1,121 @@
+"""`holdfast sessions push|pull|backup`, and `sessions verify --store`."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
+from holdfast.session.catalog import Catalog
+from holdfast.ui.commands.fleet.worker import STORE_VARIABLE, extra_missing, store_url
+from holdfast.ui.startup.arguments import Parser
+
+if TYPE_CHECKING:
+    from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
+
+MOVE_COMMANDS = ("push", "pull", "backup")
+
+
+class MoveArguments(argparse.Namespace):
+    """What the moves read of the options of `holdfast sessions`."""
+
+    command: str
+    session: str
+    store: str | None = None
+    repo: str | None = None
+    base: str = ""
+    folder: str = ""
+
+
+def add_moves(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name
+    """Add the options of these commands."""
+    store = {"metavar": "URL", "help": f"the fleet's record, postgresql://… (default: {STORE_VARIABLE})"}
+    for name, said in (("push", "move a session into a fleet"), ("pull", "move a session of a fleet here")):
+        add = commands.add_parser(name, help=said, allow_abbrev=False)
+        add.add_argument("session", metavar="ID", help="session ID" + (" or unique prefix" if name == "push" else ""))
+        add.add_argument("--store", metavar=store["metavar"], help=store["help"])
+        if name == "push":
+            add.add_argument("--repo", metavar="URL", help="work in a git worktree of this repository, on any machine")
+            add.add_argument("--base", default="", metavar="BRANCH", help="with --repo: the branch to begin from")
+    add = commands.add_parser("backup", help="copy every changed session, whole, into a folder", allow_abbrev=False)
+    add.add_argument("folder", metavar="DIR")
+    commands.choices["verify"].add_argument("--store", metavar="URL", help="check every session of this fleet")
+
+
+def main(arguments: MoveArguments, *, catalog: Catalog, environ: Mapping[str, str], stdout: TextIO) -> int:
+    """Run one of these commands and return its exit code."""
+    if arguments.command == "backup":
+        return _backup(catalog, arguments.folder, stdout)
+    fleet = _fleet(store_url(arguments.store, environ))
+    try:
+        match arguments.command:
+            case "push":
+                return _push(fleet, catalog, arguments, stdout)
+            case "pull":
+                return _pull(fleet, catalog, arguments, stdout)
+            case _:
+                return _verify(fleet, arguments.session, stdout)
+    finally:
+        fleet.close()
+
+
+def _fleet(url: str) -> PostgresFleet:
+    try:
+        from holdfast.fleet.postgres.database import checked_url  # noqa: PLC0415 - an extra
+        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet  # noqa: PLC0415 - likewise
+    except ModuleNotFoundError as error:
+        raise extra_missing(error) from error
+    return PostgresFleet(checked_url(url))
+
+
+def _push(fleet: PostgresFleet, catalog: Catalog, arguments: MoveArguments, stdout: TextIO) -> int:
+    from holdfast.fleet.postgres.moves import push  # noqa: PLC0415 - an extra
+
+    summary = catalog.find(arguments.session, free=True)
+    place: dict[str, object] = {"kind": "folder", "cwd": summary.cwd, "host": socket.gethostname()}
+    if arguments.repo:
+        place = {"kind": "worktree", "repo": arguments.repo, "base": arguments.base}
+    count = push(catalog, summary.id, fleet, place=place)
+    print(f"Moved session {summary.id} into the fleet: {count} entries. The folder here is in the trash.", file=stdout)
+    return EXIT_OK
+
+
+def _pull(fleet: PostgresFleet, catalog: Catalog, arguments: MoveArguments, stdout: TextIO) -> int:
+    from holdfast.fleet.postgres.moves import pull  # noqa: PLC0415 - an extra
+
+    count = pull(catalog, arguments.session, fleet)
+    print(
+        f"Moved session {arguments.session} here: {count} entries. Continue: holdfast -r {arguments.session}",
+        file=stdout,
+    )
+    return EXIT_OK
+
+
+def _verify(fleet: PostgresFleet, session: str, stdout: TextIO) -> int:
+    damaged = count = 0
+    after = ""
+    while page := ((fleet.session(session),) if session else fleet.sessions(after=after)):
+        for each in page:
+            count += 1
+            for finding in fleet.reading(each.id).findings:
+                damaged += 1
+                print(f"{each.id}: {finding.what}", file=stdout)
+        after = page[-1].id
+        if session:
+            break
+    print(f"{count} sessions checked, {damaged} findings.", file=stdout)
+    return EXIT_DAMAGE if damaged else EXIT_OK
+
+
+def _backup(catalog: Catalog, folder: str, stdout: TextIO) -> int:
+    from holdfast.fleet.session_backup import back_up  # noqa: PLC0415 - a list copies nothing
+
+    target = Path(folder).expanduser().absolute()
+    if target == catalog.folder("x").parent:
+        raise UsageError("The backup would be the sessions themselves. Name another folder.")
+    written = back_up(catalog, target)
+    print(f"Wrote {len(written)} sessions to {target}; the others there are up to date.", file=stdout)
+    return EXIT_OK

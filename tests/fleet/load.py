@@ -1,0 +1,148 @@
+"""Load: how many turns a second 1, 2, 4 and 8 workers drive, what a turn costs, and what idle sessions cost.
+
+`python -m tests.fleet.load --workers 1 2 4 8 --seconds 20 --idle 20000`
+
+A turn is three requests and two commands; the model waits 0.4 s before each answer, as real ones do and longer. The
+figures of docs/how-to/fleet.md are from here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from kept_open import close_kept  # noqa: E402 - run as a program, the folder comes first
+from servers import fresh_database, own_server  # noqa: E402 - likewise
+from worker_programs import Workers  # noqa: E402 - likewise
+
+from holdfast.fleet.postgres.database import Database  # noqa: E402 - likewise
+from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Wait  # noqa: E402 - likewise
+from holdfast.testing.scripted_provider import ScriptedProvider  # noqa: E402 - likewise
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def reply(request: ReceivedRequest) -> Reply:
+    """Return a command, then another, then an answer."""
+    results = 0
+    for message in reversed(request.messages):
+        if message["role"] == "user":
+            break
+        results += message["role"] == "tool"
+    return (Wait(0.4), Call("bash", {"command": "true"})) if results < len("ab") else (Wait(0.4), Say("Done."))
+
+
+def seconds_of(pids: Iterable[int]) -> float:
+    """Return the processor time of processes, with that of children they have waited for."""
+    total = 0
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15]))
+    return total / _TICKS
+
+
+def server_pids() -> list[int]:
+    """Return the processes of PostgreSQL that there are."""
+    done = subprocess.run(["pgrep", "-x", "postgres"], check=False, capture_output=True, text=True)
+    return [int(pid) for pid in done.stdout.split()]
+
+
+def measured(workers: Workers, count: int, slots: int, seconds: float, folder: Path) -> None:
+    """Print how many turns end in a while, and what they cost."""
+    for _ in range(count):
+        workers.start("--slots", str(slots))
+    cwd = folder / "work"
+    sessions = [workers.session(cwd, *["go"] * 200) for _ in range(count * slots)]
+    while ended(workers) < len(sessions):
+        time.sleep(0.2)
+    pids = [worker.pid for worker in workers.running]
+    before, since = ended(workers), time.monotonic()
+    mine, theirs = seconds_of(pids), seconds_of(server_pids())
+    time.sleep(seconds)
+    turns, passed = ended(workers) - before, time.monotonic() - since
+    mine, theirs = seconds_of(pids) - mine, seconds_of(server_pids()) - theirs
+    print(
+        f"{count} workers of {slots} slots: {turns / passed:.1f} turns/s; "
+        f"a turn costs {1000 * mine / max(1, turns):.0f} ms of a worker "
+        f"and {1000 * theirs / max(1, turns):.0f} ms of the server (load {os.getloadavg()[0]:.0f})",
+        flush=True,
+    )
+
+
+def ended(workers: Workers) -> int:
+    database = Database(workers.url)
+    count = database.call("select count(*) from holdfast.entry where kind = 'turn-ended'")[0][0]
+    database.close()
+    assert isinstance(count, int)
+    return count
+
+
+def idle(workers: Workers, count: int, seconds: float) -> None:
+    """Print what idle sessions cost."""
+    database = Database(workers.url)
+    database.script(
+        "insert into holdfast.session (id, length, sum) "
+        f"select 'idle-' || n, 1, '\\x00' from generate_series(1, {count}) n; "
+        "insert into holdfast.entry "
+        "select 'idle-' || n, 1, 0, 'session-opened', decode(repeat('7a', 900), 'hex'), '\\x00' "
+        f"from generate_series(1, {count}) n; analyze"
+    )
+    size = database.call("select pg_total_relation_size('holdfast.session') + pg_total_relation_size('holdfast.entry')")
+    assert isinstance(size[0][0], int)
+    worker = workers.start()
+    time.sleep(5)
+    mine, theirs, since = seconds_of([worker.pid]), seconds_of(server_pids()), time.monotonic()
+    time.sleep(seconds)
+    passed = time.monotonic() - since
+    mine, theirs = seconds_of([worker.pid]) - mine, seconds_of(server_pids()) - theirs
+    memory = int(Path(f"/proc/{worker.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    connections = database.call("select count(*) from pg_stat_activity where datname = current_database()")[0][0]
+    database.close()
+    print(
+        f"{count} idle sessions, {size[0][0] // max(1, count)} bytes each; "
+        f"one idle worker: {100 * mine / passed:.1f} % of a core, the server {100 * theirs / passed:.1f} %, "
+        f"{memory} MiB, {connections} connections",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Measure, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4, 8])
+    parser.add_argument("--slots", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--idle", type=int, default=20_000)
+    options = parser.parse_args()
+    with own_server() as server:
+        for count in [*options.workers, 0]:
+            with ExitStack() as stack:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-load-")))
+                provider = stack.enter_context(ScriptedProvider(after=reply))
+                url = stack.enter_context(fresh_database(server.url, engine=True))
+                workers = Workers(url, folder, provider.environ(), ttl=15.0)
+                try:
+                    if count:
+                        measured(workers, count, options.slots, options.seconds, folder)
+                    elif options.idle:
+                        idle(workers, options.idle, options.seconds)
+                finally:
+                    for worker in workers.running:
+                        worker.kill()
+                    workers.close()
+                    close_kept()
+
+
+if __name__ == "__main__":
+    main()
