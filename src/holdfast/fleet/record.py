@@ -37,8 +37,7 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True):
     The `body` of each kind:
 
     - `prompt`, `steer`, `later`: `{"text": …}`. A steer or a later without a running turn becomes a prompt.
-    - `stop`: `{}`. It passes prompts that wait before it, which stay. With no turn running it is done
-      at once.
+    - `stop`: `{}`. It refuses what waited before it. With no turn running it is done at once.
     - `answer`: `{"call": …, "allowed": …}`, and if wanted `"words"`, `"chosen"` (labels), `"remember"` (`""`,
       `"session"`), `"mode"`.
     - `model`: `{"model": "PROVIDER:MODEL"}`. `mode`: `{"mode": …}`. `rename`: `{"title": …}`. `recall`: `{"id": …}`,

@@ -55,10 +55,24 @@ class PostgresFleet:
         with self._database() as database:
             require_schema(database)
 
-    def create(self, *, model: str, place: InboxBody, sender: str, title: str = "") -> str:
-        """Return the id of a new session. Its first entries are written by the worker that first takes it."""
+    def create(
+        self,
+        *,
+        model: str,
+        place: InboxBody,
+        sender: str,
+        title: str = "",
+        id: str = "",  # noqa: A002 - as the record's interface has it
+    ) -> str:
+        """Return the id of a new session. Its first entries are written by the worker that first takes it.
+
+        A caller may choose the `id`; if there is such a session, nothing is changed.
+        """
         del sender  # the prompt that follows names it
         face = SessionFace(title=valid_unicode(title), model=model, cwd=str(place.get("cwd", "")), named=bool(title))
+        if id:
+            self.add(id, place={**place, "model": model, "title": title}, face=face)
+            return id
         while True:
             minute = time.strftime("%Y%m%d-%H%M", time.gmtime(self._now()))
             session = f"{minute}-{''.join(secrets.choice(_LETTERS) for _ in range(4))}"

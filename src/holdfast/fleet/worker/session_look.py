@@ -74,6 +74,7 @@ class SessionLook:
         self._asker = InboxAsker(self._changed.set)
         self._asked_since: float | None = None
         self._seen: set[int] = set()
+        self._begun = 0  # the row of the last prompt that was begun
         self._turn: asyncio.Task[TurnEnded | None] | None = None
         self._draining = self._lost = False
         self._agent_or_none: Agent | None = None
@@ -96,6 +97,7 @@ class SessionLook:
         try:
             self._held.watch(lambda: self._call_soon(self._changed.set))
             self._take_up()
+            await asyncio.sleep(0)  # the turn has begun, so that a stop that waits already reaches it
             parked = await self._drive()
             was_lost = not self._lost and self._was_lost()
             await self._agent.tasks.end(_TASKS_END, "the session is given back")
@@ -191,6 +193,7 @@ class SessionLook:
         if waits is None or (self._was_lost() and self._held.tries >= MOST_TRIES):
             return False
         self._held.expect(waits)
+        self._begun = waits.id
         self._turn = asyncio.ensure_future(self._agent.run(str(waits.body["text"])))
         return True
 
@@ -218,7 +221,10 @@ class SessionLook:
         """Do what the rows ask for, in order, and return the first prompt that waits for its turn."""
         first: InboxRow | None = None
         rows = self._held.waiting()
+        stopped = max((row.id for row in rows if row.kind == "stop"), default=0)
         for row in rows:
+            if row.kind in ("prompt", "steer", "later") and self._begun < row.id < stopped:
+                continue  # the stop closes it
             if row.kind in ("steer", "later") and self._agent.turn is None and not self._runs:
                 first = first or row  # without a turn to join it is a prompt
             elif row.kind == "prompt":
@@ -238,6 +244,9 @@ class SessionLook:
         agent, held, body = self._agent, self._held, row.body
         match row.kind:
             case "stop":
+                for each in rows:
+                    if each.kind in ("prompt", "steer", "later") and self._begun < each.id < row.id:
+                        held.close_row(each, "It was stopped before its turn.")
                 if self._runs:
                     held.expect(row)
                     self._seen.add(row.id)
