@@ -148,8 +148,7 @@ class Chaos:
 
     def is_done(self) -> bool:
         with suppress(Exception):
-            states = Counter(each.state for each in self.fleet.sessions(limit=10_000))
-            return states["idle"] + states["held"] == len(self.sessions)
+            return all(each.state == "idle" for each in self.fleet.sessions(limit=10_000))
         return False
 
     def wait(self) -> None:
@@ -160,6 +159,10 @@ class Chaos:
                 shown = time.monotonic()
                 with suppress(Exception):
                     print(self.fleet.status().sessions, flush=True)
+            with suppress(Exception):
+                for each in self.fleet.sessions("held"):  # five workers died in it: a person looks, and lets it go on
+                    self.fleet.ask(each.id, "prompt", {"text": "I have looked. Go on."})
+                    self.deeds["held"] += 1
             time.sleep(0.3)
 
     def end(self) -> None:
@@ -185,7 +188,7 @@ class Chaos:
             for fault in faults(reading, Counter(done), self.options.prompts, number):
                 yield f"{session}: {fault}"
             for row in self.fleet.inbox(session, limit=1000):
-                if row.done is None and self.fleet.session(session).state != "held":
+                if row.done is None:
                     yield f"{session}: row {row.id} was never done"
 
 

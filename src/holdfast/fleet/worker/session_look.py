@@ -309,6 +309,8 @@ class SessionLook:
             )
             pushed = self._held.place.get("pushed", 0)
             return isinstance(pushed, int) and next(began, 0) > pushed
+        if ended.cause == "storage":  # the record was away for longer than the patience
+            return True
         return ended.cause == "external" and ended.detail in (DRAINED, LOST)
 
     def _went_on(self) -> bool:

@@ -1,0 +1,128 @@
+"""Where sessions work: identities, worktrees that come back, and what is refused with a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import StateError
+from holdfast.fleet.places.folder import identity_of
+from holdfast.fleet.places.local_places import LocalPlaces, container, sandbox
+from holdfast.fleet.places.restored_toolbox import RestoredToolbox, gone_sentence
+from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.tool_calls import FileChange
+from holdfast.tools.tool import ToolContext
+from holdfast.tools.toolbox import LocalToolbox
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
+    done = subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    bare, seed = tmp_path / "origin.git", tmp_path / "seed"
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", str(bare))
+    git(tmp_path, "clone", "-q", str(bare), str(seed))
+    (seed / "a.txt").write_text("one\n")
+    (seed / ".gitignore").write_text("built\n")
+    git(seed, "add", ".")
+    git(seed, "commit", "-qm", "first")
+    git(seed, "push", "-q", "origin", "HEAD:main")
+    return bare
+
+
+def test_a_folder_has_one_identity_until_another_stands_there(tmp_path: Path) -> None:
+    folder, state = tmp_path / "work", tmp_path / "state"
+    folder.mkdir()
+    first = identity_of(folder, state)
+    (folder / "file").write_text("x")
+    assert identity_of(folder, state) == first
+    assert identity_of(folder, tmp_path / "of another machine") != first
+    folder.rename(tmp_path / "moved")
+    folder.mkdir()
+    assert identity_of(folder, state) != first
+
+
+def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: Path) -> None:
+    one = LocalPlaces(tmp_path / "one", host="one")
+    place = one.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
+    (place.cwd / "a.txt").write_text("changed\n")
+    (place.cwd / "new").mkdir()
+    (place.cwd / "new/file.txt").write_text("untracked\n")
+    (place.cwd / "built").write_text("ignored\n")
+    saved = place.save(1)
+    assert git(repository, "rev-parse", "refs/holdfast/s-1/1") == saved["saved"]
+    assert git(place.cwd, "status", "--porcelain") == "M a.txt\n?? new/", "neither index nor branch were touched"
+    again = one.open("s-1", saved)
+    assert again.identity == place.identity
+    assert again.save(2)["saved"] == saved["saved"], "nothing changed, so nothing is pushed"
+
+    git(place.cwd, "add", ".")
+    git(place.cwd, "commit", "-qm", "by the agent")
+    (place.cwd / "a.txt").write_text("more\n")
+    latest = again.save(3)
+
+    two = LocalPlaces(tmp_path / "two", host="two").open("s-1", latest)
+    assert two.identity != place.identity
+    assert (two.cwd / "a.txt").read_text() == "more\n"
+    assert (two.cwd / "new/file.txt").read_text() == "untracked\n"
+    assert not (two.cwd / "built").exists()
+    assert git(two.cwd, "log", "--format=%s") == "by the agent\nfirst"
+    assert git(two.cwd, "status", "--porcelain") == "M a.txt"
+    assert git(two.cwd, "branch", "--show-current") == "holdfast/s-1"
+
+
+def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = LocalPlaces(tmp_path / "state", host="here")
+    for values, said in (
+        ({"kind": "folder", "cwd": str(tmp_path / "missing")}, "does not exist on here"),
+        ({"kind": "boat"}, "Unknown kind of place"),
+        ({"kind": "worktree"}, "needs the address of a repository"),
+        ({"kind": "worktree", "repo": str(tmp_path / "nothing")}, "git clone failed"),
+        ({"kind": "folder", "cwd": str(tmp_path), "around": "moat"}, "Unknown surroundings"),
+    ):
+        with pytest.raises(StateError, match=said):
+            places.open("s", values)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StateError, match="bubblewrap"):
+        sandbox(tmp_path, tmp_path, network=False)
+    with pytest.raises(StateError, match="podman or docker"):
+        container(tmp_path, tmp_path, image="python:3.13", network=False)
+    with pytest.raises(StateError, match="name of an image"):
+        container(tmp_path, tmp_path, image="", network=False)
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here: install it (Debian: bubblewrap)")
+async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> None:
+    work, own, outside = tmp_path / "work", tmp_path / "own", tmp_path / "outside"
+    for folder in (work, own, outside):
+        folder.mkdir()
+    words = sandbox(work, own, network=False)
+    if subprocess.run([*words, "true"], check=False, capture_output=True).returncode:  # noqa: ASYNC221 - short
+        pytest.skip("bubblewrap cannot make a namespace here")
+    toolbox = LocalToolbox(work, own)
+    toolbox.wrap(words)
+    command = f"echo in > a; touch {outside}/b || echo refused; ls /tmp | wc -l"
+    plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
+    output = await plan.run(ToolContext(call="c1", stop=asyncio.Event(), emit=lambda _: None))
+    await toolbox.close()
+    assert "refused" in output.text
+    assert (work / "a").read_text() == "in\n"
+    assert list(outside.iterdir()) == []
+
+
+async def test_nothing_is_looked_at_in_restored_files() -> None:
+    toolbox = RestoredToolbox(FunctionToolbox([]), gone_sentence({"turn": 4}))
+    assert toolbox.look(FileChange(path="a", before=None, after="f" * 64)) == "unreadable"
+    assert toolbox.traces("spool", 0.0) is None
+    assert await toolbox.quiet({"spool": None})
+    assert "as saved after turn 4" in await toolbox.reap({"call": None})
+    assert await toolbox.reap({}) == ""
