@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from kept_open import close_kept
 from servers import fresh_database, missing, own_server
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave real workers to `make fleet`: each takes seconds to start, and half a processor."""
-    if os.environ.get("HOLDFAST_FLEET"):
-        return
-    for item in items:
-        if item.path.parent == Path(__file__).parent and "workers" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.skip(reason="real workers: make fleet"))
+@pytest.fixture
+def whole_fleet() -> None:
+    """Leave a test to `make fleet`: its workers or servers take seconds to start, and half a processor."""
+    if not os.environ.get("HOLDFAST_FLEET"):
+        pytest.skip("real workers and crashes of the server: make fleet")
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from cut_wires import WireCutter
 from kept_open import close_kept, kept
 from servers import missing, own_server
 
@@ -92,6 +97,7 @@ def test_who_was_declared_dead_stays_dead_and_takes_nothing(store_url: str) -> N
     assert take(store_url, session, worker) == NotTaken("dead", worker)
 
 
+@pytest.mark.usefixtures("whole_fleet")
 def test_one_of_eight_takers_takes(store_url: str) -> None:
     workers = [born(store_url) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
@@ -156,6 +162,7 @@ def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:
     assert fleet.session(session).state == "waiting"
 
 
+@pytest.mark.usefixtures("whole_fleet")
 def test_a_crash_of_the_server_during_appends_loses_and_doubles_nothing() -> None:
     if why := missing():
         pytest.skip(why)
@@ -188,3 +195,23 @@ def test_a_crash_of_the_server_during_appends_loses_and_doubles_nothing() -> Non
         assert not reading.findings
         assert [record.entry for record in reading.records] == [prompt(f"{number}") for number in range(count)]
         close_kept()
+
+
+@pytest.mark.usefixtures("whole_fleet")
+@pytest.mark.skipif("HOLDFAST_TEST_PG" in os.environ, reason="the proxy needs a server on a Unix socket")
+def test_a_wire_that_is_cut_anywhere_in_the_answer_loses_and_doubles_nothing(store_url: str) -> None:
+    session, worker = added(store_url), born(store_url)
+    host = parse_qs(urlsplit(store_url).query)["host"][0]
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        proxy = WireCutter(Path(folder), f"{host}/.s.PGSQL.5432")
+        held = taken(store_url.replace(host, folder), session, worker)
+        cuts = 40
+        for number in range(cuts):
+            proxy.cut_after(number * 2)  # an answer has about 70 bytes
+            held.store.append([prompt(f"{number}")], expected=number)
+        reading = held.store.read()
+        close_kept()
+        proxy.close()
+    assert not reading.findings
+    assert [record.entry for record in reading.records] == [prompt(f"{number}") for number in range(cuts)]
+    assert proxy.cuts > cuts // 2

@@ -27,7 +27,8 @@ def provider() -> Iterator[ScriptedProvider]:
 
 
 @pytest.fixture
-def workers(server_url: str, provider: ScriptedProvider, tmp_path: Path) -> Iterator[Workers]:
+def workers(whole_fleet: None, server_url: str, provider: ScriptedProvider, tmp_path: Path) -> Iterator[Workers]:
+    del whole_fleet
     home = tmp_path / "home"
     home.mkdir()
     with fresh_database(server_url, engine=True) as url:
@@ -214,3 +215,19 @@ def test_a_worktree_comes_back_on_another_machine_and_looking_does_not_lie(
     (lost,) = [entry for entry in entries(workers, session) if isinstance(entry, e.CallEnded)][1:]
     assert lost.outcome == "interrupted"
     assert "as saved after turn 1" in str(entries(workers, session)), "the model reads whose files these are"
+
+
+def test_questions_hold_no_slot(workers: Workers, provider: ScriptedProvider, tmp_path: Path) -> None:
+    workers.start(mode="--permission-mode=ask")  # four slots
+    for _ in range(12):
+        provider.extend([Call("bash", {"command": "echo hi > made"})])
+    sessions = [workers.session(tmp_path / f"work{number}", "ask me") for number in range(12)]
+    for session in sessions:
+        workers.until(session, "asking", free=True)
+    assert workers.fleet.status().sessions["asking"] == 12
+    provider.extend(*([Say("done")] for _ in sessions))
+    for session in sessions:
+        (call,) = workers.fleet.session(session).asking
+        workers.fleet.ask(session, "answer", {"call": call, "allowed": False})
+    for session in sessions:
+        workers.until(session, "idle", free=True)
