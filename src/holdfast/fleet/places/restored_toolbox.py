@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId
+from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Toolbox, Traces
 
 
@@ -31,6 +31,10 @@ class RestoredToolbox:
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
         """Return the sentence, if anything had begun."""
         return self._gone if calls else ""
+
+    def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+        """Return what the next turn declares."""
+        return self._toolbox.redeclare(declared)
 
     def instructions(self) -> tuple[Instruction, ...]:
         """Return the present instructions of the workspace."""
