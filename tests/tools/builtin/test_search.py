@@ -238,6 +238,121 @@ def test_ripgrep_gives_the_same(space: Workspace, arguments: dict[str, object]) 
     assert set(ran_with) <= ({2} if "?<=" in str(arguments) else {0, 1})
 
 
+DIALECT = [
+    "foo",
+    "<foo>",
+    "foobar",
+    "a",
+    "aa",
+    "aab",
+    "A",
+    "ä",
+    "Ä",
+    "ß",
+    "\u017f",
+    "K",
+    "k",
+    "a b",
+    "{",
+    "}",
+    "{1}",
+    "a{1}",
+    "[x]",
+    "a&&b",
+    "&",
+    "~",
+    "-",
+    "a-b",
+    "x.y",
+    "1",
+    "\u0661",
+    "_",
+    "$",
+    "^",
+    "\\\\",
+    "f()",
+    "x+",
+    "++i",
+    "#x",
+]
+SAME = [
+    r"\<foo\>",
+    r"\<",
+    r"[[:alpha:]]",
+    r"[[:space:]]",
+    r"[[:^alpha:]]",
+    r"[a&&b]",
+    r"[a-z&&[^b]]",
+    r"[a~~b]",
+    r"[a-c--b]",
+    r"[[x]]",
+    r"[[]",
+    r"[]x]",
+    r"[^]x]",
+    r"a++",
+    r"a++a",
+    r"a?+a",
+    r"a*+a",
+    r"a{1,}+a",
+    r"a{,2}",
+    r"a{1,2}",
+    r"a{2}",
+    r"\{",
+    r"{",
+    r"}",
+    r"a{",
+    r"a\{1}",
+    r"\d",
+    r"\w",
+    r"\W",
+    r"\s",
+    r"\b",
+    r"\B",
+    r"\p{L}",
+    r"\x41",
+    r"\u0041",
+    r"^.$",
+    r"^..$",
+    r"\Aa",
+    r"a\z",
+    r"a\Z",
+    r"(?i)k",
+    r"(?i)[a-z]",
+    r"(?x)#x",
+    r"(?s).",
+    r"(?m)^a",
+    r"(?-u)\w",
+    r"(?P<n>a)",
+    r"(?<n>a)",
+    r"(?>a)",
+    r"(a)\1",
+    r"(?=a)",
+    r"a|",
+    r"()",
+    r"a+?",
+    r"\-",
+    r"\/",
+    r"\_",
+    r"[\w-]",
+    r"[^a]",
+    r"[\[x]",
+    r"f\(\)",
+    r"\+\+",
+    r"[[a]b]",
+]
+
+
+@needs_ripgrep
+@pytest.mark.parametrize("ignore_case", [False, True])
+def test_ripgrep_gives_the_same_for_expressions_that_it_reads_otherwise(tmp_path: Path, ignore_case: bool) -> None:  # noqa: FBT001 - a parameter
+    space = workspace(tmp_path)
+    (space.root / "lines").write_text("\n".join(DIALECT))
+    for pattern in [*SAME, "a{ 1}", "a{1, 2}", "(?x) foo # c"]:
+        arguments: dict[str, object] = {"pattern": pattern, "ignore_case": ignore_case}
+        without = called(GrepTool(space, None), **arguments)
+        assert called(GrepTool(space, ripgrep), **arguments) == without, pattern
+
+
 @needs_ripgrep
 def test_ripgrep_gives_the_same_for_strange_names(space: Workspace) -> None:
     for name in (b"-v", b"a b", b"semi;colon", b"col:1:on", b"new\nline", b"bad\xff", b"--", b"\xc3\xa4"):

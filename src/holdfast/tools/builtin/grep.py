@@ -21,7 +21,7 @@ from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import GREP_SCHEMA, GrepArguments
 from holdfast.tools.builtin.glob import listing
 from holdfast.tools.builtin.read_write import holds_nul, line_text, read_lines, shown_line
-from holdfast.tools.builtin.regular_expressions import compiled
+from holdfast.tools.builtin.regular_expressions import compiled, reads_alike
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
@@ -108,9 +108,9 @@ class GrepTool:
     async def _ripgrep(
         self, wanted: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext
     ) -> dict[SafePath, list[int]] | None:
-        """Return the numbers of the matching lines of each file, None if ripgrep is missing or failed."""
+        """Return the numbers of the matching lines of each file, None if ripgrep cannot say them."""
         program = None if self._run is None else shutil.which("rg")
-        if self._run is None or program is None:
+        if self._run is None or program is None or not reads_alike(wanted.pattern):
             return None
         places = {str(file.path): file for file in files}
         # --text because _shown alone decides what is binary; --max-columns=1 because only line numbers are used.

@@ -38,6 +38,27 @@ def compiled(pattern: str, *, ignore_case: bool) -> regex.Pattern[str]:
         raise ToolFailed(msg) from error
 
 
+_OTHER_SETS = re.compile(r"\[|&&|--|~~")
+_OTHER_FLAGS = re.compile(r"\(\?[a-zA-Z]*[-uULxaV]")
+
+
+def reads_alike(pattern: str) -> bool:
+    """Return whether ripgrep reads a valid expression as `regex` does.
+
+    It takes `[a[b]]`, `[a&&b]`, `[a--b]` and `[[:alpha:]]` for sets of its own, `a++` for two repeats and `{1, 2}` for
+    one, and looks at the line end for what means the end of the text.
+    """
+    repeated = False
+    for piece in _PIECE.finditer(pattern):
+        text, repeats = piece[0], piece["least"] is not None
+        if text[0] == "[" and _OTHER_SETS.search(re.sub(r"\\.", "", text[1:], flags=re.DOTALL)):
+            return False
+        if text in ("{", "\\z", "\\Z") or (text == "+" and repeated):
+            return False
+        repeated = repeats or text in ("*", "+", "?")
+    return _OTHER_FLAGS.search(pattern) is None
+
+
 def expanded_size(pattern: str) -> int:
     """Return the number of elements of an expression with its counted repeats expanded."""
     groups = [0]
