@@ -64,6 +64,26 @@ def test_a_question_names_the_call_and_the_place() -> None:
     assert asked == Ask("The call 'do src/app.py' reads outside the workspace, at '/etc/hosts'.")
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("make", "'make' is not known to only read."),
+        ("make && npm test", "'make' and 'npm' are not known to only read."),
+        ("make; npm i; go vet", "'make', 'npm' and 'go' are not known to only read."),
+        ("make; npm i; go vet; rm x; tox", "'make', 'npm', 'go' and 2 more are not known to only read."),
+        ("cat /etc/x; make | sed -i s/a/b/ y; npm i", "'make' and 'npm' are not known to only read; it reads '/etc/x'"),
+    ],
+)
+def test_programs_that_are_not_known_are_named_together(command: str, why: str) -> None:
+    async def never(_: ToolContext) -> ToolOutput:
+        raise AssertionError
+
+    plan = Plan(effect="execute", title="run", run=never, command=command)
+    decision = decide(plan, Policy("ask"))
+    assert isinstance(decision, Ask)
+    assert f"runs a command: {why}" in decision.why
+
+
 def test_a_denial_tells_the_model_why_and_what_to_do() -> None:
     denied = decide(plan("write"), Policy("plan"))
     assert isinstance(denied, Deny)

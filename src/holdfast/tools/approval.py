@@ -127,11 +127,26 @@ def _unlike_line(plan: Plan, line: CommandParts, policy: Policy, tool: str) -> s
     reasons = tuple(dict.fromkeys(filter(None, (_unlike_part(part, line, plan, policy) for part in line.parts))))
     if not reasons and line.parts and plan.outside is None:
         return ""
-    more = f": {'; '.join(reasons[:_REASONS])}{f'; and {len(reasons) - _REASONS} more' * (len(reasons) > _REASONS)}"
-    return f"The call {plan.title!r} runs a command{where}{more * bool(reasons)}."
+    more = f": {_together(reasons)}" if reasons else ""
+    return f"The call {plan.title!r} runs a command{where}{more}."
 
 
 _REASONS = 3
+_UNKNOWN = " is not known to only read"
+
+
+def _together(reasons: tuple[str, ...]) -> str:
+    """Return the reasons as one sentence, in which programs that are not known stand together."""
+    names = [reason.removesuffix(_UNKNOWN) for reason in reasons if reason.endswith(_UNKNOWN)]
+    others = [reason for reason in reasons if not reason.endswith(_UNKNOWN)]
+    if len(names) > 1:
+        shown, left = names[:_REASONS], len(names) - _REASONS
+        last = f"{left} more" if left > 0 else shown.pop()
+        names = [f"{', '.join(shown)} and {last} are not known to only read"]
+    elif names:
+        names = [f"{names[0]}{_UNKNOWN}"]
+    shown, left = [*names, *others][:_REASONS], len(names) + len(others) - _REASONS
+    return "; ".join(shown) + (f"; and {left} more" if left > 0 else "")
 
 
 def _unlike_part(part: CommandPart, line: CommandParts, plan: Plan, policy: Policy) -> str:

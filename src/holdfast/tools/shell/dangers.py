@@ -87,7 +87,7 @@ def _words_dangers(words: tuple[Word, ...], nested: int) -> Iterator[str]:  # no
         yield "gains privileges"
     match name:
         case "rm" if _short(texts, "rR") or "--recursive" in texts:
-            yield "deletes folders with all that is in them"
+            yield "deletes folders and everything in them"
         case "rm" | "rmdir" | "unlink" | "shred":
             yield "deletes files"
         case "find" if {"-delete"} & set(texts):

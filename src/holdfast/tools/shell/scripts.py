@@ -41,7 +41,7 @@ def sed_more(words: tuple[Word, ...]) -> str:
             at += 1
         elif word.text.startswith("-") and word.text != "-":
             if not word.fixed or not _SED_OPTION.fullmatch(word.text):
-                return f"`sed {word.raw[:40]}` changes files or is not known to only read"
+                return f"`sed {word.raw[:40]}` may change files"
         else:
             files.append(word)
     if not given:

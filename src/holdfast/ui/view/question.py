@@ -171,7 +171,7 @@ def _reason(plan: Plan, why: str) -> str:
         return ""
     what, _, reason = said.partition(": ")
     judged = "holdfast cannot judge it: " if what.endswith("cannot judge") else "Why: "
-    return f"{judged}{reason}" if reason else ""
+    return f"{judged}{reason[:1].lower()}{reason[1:]}" if reason else ""
 
 
 def _warnings(plan: Plan, *, by_itself: bool) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from holdfast.ui.tui.widgets.completion import Completions, Suggestion
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
 BUSY = "Enter to steer · Tab to queue"
 ASKING = "Tab: back to the question"
+ASIDE = "Tab: write a prompt"
 """Placeholder texts of an empty composer."""
 
 HIGHEST = 12
@@ -77,7 +78,20 @@ class Composer(TextArea):
     def heed(self, *, queueing: bool, asking: bool, queued: bool) -> None:
         """Set the mode: a turn runs that text can be queued for, an approval prompt is open, messages are queued."""
         self._queueing, self._asking, self._queued = queueing, asking, queued
-        self.placeholder = ASKING if asking else BUSY if queueing else PLACEHOLDER_IDLE
+        self._hint(here=self.has_focus)
+
+    def _hint(self, *, here: bool) -> None:
+        """Show what an empty composer can do; at a question also where Tab leads, which depends on the focus."""
+        asking = ASKING if here else ASIDE
+        self.placeholder = asking if self._asking else BUSY if self._queueing else PLACEHOLDER_IDLE
+
+    def on_focus(self) -> None:
+        """Say that Tab leads away from here."""
+        self._hint(here=True)
+
+    def on_blur(self) -> None:
+        """Say that Tab leads here."""
+        self._hint(here=False)
 
     def give_back(self, text: str) -> None:
         """Insert `text` before the current text, with the cursor after it."""
