@@ -45,7 +45,7 @@ _OTHER_FLAGS = re.compile(r"\(\?[a-zA-Z]*[-uULxaV]")
 def reads_alike(pattern: str) -> bool:
     """Return whether ripgrep reads a valid expression as `regex` does.
 
-    It takes `[a[b]]`, `[a&&b]`, `[a--b]` and `[[:alpha:]]` for sets of its own, `a++` for two repeats and `{1, 2}` for
+    It takes `[a[b]]`, `[a&&b]`, `[a--b]` and `[[:alpha:]]` for other sets, `a++` for two repeats and `{1, 2}` for
     one, and looks at the line end for what means the end of the text.
     """
     repeated = False
