@@ -95,6 +95,16 @@ NotifyKind = Literal["bell", "osc", "off"]
 """How the screen says that it needs the user: a bell, a notification of the desktop (OSC 9 or 777), or not at all."""
 
 
+KeyChoice = Literal["normal", "vim"]
+"""How the prompt is edited."""
+
+
+class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the screen does for the user: `keys` is how the prompt is edited."""
+
+    keys: KeyChoice = "normal"
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
@@ -103,6 +113,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     how a new session edits files: "auto" takes what its model was trained on. `statusline` is a shell command whose
     first line of output replaces the facts in the status line. With `mouse`, the screen takes the mouse.
     With `show_thinking`, the screen shows thinking as it comes. `theme` is one of `/theme`, None: by the background.
+    `keys` has the keys of actions, by the action's name.
     """
 
     model: str | None = None
@@ -118,6 +129,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     theme: str | None = None
     show_thinking: bool = False
     notify: NotifyKind = "bell"
+    ui: Interface = msgspec.field(default_factory=Interface)
+    keys: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict[str, str | tuple[str, ...]])
     permissions: PermissionSettings = msgspec.field(default_factory=PermissionSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)
@@ -169,6 +182,7 @@ class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The content of a project's own config, used only if trusted. It cannot set keys, addresses or processes."""
 
     model: str | None = None
+    effort: Effort | None = None
     permission_mode: Literal["ask", "accept-edits", "plan"] | None = None
     limits: ProjectLimits = msgspec.field(default_factory=ProjectLimits)
     allow: Allowed = msgspec.field(default_factory=Allowed)
@@ -181,6 +195,7 @@ def with_project(config: Config, project: ProjectConfig) -> Config:
     return msgspec.structs.replace(
         config,
         model=model,
+        effort=project.effort or config.effort,
         fallback_model=None if config.fallback_model == model else config.fallback_model,  # it needs none
         permission_mode=project.permission_mode or config.permission_mode,
         limits=msgspec.structs.replace(config.limits, **msgspec.to_builtins(project.limits)),
@@ -225,7 +240,17 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
         return ""
     own = {
         name
-        for kind in (Config, PermissionSettings, Limits, Fetch, Search, ContextSettings, Server, ModelOverrides)
+        for kind in (
+            Config,
+            Interface,
+            PermissionSettings,
+            Limits,
+            Fetch,
+            Search,
+            ContextSettings,
+            Server,
+            ModelOverrides,
+        )
         for name in kind.__struct_fields__
     }
     projects = {

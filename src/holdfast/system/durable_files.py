@@ -57,8 +57,8 @@ def make_folder(folder: Path) -> None:
         raise
 
 
-def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replace `path` by `data` with mode 0600, atomically and durably.
+def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+    """Replace `path` by `data` with this mode, atomically and durably.
 
     Leftovers of an earlier, killed attempt are removed. A cache need not be `durable`: a loss of power may leave any
     part of it, which its reader must notice.
@@ -70,6 +70,8 @@ def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
         try:
             with os.fdopen(descriptor, "wb", closefd=False) as file:
                 file.write(data)
+            if mode != 0o600:  # noqa: PLR2004 - created with it
+                os.fchmod(descriptor, mode)
             if durable:
                 sync(descriptor)
         finally:

@@ -1,17 +1,14 @@
-"""What the set-up says of a failure, and what it writes into a config that is there already."""
+"""What the set-up says of a failure."""
 
 from __future__ import annotations
 
-import tomllib
 from typing import get_args
 
 import pytest
 
-from holdfast.config.servers import Server
-from holdfast.errors import ConfigInvalid, ProviderFailed, ProviderFault
+from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.connectivity import ConnectivityStep, Reached
 from holdfast.ui.commands.provider_failures import explained, unreached
-from holdfast.ui.commands.setup.config_edit import with_model, with_server
 
 WELL = Reached(step="reached", place="api.test")
 
@@ -86,37 +83,3 @@ def test_certificates_and_proxies_are_told_as_they_failed(fault: ProviderFault, 
     """The check made afterwards opens no tunnel, so it cannot know."""
     way = Reached(step="reached", place="api.test", proxy="http://p")
     assert said in explained(ProviderFailed("It broke.", fault=fault), way, model="m")
-
-
-OLD = '# mine\nmodel = "a:b"  # why\n\n[limits]\nmax_steps = 3 # few\n'
-
-
-def test_a_model_is_written_and_all_else_stays() -> None:
-    assert with_model("", "c:d") == 'model = "c:d"\n'
-    assert with_model(OLD, "c:d") == OLD.replace('"a:b"', '"c:d"')
-    assert with_model("[limits]\nmax_steps = 3\n", "c:d") == 'model = "c:d"\n[limits]\nmax_steps = 3\n'
-    assert with_model("model = 'a:b'# why\r\nx = 1\r\n", "c:d") == 'model = "c:d"# why\r\nx = 1\r\n'
-    assert with_model("x = 1\r\n", "c:d") == 'model = "c:d"\r\nx = 1\r\n'
-    odd = 'c:"quoted" \\ name'
-    assert tomllib.loads(with_model(OLD, odd))["model"] == odd
-
-
-@pytest.mark.parametrize("text", ['"model" = "a:b"\n', 'model = """\na:b"""\n', 'x = """\nmodel = "1"\n"""\n'])
-def test_a_config_that_cannot_be_read_by_its_lines_is_left_alone(text: str) -> None:
-    with pytest.raises(ConfigInvalid, match=r'Add it by hand: model = "c:d"'):
-        with_model(text, "c:d")
-
-
-def test_a_server_is_added_behind_everything() -> None:
-    server = Server(kind="anthropic", base_url="http://h:1/v1", api_key_env="H_API_KEY")
-    new = with_server(OLD, "home", server)
-    assert new.startswith(OLD.rstrip())
-    assert tomllib.loads(new)["providers"] == {
-        "home": {"kind": "anthropic", "base_url": "http://h:1/v1", "api_key_env": "H_API_KEY"}
-    }
-    twice = with_server(new, "work", Server(kind="openai-chat", base_url="http://w"))
-    assert tomllib.loads(twice)["providers"].keys() == {"home", "work"}
-    with pytest.raises(ConfigInvalid):
-        with_server(new, "home", server)
-    there = with_server(OLD.replace("\n", "\r\n"), "home", server)
-    assert there.count("\n") == there.count("\r\n") == new.count("\n")

@@ -1,4 +1,4 @@
-"""`holdfast config`: every setting with its value and source. Of keys, only the source."""
+"""`holdfast config`: every setting with its value and source, and changes of them. Of keys, only the source."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import argparse
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.config.project_decisions import Project
 from holdfast.config.settings import read_config
-from holdfast.errors import EXIT_OK
+from holdfast.errors import EXIT_OK, UsageError
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.registry import Providers, is_address
 from holdfast.system.user_directories import homes
@@ -24,6 +25,9 @@ from holdfast.ui.startup.session_choice import working_directory
 from holdfast.ui.startup.session_rules import rule_note
 from holdfast.ui.startup.settings_sources import Layer, Value, given, layer, shown, values
 from holdfast.ui.view.columns import cells, home
+
+if TYPE_CHECKING:
+    from holdfast.ui.settings.setting_change import SettingChange
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +68,9 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Arguments(Arguments):
     what: str | None
+    name: str | None
+    value: str | None
+    project: bool
     format: str
 
 
@@ -71,11 +78,19 @@ def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options: those of a run that override settings, and its own."""
     made = Parser(
         prog="holdfast config",
-        description="Show every setting with its value and source, as for a run with these options.",
+        description="Show every setting with its value and source, as for a run with these options, or change one.",
         allow_abbrev=False,
     )
     add_settings(made)
-    made.add_argument("what", nargs="?", choices=("path",), help="path: print the path of the config file")
+    made.add_argument(
+        "what",
+        nargs="?",
+        choices=("path", "set", "unset", "edit"),
+        help="path: print the path of the config file; set NAME VALUE, unset NAME; edit: open the file in your editor",
+    )
+    made.add_argument("name", nargs="?", metavar="NAME", help="a setting, such as limits.max_steps")
+    made.add_argument("value", nargs="?", metavar="VALUE", help="its value, such as 50")
+    made.add_argument("--project", action="store_true", help="with path, set, unset, edit: the config of this project")
     made.add_argument("--format", choices=("text", "json"), default="text")
     made.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
     return made
@@ -84,11 +99,13 @@ def command_parser() -> argparse.ArgumentParser:
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Print the settings and return the exit code. Raise `HoldfastError` for unreadable files."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
-    if arguments.what == "path":
+    cwd = working_directory(arguments.cwd)
+    if arguments.what == "path" and not arguments.project:
         print(literal(str(homes(environ).config)))
         return EXIT_OK
-    cwd = working_directory(arguments.cwd)
     judge_project(environ, cwd, trusted=arguments.trust_project)
+    if arguments.what is not None or arguments.project:
+        return _changed(arguments, environ, cwd)
     found = resolved_settings(arguments, environ, cwd)
     if arguments.format == "json":
         print(json.dumps(msgspec.to_builtins(found), indent=2))
@@ -96,6 +113,37 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         for line in config_lines(found):
             print(line)
     return EXIT_OK
+
+
+def _changed(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> int:
+    """Change a setting, or edit the file, and return the exit code. Raise `HoldfastError`, with nothing changed."""
+    from holdfast.ui.settings.setting_change import SettingChanges  # noqa: PLC0415 - not to show the settings
+
+    changes, scope = SettingChanges(environ, cwd), "project" if arguments.project else "user"
+    match (arguments.what, arguments.name, arguments.value):
+        case ("path", None, None):
+            print(literal(str(changes.path(scope))))
+        case ("set", str(name), str(value)):
+            print(literal(change_text(changes.set(name, value, scope))))
+        case ("unset", str(name), None):
+            print(literal(change_text(changes.unset(name, scope))))
+        case ("edit", None, None):
+            from holdfast.ui.settings.config_editing import edit_config  # noqa: PLC0415 - for who edits
+
+            print(edit_config(changes, scope, environ))
+        case _:
+            raise UsageError("Usage: holdfast config [path | set NAME VALUE | unset NAME | edit] [--project]")
+    return EXIT_OK
+
+
+def change_text(change: SettingChange) -> str:
+    """Return what was done to a setting, as a sentence."""
+    where = home(str(change.path))
+    return (
+        f"{change.name} = {shown(change.now)} in {where}"
+        if change.now is not None
+        else f"{change.name} is not set in {where}"
+    )
 
 
 def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> Settled:

@@ -249,6 +249,13 @@ _EXPECTED = {
 }
 
 
+def check_config(config: Config) -> None:
+    """Raise `ConfigInvalid` if no run could begin with the user's config, though each of its settings is valid."""
+    providers = known_providers(config.providers, config.models)
+    _check_fallback(config, providers)
+    _limits(config, providers)
+
+
 def _check_fallback(config: Config, providers: Providers) -> None:
     """Raise `ConfigInvalid` unless the fallback is a model of a known provider. Its key is looked up when needed."""
     if config.fallback_model is None:

@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.config.servers import ProtocolKind, Server
-from holdfast.config.settings import read_config
-from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed, StorageFailed
+from holdfast.config.settings import Config, read_config
+from holdfast.config.settings_file import SettingsFile
+from holdfast.config.toml_edit import with_setting
+from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.providers.connect import preload
 from holdfast.providers.connectivity import reach
 from holdfast.providers.credentials.provider_keys import (
@@ -37,12 +39,10 @@ from holdfast.providers.registry import (
     resolve_endpoint,
 )
 from holdfast.providers.smoke_request import smoke_request
-from holdfast.system.durable_files import make_folder, write_whole
 from holdfast.system.user_directories import homes
 from holdfast.text import literal
 from holdfast.ui.commands import questions
 from holdfast.ui.commands.provider_failures import explained
-from holdfast.ui.commands.setup.config_edit import with_model, with_server
 from holdfast.ui.view.columns import home
 
 OTHER = "other"
@@ -293,25 +293,24 @@ class Wizard:
 
     def write(self, chosen: Chosen) -> Iterator[str]:
         """Write the key, then the config, and yield what was written. Raise `StorageFailed` or `ConfigInvalid`."""
-        text = self._path.read_bytes().decode() if self._path.exists() else ""  # keeps the line endings
-        server = chosen.server
-        new = with_server(text, chosen.provider.name, server) if server else text
-        new = with_model(new, chosen.name)
+        settings = {("model",): chosen.name}
+        if (server := chosen.server) is not None:
+            said = {"kind": server.kind, "base_url": server.base_url, "api_key_env": server.api_key_env}
+            settings |= {("providers", chosen.provider.name, key): value for key, value in said.items() if value}
+
+        def edit(text: str) -> str:
+            for path, value in settings.items():
+                text = with_setting(text, path, value)
+            return text
+
+        edit(self._path.read_bytes().decode() if self._path.exists() else "")  # raises before a key is stored
         if done := self._file.repair():
             yield done
         if chosen.key and chosen.provider.key_variable:
             self._file.keep(chosen.provider.key_variable, chosen.key, place=chosen.place)
             file = f"{home(str(self._file.path))}, readable only by you"
             yield f"Key:    stored in {'the keyring' if chosen.place == 'keyring' else file}"
-        real = self._path.resolve()
-        try:
-            make_folder(real.parent)
-            write_whole(real, new.encode())
-        except OSError as error:
-            raise StorageFailed(
-                f"Cannot write the config {str(real)!r}: {error.strerror}. "
-                "Fix its permissions, or free some disk space."
-            ) from error
+        SettingsFile(self._path, Config).change(edit)
         yield f"Config: {home(str(self._path))}, model = {chosen.name}"
 
 

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from textual.app import App
 
 from holdfast.errors import UsageError
 from holdfast.providers.credentials.redaction import is_secret
+from holdfast.ui.settings.editor_choice import editor_command
 from holdfast.ui.startup.run_options import RunOptions
 
 
@@ -34,30 +35,6 @@ def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
         for number in held:
             if number not in {signal.SIGINT, signal.SIGQUIT}:
                 signal.raise_signal(number)
-
-
-FALLBACKS = ("nano", "vim", "vi")
-"""The editors to use if the user named none that is installed."""
-
-
-def editor_command(environ: Mapping[str, str], which: Callable[[str], str | None]) -> list[str]:
-    """Return the words of the first editor that `which` finds: $VISUAL, $EDITOR, or a usual one.
-
-    Raise `UsageError`, which names all that were tried, if there is none.
-    """
-    tried: list[str] = []
-    for name, command in [
-        *((f"${variable}", environ.get(variable, "")) for variable in ("VISUAL", "EDITOR")),
-        *((fallback, fallback) for fallback in FALLBACKS),
-    ]:
-        try:
-            words = shlex.split(command)
-        except ValueError:
-            words = [command]
-        if words and which(words[0]):
-            return words
-        tried.append(f"{name} ({command!r})" if words and name != command else name if words else f"{name} (not set)")
-    raise UsageError(f"No editor is installed: tried {', '.join(tried)}. Install one, or set $EDITOR.")
 
 
 def edited(app: App[int], text: str, options: RunOptions) -> str:

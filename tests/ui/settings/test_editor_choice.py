@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from holdfast.errors import UsageError
-from holdfast.ui.tui.prompt.external_editor import editor_command
+from holdfast.ui.settings.editor_choice import editor_command
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,166 @@
+"""What each setting is for and what it may be: from the types that the config file is decoded with. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Literal, get_args
+
+import msgspec
+from msgspec import inspect
+
+from holdfast.config.settings import Config, ProjectConfig
+from holdfast.config.toml_edit import Path, key_path, key_text, value_text
+from holdfast.errors import UsageError
+
+Scope = Literal["session", "project", "user"]
+"""Where a choice is kept: until the session's end, in the project's config, in the user's."""
+
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+COMMON: Mapping[str, str] = MappingProxyType(
+    {
+        "model": "the model of new sessions, PROVIDER:MODEL",
+        "effort": "how much the model reasons",
+        "fallback_model": "stands in for a model that does not answer",
+        "permission_mode": "what runs without asking",
+        "on_approval": "what happens where no user can be asked",
+        "theme": "the colours of the screen",
+        "ui.keys": "how the prompt is edited",
+        "mouse": "the screen takes the mouse",
+        "notify": "how the screen says that it needs you",
+        "statusline": "your own command for the status line",
+        "wake": "a background task that ends begins a turn",
+        "edit_tool": "how new sessions edit files",
+        "limits.max_cost": "most US dollars of a run",
+        "limits.max_steps": "most requests of a turn",
+        "limits.timeout": "most seconds of a turn",
+        "context.compact": "summarize older messages when the window is nearly full",
+        "permissions.allow": "calls that run without asking",
+        "permissions.ask": "calls that always ask",
+        "permissions.deny": "calls that never run",
+        "permissions.claude_settings": "obey the rules in the settings of Claude Code",
+    }
+)
+"""The settings that people change, in the order of the list; all others are internals."""
+
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {"model": "PROVIDER:MODEL", "fallback_model": "PROVIDER:MODEL", "theme": "the name of a theme, see /theme"}
+)
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """What a setting may be: its `choices`, () if they are many, in words what is `expected`, and whether text is."""
+
+    expected: str
+    choices: tuple[str, ...] = ()
+    is_text: bool = False
+
+
+def named(name: str) -> Path:
+    """Return the path of a setting of the user's config. Raise `UsageError` if there is none of this name."""
+    path = key_path(name)
+    if _type(path, Config) is None:
+        near = difflib.get_close_matches(name, _names(Config), n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]}?" if near else "See all: holdfast config."
+        raise UsageError(f"Unknown setting {name!r}. {hint}")
+    return path
+
+
+def form(path: Path, kind: type[Config | ProjectConfig] = Config) -> Form:
+    """Return what a setting may be."""
+    found = _type(path, kind)
+    if found is None:
+        return Form(expected="a setting")
+    expected = _WORDS.get(key_text(path)) or " or ".join(dict.fromkeys(_expected(each) for each in _kinds(found)))
+    choices = tuple(choice for each in _kinds(found) for choice in _choices(each))
+    return Form(expected=expected, choices=choices, is_text=any(_is_text(each) for each in _kinds(found)))
+
+
+def scopes(path: Path) -> tuple[Scope, ...]:
+    """Return where a setting can be kept: a project's config has only a few."""
+    return ("project", "user") if _type(path, ProjectConfig) is not None else ("user",)
+
+
+def parsed(path: Path, text: str) -> object:
+    """Return the value that `text` stands for: TOML, or the text itself for a setting that is text."""
+    try:
+        value: object = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return text
+    is_number = isinstance(value, int | float)  # true and false too
+    return text if is_number and form(path).is_text else value
+
+
+def _names(kind: type[msgspec.Struct]) -> Iterator[str]:
+    def walk(found: inspect.Type, above: Path) -> Iterator[str]:
+        for each in _kinds(found):
+            if isinstance(each, inspect.StructType):
+                for field in each.fields:
+                    yield from walk(field.type, (*above, field.encode_name))
+                return
+        yield key_text(above)
+
+    yield from walk(inspect.type_info(kind), ())
+
+
+def _type(path: Path, kind: type[msgspec.Struct]) -> inspect.Type | None:
+    """Return the type of a setting, None if there is none of this path, or if it is a table."""
+    now: inspect.Type | None = inspect.type_info(kind)
+    for key in path:
+        inner: inspect.Type | None = None
+        for each in _kinds(now):
+            if isinstance(each, inspect.StructType):
+                inner = next((field.type for field in each.fields if field.encode_name == key), None)
+            elif isinstance(each, inspect.DictType):
+                inner = each.value_type
+        if inner is None:
+            return None
+        now = inner
+    return None if any(isinstance(each, inspect.StructType | inspect.DictType) for each in _kinds(now)) else now
+
+
+def _kinds(found: inspect.Type | None) -> tuple[inspect.Type, ...]:
+    """Return the alternatives of a type, without None: a setting is left out, not set to nothing."""
+    if found is None:
+        return ()
+    if isinstance(found, inspect.Metadata):
+        return _kinds(found.type)
+    alternatives = found.types if isinstance(found, inspect.UnionType) else (found,)
+    return tuple(each for each in alternatives if not isinstance(each, inspect.NoneType))
+
+
+def _is_text(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.StrType) or (
+        isinstance(kind, inspect.LiteralType) and all(isinstance(each, str) for each in kind.values)
+    )
+
+
+def _choices(kind: inspect.Type) -> tuple[str, ...]:
+    if isinstance(kind, inspect.BoolType):
+        return ("true", "false")
+    return tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ()
+
+
+def _expected(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType(values=values):
+            return f"one of {', '.join(map(str, values))}"
+        case inspect.IntType() | inspect.FloatType():
+            what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+            bounds = (("at least", kind.ge), ("greater than", kind.gt), ("at most", kind.le), ("less than", kind.lt))
+            said = " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
+            return f"{what}, {said}" if said else what
+        case inspect.VarTupleType() | inspect.ListType():
+            return 'a list of texts, such as ["one", "two"]'
+        case _:
+            return "a text"
+
+
+def plain(value: object) -> str:
+    """Return a value as a person writes it on a command line."""
+    return value if isinstance(value, str) else "" if value is None else value_text(value)

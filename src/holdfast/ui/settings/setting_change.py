@@ -1,0 +1,99 @@
+"""Set or unset one setting in the user's config or the project's, checked by the parser that reads the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from holdfast.config.project_config import CONFIG_PATH, ProjectFile, project_file
+from holdfast.config.settings import Config, ProjectConfig, read_config
+from holdfast.config.settings_file import SettingsFile
+from holdfast.config.toml_edit import key_text, with_setting, without_setting
+from holdfast.errors import ConfigInvalid, UsageError
+from holdfast.providers.registry import known_providers, split
+from holdfast.system.git import repository
+from holdfast.system.user_directories import homes
+from holdfast.ui.settings.setting_catalog import form, named, parsed, scopes
+from holdfast.ui.startup.project_trust import TRUST_IT, project_decisions
+from holdfast.ui.startup.run_options import check_config
+
+FileScope = Literal["project", "user"]
+"""The files that a setting can be kept in."""
+
+
+class SettingChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done to a setting: `now` is its value in the file at `path`, None if it was removed."""
+
+    name: str
+    path: Path
+    now: object = None
+
+
+class SettingChanges:
+    """Changes settings for a run in `cwd`."""
+
+    def __init__(self, environ: Mapping[str, str], cwd: Path) -> None:
+        self._environ = environ
+        self._cwd = cwd
+
+    def path(self, scope: FileScope) -> Path:
+        """Return the file of a scope. Raise `ConfigInvalid` if the project's cannot be read."""
+        own = homes(self._environ).config
+        if scope == "user":
+            return own
+        file = project_file(self._cwd, own)
+        path = (repository(self._cwd) or self._cwd) / CONFIG_PATH if file is None else file.path
+        if os.path.realpath(path) == os.path.realpath(own):
+            raise UsageError(f"{str(path)!r} is your own config, so this folder can have none. Set it for the user.")
+        return path
+
+    def set(self, name: str, text: str, scope: FileScope) -> SettingChange:
+        """Set a setting to what `text` stands for. Raise `HoldfastError`, with nothing changed."""
+        path = named(name)
+        value = parsed(path, text)
+        self._check_scope(name, scope)
+        if path == ("model",) and isinstance(value, str):
+            own = read_config(homes(self._environ).config)
+            split(value, known_providers(own.providers, own.models))  # raises for an unknown provider
+        try:
+            self.write(lambda before: with_setting(before, path, value), scope)
+        except ConfigInvalid as error:
+            if not isinstance(error.__cause__, msgspec.ValidationError):
+                raise
+            why = str(error.__cause__)
+            if f"`$.{'.'.join(path)}" in why or why.endswith("`$[...]`"):
+                why = f"expected {form(path, ProjectConfig if scope == 'project' else Config).expected}"
+            raise UsageError(f"Cannot set {key_text(path)} to {text!r}: {why}. Nothing was changed.") from error
+        return SettingChange(name=key_text(path), path=self.path(scope), now=value)
+
+    def unset(self, name: str, scope: FileScope) -> SettingChange:
+        """Remove a setting, so that its default applies. Raise `HoldfastError`, with nothing changed."""
+        path = named(name)
+        self._check_scope(name, scope)
+        self.write(lambda before: without_setting(before, path), scope)
+        return SettingChange(name=key_text(path), path=self.path(scope))
+
+    def write(self, edit: Callable[[str], str], scope: FileScope) -> None:
+        """Replace the text of a scope's file by what `edit` returns for it. Raise `HoldfastError`, likewise."""
+        path = self.path(scope)
+        if scope == "user":
+            SettingsFile(path, Config).change(edit, check=check_config)
+            return
+        root = path.parent.parent
+        decisions = project_decisions(self._environ, root)
+
+        def trusted(raw: bytes | None) -> None:
+            file = ProjectFile(root, raw or b"")
+            if raw and file.config() != ProjectConfig() and not decisions.trusts(file.digest):
+                raise UsageError(f"Project config {str(path)!r} is not trusted, so it was not changed. {TRUST_IT}")
+
+        change = SettingsFile(path, ProjectConfig, shared=True).change(edit, before=trusted)
+        decisions.set_trust(ProjectFile(root, change.after).digest, trusted=True)
+
+    def _check_scope(self, name: str, scope: FileScope) -> None:
+        if scope not in scopes(named(name)):
+            raise UsageError(f"A project's config cannot set {name}. Set it for the user.")

@@ -1,0 +1,1 @@
+"""Settings on the screen: the list, the editing of one, and what changes at once."""
