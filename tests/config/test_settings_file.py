@@ -22,7 +22,7 @@ from holdfast.config.settings import Config
 from holdfast.config.toml_edit import with_setting
 
 name, times = sys.argv[2], int(sys.argv[3])
-settings_file.PATIENCE = 600.0
+settings_file.LOCK_PATIENCE = 600.0
 for number in range(times):
     def edit(text):
         return with_setting(text, ("models", f"{name}:{number}", "max_output"), number + 1)
@@ -119,7 +119,7 @@ def test_a_lock_that_another_keeps_is_waited_for(tmp_path: Path, monkeypatch: py
     assert holder.stdout is not None
     assert holder.stdin is not None
     holder.stdout.readline()
-    monkeypatch.setattr("holdfast.config.settings_file.PATIENCE", 0.05)
+    monkeypatch.setattr("holdfast.config.settings_file.LOCK_PATIENCE", 0.05)
     with pytest.raises(StorageFailed, match="Another process has been changing the settings"):
         set_theme(path, "nord")
     assert not path.exists()

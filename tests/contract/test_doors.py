@@ -44,7 +44,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "ui/tui/prompt/clipboard_image.py",
         "processes",
     ): "the desktop's own program, with a time limit",
-    ("ui/settings/config_editing.py", "processes"): "the person's own editor, likewise",
+    ("ui/settings/config_editor.py", "processes"): "the person's own editor, likewise",
     ("ui/tui/prompt/external_editor.py", "processes"): "the person's own editor, which has the terminal while it runs",
     (
         "ui/tui/surroundings/status_command.py",

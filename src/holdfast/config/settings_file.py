@@ -22,37 +22,37 @@ from holdfast.config.settings import Config, ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid, StorageFailed
 from holdfast.system.durable_files import make_folder, write_whole
 
-PATIENCE = 5.0
+LOCK_PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
 
 _PAUSE = 0.02
 
-Settings = TypeVar("Settings", Config, ProjectConfig)
+FileSettings = TypeVar("FileSettings", Config, ProjectConfig)
 
 
-class Change(msgspec.Struct, frozen=True):
+class TextChange(msgspec.Struct, frozen=True):
     """The bytes of a file before and after a change; `before` is None if there was no file."""
 
     before: bytes | None
     after: bytes
 
 
-class SettingsFile(Generic[Settings]):
+class SettingsFile(Generic[FileSettings]):
     """The config file at `path`, which need not exist; `kind` is what it holds."""
 
-    def __init__(self, path: Path, kind: type[Settings], *, shared: bool = False) -> None:
+    def __init__(self, path: Path, kind: type[FileSettings], *, shared: bool = False) -> None:
         """With `shared`, a new file is readable by others, as the files of a project are."""
         self.path = path
-        self._kind: type[Settings] = kind
+        self._kind: type[FileSettings] = kind
         self._new_mode = 0o644 if shared else 0o600
 
     def change(
         self,
         edit: Callable[[str], str],
         *,
-        check: Callable[[Settings], None] = lambda _: None,
+        check: Callable[[FileSettings], None] = lambda _: None,
         before: Callable[[bytes | None], None] = lambda _: None,
-    ) -> Change:
+    ) -> TextChange:
         """Replace the file's text by what `edit` returns for it, durably.
 
         `before` sees the old bytes, `check` the new settings: each may raise to prevent it. Raise `ConfigInvalid` if
@@ -70,7 +70,7 @@ class SettingsFile(Generic[Settings]):
                 check(decoded(new, self._kind, name=str(self.path)))
                 if new != raw:
                     write_whole(real, new, mode=mode)
-                return Change(raw, new)
+                return TextChange(raw, new)
         except OSError as error:
             raise StorageFailed(
                 f"Cannot write the config {str(self.path)!r}: {error.strerror}. Nothing was changed. "
@@ -94,7 +94,7 @@ def _locked(folder: Path) -> Generator[None]:
     """Hold the lock on the folder's files. Raise `StorageFailed` if another process keeps it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + LOCK_PATIENCE
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,7 +102,7 @@ def _locked(folder: Path) -> Generator[None]:
             except BlockingIOError:
                 if time.monotonic() > until:
                     raise StorageFailed(
-                        f"Another process has been changing the settings in {str(folder)!r} for {PATIENCE:.0f} s. "
+                        f"Another process has been changing the settings in {str(folder)!r} for {LOCK_PATIENCE:.0f} s. "
                         "Nothing was changed. Try again."
                     ) from None
                 time.sleep(_PAUSE)

@@ -23,7 +23,7 @@ import msgspec
 
 from holdfast.errors import ConfigInvalid
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """The keys of a setting, from the outermost table."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -39,8 +39,8 @@ _LONG_LITERAL = re.compile(r"'''(?:[^']|'(?!''))*'{3,5}")
 class _Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A key with its value: where the key begins and the value stands; `prefix` is the table it is written in."""
 
-    path: Path
-    prefix: Path
+    path: KeyPath
+    prefix: KeyPath
     begin: int
     value: int
     end: int
@@ -50,7 +50,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
 class _Table(msgspec.Struct, frozen=True, kw_only=True):
     """A table header, up to the end of its line."""
 
-    path: Path
+    path: KeyPath
     begin: int
     end: int
 
@@ -59,7 +59,7 @@ class _Unreadable(Exception):
     """The scan met what it does not know."""
 
 
-def key_path(name: str) -> Path:
+def key_path(name: str) -> KeyPath:
     """Return the keys of a dotted name, as in TOML: `limits.max_steps`, `models."a:b".effort`.
 
     Raise `ConfigInvalid` if it is none.
@@ -78,12 +78,12 @@ def key_path(name: str) -> Path:
     return tuple(path)
 
 
-def key_text(path: Path) -> str:
+def key_text(path: KeyPath) -> str:
     """Return the dotted name of a path, as TOML writes it."""
     return ".".join(part if _BARE.fullmatch(part) else _string(part) for part in path)
 
 
-def with_setting(text: str, path: Path, value: object) -> str:
+def with_setting(text: str, path: KeyPath, value: object) -> str:
     """Return `text` with this setting. Raise `ConfigInvalid` if `text` is laid out in a way that hides the place."""
     before = tomllib.loads(text)
     line = f"{key_text(path)} = {value_text(value)}"
@@ -94,7 +94,7 @@ def with_setting(text: str, path: Path, value: object) -> str:
     return _checked(new, _with(before, path, value, line), f"Add it by hand: {line}")
 
 
-def without_setting(text: str, path: Path) -> str:
+def without_setting(text: str, path: KeyPath) -> str:
     """Return `text` without this setting, and so `text` if it has none. Raise `ConfigInvalid` likewise."""
     before = tomllib.loads(text)
     if not _has(before, path):
@@ -142,14 +142,14 @@ def _checked(new: str, expected: Mapping[str, object], advice: str) -> str:
 # --- what the settings are afterwards --------------------------------------------------------------------------------
 
 
-def _has(settings: Mapping[str, object], path: Path) -> bool:
+def _has(settings: Mapping[str, object], path: KeyPath) -> bool:
     below = settings.get(path[0], None)
     if len(path) == 1 or not isinstance(below, dict):
         return path[0] in settings and len(path) == 1
     return _has(cast("Mapping[str, object]", below), path[1:])
 
 
-def _with(settings: Mapping[str, object], path: Path, value: object, line: str) -> dict[str, object]:
+def _with(settings: Mapping[str, object], path: KeyPath, value: object, line: str) -> dict[str, object]:
     key, below = path[0], settings.get(path[0], {})
     if len(path) == 1:
         return {**settings, key: list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value}
@@ -158,7 +158,7 @@ def _with(settings: Mapping[str, object], path: Path, value: object, line: str) 
     return {**settings, key: _with(cast("dict[str, object]", below), path[1:], value, line)}
 
 
-def _without(settings: Mapping[str, object], path: Path) -> dict[str, object]:
+def _without(settings: Mapping[str, object], path: KeyPath) -> dict[str, object]:
     key = path[0]
     rest = {name: value for name, value in settings.items() if name != key}
     if len(path) == 1:
@@ -169,7 +169,7 @@ def _without(settings: Mapping[str, object], path: Path) -> dict[str, object]:
 # --- the change ------------------------------------------------------------------------------------------------------
 
 
-def _set(text: str, path: Path, value: str) -> str:
+def _set(text: str, path: KeyPath, value: str) -> str:
     entries, tables = _scan(text)
     ending = "\r\n" if "\r\n" in text else "\n"
     same = next((each for each in entries if each.path == path), None)
@@ -193,7 +193,7 @@ def _set(text: str, path: Path, value: str) -> str:
     return _begun(text, path, value, ending, before_tables=bool(tables))
 
 
-def _begun(text: str, path: Path, value: str, ending: str, *, before_tables: bool) -> str:
+def _begun(text: str, path: KeyPath, value: str, ending: str, *, before_tables: bool) -> str:
     """Return the text with a setting that nothing else stands beside: in a new table, or above all tables."""
     line = f"{key_text(path[-1:])} = {value}{ending}"
     if path[:-1]:
@@ -204,7 +204,7 @@ def _begun(text: str, path: Path, value: str, ending: str, *, before_tables: boo
     return f"{text}{ending if text and not text.endswith(chr(10)) else ''}{line}"
 
 
-def _added_inline(text: str, table: _Entry, path: Path, value: str) -> str:
+def _added_inline(text: str, table: _Entry, path: KeyPath, value: str) -> str:
     inside = text[table.value : table.end].rstrip()
     if not inside.endswith("}"):
         raise _Unreadable
@@ -212,7 +212,7 @@ def _added_inline(text: str, table: _Entry, path: Path, value: str) -> str:
     return f"{text[: table.value]}{head} {key_text(path[len(table.path) :])} = {value} }}{text[table.end :]}"
 
 
-def _unset(text: str, path: Path) -> str:
+def _unset(text: str, path: KeyPath) -> str:
     entries, _ = _scan(text)
     for each in entries:
         if each.path != path:
@@ -249,7 +249,7 @@ def _scan(text: str) -> tuple[list[_Entry], list[_Table]]:
     """Return every key with its value, and every table, in their order."""
     entries: list[_Entry] = []
     tables: list[_Table] = []
-    prefix: Path = ()
+    prefix: KeyPath = ()
     at = _blank(text, 0)
     while at < len(text):
         if text[at] == "[":
@@ -271,7 +271,7 @@ def _blank(text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
-def _pair(text: str, at: int, prefix: Path, *, inline: bool) -> Iterator[_Entry]:
+def _pair(text: str, at: int, prefix: KeyPath, *, inline: bool) -> Iterator[_Entry]:
     """Yield the entry that begins at `at`, then those in its inline table."""
     path, after = _key(text, at)
     if text[after : after + 1] != "=":
@@ -288,7 +288,7 @@ def _spaces(text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
-def _key(text: str, at: int) -> tuple[Path, int]:
+def _key(text: str, at: int) -> tuple[KeyPath, int]:
     """Return the dotted key at `at`, and where what follows it begins."""
     path: list[str] = []
     while True:
@@ -303,7 +303,7 @@ def _key(text: str, at: int) -> tuple[Path, int]:
         at += 1
 
 
-def _value(text: str, at: int, path: Path, inner: list[_Entry]) -> int:
+def _value(text: str, at: int, path: KeyPath, inner: list[_Entry]) -> int:
     """Return where the value at `at` ends; add the entries of inline tables to `inner`."""
     for begin, pattern in (('"""', _LONG_BASIC), ("'''", _LONG_LITERAL), ('"', _BASIC), ("'", _LITERAL)):
         if text.startswith(begin, at):

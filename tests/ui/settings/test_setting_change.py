@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.config.project_config import CONFIG_PATH
 from holdfast.ui.main import main
-from holdfast.ui.settings.setting_catalog import COMMON, form, named
+from holdfast.ui.settings.setting_catalog import COMMON, form, setting_path
 
 
 def run(home: Path, *arguments: str) -> int:
@@ -121,4 +121,4 @@ def test_what_is_missing_is_said(tmp_path: Path, words: list[str], capsys: pytes
 
 @pytest.mark.parametrize("name", COMMON)
 def test_what_people_change_is_a_setting(name: str) -> None:
-    assert form(named(name)).expected
+    assert form(setting_path(name)).expected

@@ -128,7 +128,7 @@ def _changed(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> in
         case ("unset", str(name), None):
             print(literal(change_text(changes.unset(name, scope))))
         case ("edit", None, None):
-            from holdfast.ui.settings.config_editing import edit_config  # noqa: PLC0415 - for who edits
+            from holdfast.ui.settings.config_editor import edit_config  # noqa: PLC0415 - for who edits
 
             print(edit_config(changes, scope, environ))
         case _:

@@ -12,13 +12,16 @@ import msgspec
 from msgspec import inspect
 
 from holdfast.config.settings import Config, ProjectConfig
-from holdfast.config.toml_edit import Path, key_path, key_text, value_text
+from holdfast.config.toml_edit import KeyPath, key_path, key_text, value_text
 from holdfast.errors import UsageError
 
-Scope = Literal["session", "project", "user"]
+SettingScope = Literal["session", "project", "user"]
 """Where a choice is kept: until the session's end, in the project's config, in the user's."""
 
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+FileScope = Literal["project", "user"]
+"""The scopes that are files."""
+
+SETTING_SCOPES: tuple[SettingScope, ...] = get_args(SettingScope)
 
 COMMON: Mapping[str, str] = MappingProxyType(
     {
@@ -30,6 +33,7 @@ COMMON: Mapping[str, str] = MappingProxyType(
         "theme": "the colours of the screen",
         "ui.keys": "how the prompt is edited",
         "mouse": "the screen takes the mouse",
+        "show_thinking": "thinking is shown as it comes",
         "notify": "how the screen says that it needs you",
         "statusline": "your own command for the status line",
         "wake": "a background task that ends begins a turn",
@@ -51,7 +55,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True):
+class SettingForm(msgspec.Struct, frozen=True, kw_only=True):
     """What a setting may be: its `choices`, () if they are many, in words what is `expected`, and whether text is."""
 
     expected: str
@@ -59,7 +63,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     is_text: bool = False
 
 
-def named(name: str) -> Path:
+def setting_path(name: str) -> KeyPath:
     """Return the path of a setting of the user's config. Raise `UsageError` if there is none of this name."""
     path = key_path(name)
     if _type(path, Config) is None:
@@ -69,22 +73,22 @@ def named(name: str) -> Path:
     return path
 
 
-def form(path: Path, kind: type[Config | ProjectConfig] = Config) -> Form:
+def form(path: KeyPath, kind: type[Config | ProjectConfig] = Config) -> SettingForm:
     """Return what a setting may be."""
     found = _type(path, kind)
     if found is None:
-        return Form(expected="a setting")
+        return SettingForm(expected="a setting")
     expected = _WORDS.get(key_text(path)) or " or ".join(dict.fromkeys(_expected(each) for each in _kinds(found)))
     choices = tuple(choice for each in _kinds(found) for choice in _choices(each))
-    return Form(expected=expected, choices=choices, is_text=any(_is_text(each) for each in _kinds(found)))
+    return SettingForm(expected=expected, choices=choices, is_text=any(_is_text(each) for each in _kinds(found)))
 
 
-def scopes(path: Path) -> tuple[Scope, ...]:
+def scopes(path: KeyPath) -> tuple[FileScope, ...]:
     """Return where a setting can be kept: a project's config has only a few."""
     return ("project", "user") if _type(path, ProjectConfig) is not None else ("user",)
 
 
-def parsed(path: Path, text: str) -> object:
+def parsed_value(path: KeyPath, text: str) -> object:
     """Return the value that `text` stands for: TOML, or the text itself for a setting that is text."""
     try:
         value: object = tomllib.loads(f"value = {text}")["value"]
@@ -95,7 +99,7 @@ def parsed(path: Path, text: str) -> object:
 
 
 def _names(kind: type[msgspec.Struct]) -> Iterator[str]:
-    def walk(found: inspect.Type, above: Path) -> Iterator[str]:
+    def walk(found: inspect.Type, above: KeyPath) -> Iterator[str]:
         for each in _kinds(found):
             if isinstance(each, inspect.StructType):
                 for field in each.fields:
@@ -106,7 +110,7 @@ def _names(kind: type[msgspec.Struct]) -> Iterator[str]:
     yield from walk(inspect.type_info(kind), ())
 
 
-def _type(path: Path, kind: type[msgspec.Struct]) -> inspect.Type | None:
+def _type(path: KeyPath, kind: type[msgspec.Struct]) -> inspect.Type | None:
     """Return the type of a setting, None if there is none of this path, or if it is a table."""
     now: inspect.Type | None = inspect.type_info(kind)
     for key in path:
@@ -162,5 +166,5 @@ def _expected(kind: inspect.Type) -> str:
 
 
 def plain(value: object) -> str:
-    """Return a value as a person writes it on a command line."""
+    """Return a value as the user types it."""
     return value if isinstance(value, str) else "" if value is None else value_text(value)

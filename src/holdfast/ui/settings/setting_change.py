@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -17,12 +16,10 @@ from holdfast.errors import ConfigInvalid, UsageError
 from holdfast.providers.registry import known_providers, split
 from holdfast.system.git import repository
 from holdfast.system.user_directories import homes
-from holdfast.ui.settings.setting_catalog import form, named, parsed, scopes
-from holdfast.ui.startup.project_trust import TRUST_IT, project_decisions
+from holdfast.ui.settings.setting_catalog import FileScope, form, parsed_value, scopes, setting_path
+from holdfast.ui.startup.project_trust import TRUST_IT, project_decisions, trusted_project
 from holdfast.ui.startup.run_options import check_config
-
-FileScope = Literal["project", "user"]
-"""The files that a setting can be kept in."""
+from holdfast.ui.startup.settings_sources import flat
 
 
 class SettingChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +50,8 @@ class SettingChanges:
 
     def set(self, name: str, text: str, scope: FileScope) -> SettingChange:
         """Set a setting to what `text` stands for. Raise `HoldfastError`, with nothing changed."""
-        path = named(name)
-        value = parsed(path, text)
+        path = setting_path(name)
+        value = parsed_value(path, text)
         self._check_scope(name, scope)
         if path == ("model",) and isinstance(value, str):
             own = read_config(homes(self._environ).config)
@@ -72,7 +69,7 @@ class SettingChanges:
 
     def unset(self, name: str, scope: FileScope) -> SettingChange:
         """Remove a setting, so that its default applies. Raise `HoldfastError`, with nothing changed."""
-        path = named(name)
+        path = setting_path(name)
         self._check_scope(name, scope)
         self.write(lambda before: without_setting(before, path), scope)
         return SettingChange(name=key_text(path), path=self.path(scope))
@@ -94,6 +91,13 @@ class SettingChanges:
         change = SettingsFile(path, ProjectConfig, shared=True).change(edit, before=trusted)
         decisions.set_trust(ProjectFile(root, change.after).digest, trusted=True)
 
+    def overridden(self, name: str) -> str:
+        """Return a sentence if the project's config wins over the user's for this setting, "" if not."""
+        file = trusted_project(self._environ, self._cwd, ask=None, say=lambda _: None)
+        if file is None or flat(file.config()).get(name) is None:
+            return ""
+        return f" In this project, {str(file.path)!r} sets it."
+
     def _check_scope(self, name: str, scope: FileScope) -> None:
-        if scope not in scopes(named(name)):
+        if scope not in scopes(setting_path(name)):
             raise UsageError(f"A project's config cannot set {name}. Set it for the user.")

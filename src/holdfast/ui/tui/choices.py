@@ -10,7 +10,6 @@ from textual.app import App
 
 from holdfast.errors import UsageError
 from holdfast.session.catalog import SessionSummary
-from holdfast.session.journal.model_settings import EFFORTS
 from holdfast.text import literal
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.tui.agent_thread.messages import InUse
@@ -136,22 +135,3 @@ def _offer_sessions(found: Sequence[SessionSummary], target: CommandTarget) -> N
         lambda chosen: target.controller.agent.resume(summaries[chosen]),
         remove=("moves it to trash", trash),
     )
-
-
-def pick_effort(target: CommandTarget) -> None:
-    """Let the user choose how much the model reasons; each choice says what the model gets in place of it."""
-    controller = target.controller
-    now = controller.settings.effort
-    choices = [
-        Choice(PROVIDERS_OWN, PROVIDERS_OWN, "in use" if now is None else "the provider decides", now=now is None)
-    ]
-    for effort in EFFORTS:
-        note = "in use" if effort == now else controller.effort_note(effort)
-        choices.append(Choice(effort, effort, note, now=effort == now))
-
-    efforts = dict(zip(map(str, EFFORTS), EFFORTS, strict=True))
-
-    def use(chosen: str) -> None:
-        target.dialogs.say(controller.use_effort(efforts.get(chosen)))
-
-    target.dialogs.pick("Effort: how much the model reasons", choices, use)

@@ -82,10 +82,12 @@ class Dialogs:
         shown: Callable[[str], None] | None = None,
         remove: tuple[str, Callable[[str], None]] | None = None,
         toggle: tuple[str, Callable[[str], None]] | None = None,
+        keep: tuple[str, Callable[[str], None]] | None = None,
     ) -> Picker:
         """Let the user choose, then call `then`, or `left` on cancel; a previewed theme is undone. Return the list.
 
         `remove` is what Ctrl+X does to a choice, `toggle` what Ctrl+F does: a short description, and the function.
+        `keep` is called instead of `then` for a choice by Ctrl+S.
         """
         before = self._app.theme
 
@@ -94,7 +96,8 @@ class Dialogs:
             if value is None:
                 left()
             else:
-                self.attempt(lambda: then(value))
+                does = keep[1] if picker.kept and keep is not None else then
+                self.attempt(lambda: does(value))
 
         also = None
         if remove is not None:
@@ -112,6 +115,6 @@ class Dialogs:
                 self.attempt(lambda: mark(value))
 
             marks = described, marked
-        picker = Picker(title, choices, shown=shown, remove=also, toggle=marks)
+        picker = Picker(title, choices, shown=shown, remove=also, toggle=marks, keep="" if keep is None else keep[0])
         self._app.push_screen(picker, chosen)
         return picker

@@ -18,6 +18,7 @@ from holdfast.providers.model_lists.pages import ListedModel
 from holdfast.providers.registry import Provider
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.tui.choices import CommandTarget
+from holdfast.ui.tui.settings.live_settings import pick_scope
 from holdfast.ui.tui.widgets.pickers import Choice, Picker
 from holdfast.ui.view.model_details import price_text, remark, window_text
 
@@ -49,6 +50,7 @@ class _ModelPicker:
             self._use,
             left=self._closed,
             toggle=("marks a favourite", self._toggle),
+            keep=("keeps it", self._keep),
         )
         self._target.dialogs.in_background(self._look, self._found)
 
@@ -79,6 +81,11 @@ class _ModelPicker:
             self._target.composer.give_back(f"/model {provider}:")
         else:
             self._target.controller.use_model(chosen)
+
+    def _keep(self, chosen: str) -> None:
+        """Let the user choose where the model is kept."""
+        self._closed()
+        pick_scope(self._target, "model", chosen)
 
     def _toggle(self, model: str) -> None:
         if model == DEMO or model.endswith(":MODEL"):

@@ -7,28 +7,21 @@ import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.errors import UsageError
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.model_settings import EFFORTS
 from holdfast.system.threads import in_daemon
-from holdfast.tool_calls import Mode
 from holdfast.ui.tui.choices import (
-    PROVIDERS_OWN,
     CommandTarget,
     leave_for_setup,
-    pick_effort,
     pick_session,
     pick_turn,
 )
 from holdfast.ui.tui.command_parser import Name, SlashInput
 from holdfast.ui.tui.farewell import last_answer
-from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
-from holdfast.ui.tui.terminal.job_control import JobControl
-from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.view.columns import home
@@ -36,13 +29,6 @@ from holdfast.ui.view.sentences import settings_text
 
 if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
-
-_RUNS: dict[Mode, str] = {
-    "ask": "reads freely, asks for the rest",
-    "accept-edits": "reads and edits freely, asks for commands",
-    "plan": "only reads",
-    "yolo": "runs everything without asking",
-}
 
 
 def act(line: SlashInput, target: CommandTarget) -> None:
@@ -102,25 +88,6 @@ def _fork(target: CommandTarget, _rest: str) -> None:
     target.controller.continue_in_copy(target.controller.catalog.find(_open(target)))
 
 
-def _model(target: CommandTarget, rest: str) -> None:
-    if rest:
-        target.controller.use_model(rest)
-    else:
-        pick_model(target)
-
-
-def _effort(target: CommandTarget, rest: str) -> None:
-    if not rest:
-        pick_effort(target)
-    elif rest in EFFORTS:
-        target.dialogs.say(target.controller.use_effort(rest))
-    elif rest == PROVIDERS_OWN:
-        target.dialogs.say(target.controller.use_effort(None))
-    else:
-        expected = ", ".join((*EFFORTS, PROVIDERS_OWN))
-        raise UsageError(f"Unknown effort {rest!r} (expected one of {expected}). See /effort.")
-
-
 def _export(target: CommandTarget, rest: str) -> None:
     from holdfast.ui.export.export import FORMS, form_of  # noqa: PLC0415 - only an export needs the formats
 
@@ -151,34 +118,15 @@ def _write(target: CommandTarget, session: str, form: Form, name: str) -> None:
     )
 
 
-def _theme(target: CommandTarget, rest: str) -> None:
-    ours = (DARK.name, LIGHT.name)
-    others = sorted(name for name, theme in target.app.available_themes.items() if not theme.ansi and name not in ours)
-    themes = (*ours, *others)  # themes of the terminal's 16 colours have too few shades
+def _setting(name: Name) -> Callable[[CommandTarget, str], None]:
+    """Return the function of a command that chooses a setting."""
 
-    def use(name: str) -> None:
-        target.app.theme = name
+    def run(target: CommandTarget, rest: str) -> None:
+        from holdfast.ui.tui.settings.setting_commands import SETTING_COMMANDS  # noqa: PLC0415 - when it is asked for
 
-    if not rest:
-        choices = [
-            Choice(name, name, "in use" * (name == target.app.theme), now=name == target.app.theme) for name in themes
-        ]
-        target.dialogs.pick("Colours", choices, use, shown=use)
-    elif rest in themes:
-        use(rest)
-    else:
-        raise UsageError(f"Unknown theme {rest!r} (expected one of {', '.join(themes)}). See /theme.")
+        SETTING_COMMANDS[name](target, rest)
 
-
-def _mouse(target: CommandTarget, rest: str) -> None:
-    driver = target.app._driver  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - Textual has no other door to it
-    if rest not in ("on", "off"):
-        raise UsageError("Usage: /mouse on, or /mouse off, with which the terminal itself selects text.")
-    if isinstance(driver, JobControl):
-        driver.use_mouse(on=rest == "on")
-    kept = "" if target.controller.options.config.mouse == (rest == "on") else " To keep it, set `mouse` in the config."
-    who = "The screen has the mouse" if rest == "on" else "The terminal has the mouse, and selects text itself"
-    target.dialogs.say(f"{who}.{kept}")
+    return run
 
 
 def _thinking(target: CommandTarget, rest: str) -> None:
@@ -186,57 +134,19 @@ def _thinking(target: CommandTarget, rest: str) -> None:
         raise UsageError("Usage: /thinking on, or /thinking off.")
     shown = rest == "on" if rest else not target.transcript.thoughts
     target.transcript.thoughts = shown
-    kept = "" if target.controller.options.config.show_thinking == shown else " To keep it, set `show_thinking`."
+    kept = (
+        ""
+        if target.controller.options.config.show_thinking == shown
+        else f" To keep it: /config show_thinking {str(shown).lower()} user."
+    )
     what = "The model's thinking is shown as it comes" if shown else "Only the time of the model's thinking is shown"
     target.dialogs.say(f"{what}. Ctrl+O opens all of it.{kept}")
-
-
-def _permissions(target: CommandTarget, rest: str) -> None:
-    modes: tuple[Mode, ...] = get_args(Mode)
-    for mode in modes:
-        if mode == rest:
-            target.controller.use_mode(mode)
-            return
-    if rest:
-        raise UsageError(f"Unknown mode {rest!r} (expected one of {', '.join(modes)}). See /permissions.")
-    now = target.controller.status.mode
-    choices = [
-        Choice(f"mode {mode}", mode, f"{_RUNS[mode]}{', current' * (mode == now)}", now=mode == now) for mode in modes
-    ]
-    project = target.controller.options.project_of(target.controller.cwd)
-    kept = project.remembered
-    choices.append(Choice("rules", "show all rules", f"{len(project.rules.rules)} in settings and options"))
-    choices += [
-        Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
-    ]
-
-    def chosen(value: str) -> None:
-        from holdfast.ui.commands.config import rule_lines, rule_rows  # noqa: PLC0415 - when it is asked for
-
-        what, _, which = value.partition(" ")
-        if what == "rules":
-            shown = list(rule_lines(rule_rows(project, target.controller.allowed)))
-            target.dialogs.read(lines_page("Permission rules", shown or ["none"]))
-        elif what == "mode":
-            _permissions(target, which)
-        else:
-            target.controller.agent.forbid(kept[int(which)])
-
-    target.dialogs.pick("Permission mode and allow list", choices, chosen)
 
 
 def _mcp(target: CommandTarget, _rest: str) -> None:
     from holdfast.ui.commands.mcp import listed_lines  # noqa: PLC0415 - when it is asked for
 
     target.dialogs.read(lines_page("MCP servers", listed_lines(target.controller.options.mcp)))
-
-
-def _config(target: CommandTarget, _rest: str) -> None:
-    from holdfast.ui.commands.config import config_lines, resolved_settings  # noqa: PLC0415 - when it is asked for
-
-    session = target.controller
-    settings = resolved_settings(session.arguments, session.environ, session.cwd)
-    target.dialogs.read(lines_page("Settings", config_lines(settings)))
 
 
 def _doctor(target: CommandTarget, _rest: str) -> None:
@@ -309,14 +219,14 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "rewind": lambda target, _: pick_turn(target),
     "fork": _fork,
     "rename": _rename,
-    "model": _model,
-    "effort": _effort,
+    "model": _setting("model"),
+    "effort": _setting("effort"),
     "compact": _compact,
     "uncompact": _uncompact,
     "export": _export,
-    "permissions": _permissions,
-    "theme": _theme,
-    "mouse": _mouse,
+    "permissions": _setting("permissions"),
+    "theme": _setting("theme"),
+    "mouse": _setting("mouse"),
     "thinking": _thinking,
     "tasks": show_tasks,
     "mcp": _mcp,
@@ -325,7 +235,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "status": lambda target, _: target.dialogs.read(rows_page("Status", _status(target))),
     "cost": _cost,
     "context": _context,
-    "config": _config,
+    "config": _setting("config"),
     "doctor": _doctor,
     "setup": lambda target, _: leave_for_setup(target),
     "quit": lambda target, _: leave(target),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from textual.theme import Theme
 
 DARK = Theme(
@@ -33,3 +35,9 @@ LIGHT = Theme(
     panel="#dfe5e1",
     dark=False,
 )
+
+
+def theme_names(available: Mapping[str, Theme]) -> tuple[str, ...]:
+    """Return the names of the themes to choose from, ours first; those of 16 colours have too few shades."""
+    ours = (DARK.name, LIGHT.name)
+    return (*ours, *sorted(name for name, theme in available.items() if not theme.ansi and name not in ours))

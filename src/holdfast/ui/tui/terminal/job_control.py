@@ -66,6 +66,11 @@ class JobControl(LinuxDriver):
         if self._on_screen and not self._in_background():
             super().write(data)
 
+    @property
+    def has_mouse(self) -> bool:
+        """Return whether the screen takes the mouse."""
+        return self._mouse
+
     def use_mouse(self, *, on: bool) -> None:
         """Take the mouse, or leave it to the terminal, which then selects text by itself."""
         if not on:

@@ -98,9 +98,9 @@ class Picker(Over[str | None]):
         Binding("escape,ctrl+c", "dismiss(None)", "Leave", show=False, priority=True),
         Binding("up", "move(-1)", show=False, priority=True),
         Binding("down", "move(1)", show=False, priority=True),
-        Binding("enter", "choose", show=False, priority=True),
         Binding("ctrl+x", "remove", show=False, priority=True),
         Binding("ctrl+f", "mark", show=False, priority=True),
+        Binding("ctrl+s", "keep", show=False),  # as Enter, it comes behind the letters typed before it
     ]
 
     def __init__(
@@ -111,20 +111,26 @@ class Picker(Over[str | None]):
         shown: Callable[[str], None] | None = None,
         remove: tuple[str, Callable[[str], bool]] | None = None,
         toggle: tuple[str, Callable[[str], None]] | None = None,
+        keep: str = "",
     ) -> None:
         """Show `choices`; `shown` is called with the highlighted value.
 
         Ctrl+X removes a choice if `remove` is set; Ctrl+F does what `toggle` says, which may `offer` other choices.
+        Ctrl+S chooses as Enter does, and sets `kept`, if `keep` says what for.
         """
         super().__init__()
         self._title = title
         self._choices = list(choices)
         self._remove = remove
         self._toggle = toggle
+        self._keep = keep
+        self.kept = False
+        """Whether the choice was made with Ctrl+S."""
         self._narrowed = ""
         self._noted = ""
         also = f" · Ctrl+X {remove[0]}" if remove else ""
         also += f" · Ctrl+F {toggle[0]}" if toggle else ""
+        also += f" · Ctrl+S {keep}" if keep else ""
         self._foot = f"↑ ↓ choose · type to search · Enter to select{also} · Esc to cancel"
         self._shown = shown
 
@@ -170,7 +176,12 @@ class Picker(Over[str | None]):
         else:
             choices.action_cursor_down()
 
-    def action_choose(self) -> None:
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Choose by Enter, which the search line has in the order of the keys."""
+        event.stop()
+        self._choose()
+
+    def _choose(self) -> None:
         """Choose the highlighted item among those that match the whole text."""
         written = self.query_one(Input).value
         if written != self._narrowed:  # Enter right after a letter arrives before its change event
@@ -178,6 +189,12 @@ class Picker(Over[str | None]):
         choices = self.query_one(OptionList)
         if choices.highlighted is not None:
             self.dismiss(self._value(choices.get_option_at_index(choices.highlighted).id or "0"))
+
+    def action_keep(self) -> None:
+        """Choose the highlighted item, to be kept."""
+        if self._keep:
+            self.kept = True
+            self._choose()
 
     def action_remove(self) -> None:
         """Remove the highlighted item, if allowed."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from holdfast.errors import ConfigInvalid, UsageError
 from holdfast.ui.commands.questions import is_interactive
 from holdfast.ui.settings.editor_choice import editor_command
-from holdfast.ui.settings.setting_change import FileScope, SettingChanges
+from holdfast.ui.settings.setting_catalog import FileScope
+from holdfast.ui.settings.setting_change import SettingChanges
 from holdfast.ui.view.columns import home
 
 
@@ -40,7 +41,9 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
         changes.write(lambda now: _replaced(now.encode(), before, after, path), scope)
     except (ConfigInvalid, UnicodeDecodeError) as error:
         kept = True
-        raise UsageError(f"{error} {home(str(path))} is unchanged; what you wrote is in {copy}.") from error
+        raise UsageError(
+            f"{error} {home(str(path))} is unchanged; what you wrote is in {copy}. Correct it, and copy it there."
+        ) from error
     finally:
         if not kept:
             copy.unlink(missing_ok=True)
@@ -49,7 +52,7 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
 
 def _replaced(now: bytes, before: bytes, after: bytes, path: Path) -> str:
     if now != before:
-        raise ConfigInvalid(f"{home(str(path))} was changed by another process in the meantime.")
+        raise ConfigInvalid(f"{home(str(path))} was changed by another process in the meantime. Try again.")
     return after.decode()
 
 

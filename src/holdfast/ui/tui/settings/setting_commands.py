@@ -1,0 +1,151 @@
+"""The slash commands that choose a setting: each takes a value, and where it is kept (session, project or user)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+from holdfast.errors import UsageError
+from holdfast.session.journal.model_settings import EFFORTS
+from holdfast.tool_calls import Mode
+from holdfast.ui.settings.setting_catalog import SETTING_SCOPES
+from holdfast.ui.tui.choices import PROVIDERS_OWN, CommandTarget
+from holdfast.ui.tui.model_picker import pick_model
+from holdfast.ui.tui.settings.live_settings import choose, pick_scope, with_scope
+from holdfast.ui.tui.settings.settings_list import SettingsList
+from holdfast.ui.tui.themes import theme_names
+from holdfast.ui.tui.widgets.help_pages import lines_page
+from holdfast.ui.tui.widgets.pickers import Choice
+
+_RUNS: dict[Mode, str] = {
+    "ask": "reads freely, asks for the rest",
+    "accept-edits": "reads and edits freely, asks for commands",
+    "plan": "only reads",
+    "yolo": "runs everything without asking",
+}
+
+_KEEPS = "keeps it"
+
+
+def _model(target: CommandTarget, rest: str) -> None:
+    if rest:
+        choose(target, "model", *with_scope(rest, "session"))
+    else:
+        pick_model(target)
+
+
+def _effort(target: CommandTarget, rest: str) -> None:
+    if rest:
+        text, scope = with_scope(rest, "session")
+        if text == PROVIDERS_OWN and scope != "session":  # it is what holds without the setting
+            choose(target, "effort", text, "session")
+            choose(target, "effort", "", scope)
+        else:
+            choose(target, "effort", text, scope)
+        return
+    controller = target.controller
+    now = controller.settings.effort
+    choices = [
+        Choice(PROVIDERS_OWN, PROVIDERS_OWN, "in use" if now is None else "the provider decides", now=now is None)
+    ]
+    for effort in EFFORTS:
+        note = "in use" if effort == now else controller.effort_note(effort)
+        choices.append(Choice(effort, effort, note, now=effort == now))
+    target.dialogs.pick(
+        "Effort: how much the model reasons",
+        choices,
+        lambda chosen: choose(target, "effort", chosen, "session"),
+        keep=(_KEEPS, lambda chosen: pick_scope(target, "effort", "" if chosen == PROVIDERS_OWN else chosen)),
+    )
+
+
+def _theme(target: CommandTarget, rest: str) -> None:
+    if rest:
+        choose(target, "theme", *with_scope(rest, "user"))
+        return
+
+    def preview(name: str) -> None:
+        target.app.theme = name
+
+    now = target.app.theme
+    choices = [
+        Choice(name, name, "in use" * (name == now), now=name == now)
+        for name in theme_names(target.app.available_themes)
+    ]
+    target.dialogs.pick(
+        "Theme (kept for all sessions)", choices, lambda name: choose(target, "theme", name, "user"), shown=preview
+    )
+
+
+def _mouse(target: CommandTarget, rest: str) -> None:
+    text, scope = with_scope(rest, "session")
+    value = {"on": "true", "off": "false"}.get(text, text)
+
+    def said(done: str) -> None:
+        kept = scope != "session" or target.controller.options.config.mouse == (value == "true")
+        target.dialogs.say(done if kept else f"{done} To keep it: /mouse {text} user.")
+
+    choose(target, "mouse", value, scope, then=said)
+
+
+def _permissions(target: CommandTarget, rest: str) -> None:
+    if rest:
+        choose(target, "permission_mode", *with_scope(rest, "session"))
+        return
+    now = target.controller.status.mode
+    modes: tuple[Mode, ...] = get_args(Mode)
+    choices = [
+        Choice(f"mode {mode}", mode, f"{_RUNS[mode]}{', current' * (mode == now)}", now=mode == now) for mode in modes
+    ]
+    project = target.controller.options.project_of(target.controller.cwd)
+    kept = project.remembered
+    choices.append(Choice("rules", "show all rules", f"{len(project.rules.rules)} in settings and options"))
+    choices += [
+        Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
+    ]
+
+    def chosen(value: str) -> None:
+        from holdfast.ui.commands.config import rule_lines, rule_rows  # noqa: PLC0415 - when it is asked for
+
+        what, _, which = value.partition(" ")
+        if what == "rules":
+            shown = list(rule_lines(rule_rows(project, target.controller.allowed)))
+            target.dialogs.read(lines_page("Permission rules", shown or ["none"]))
+        elif what == "mode":
+            choose(target, "permission_mode", which, "session")
+        else:
+            target.controller.agent.forbid(kept[int(which)])
+
+    def keep(value: str) -> None:
+        what, _, which = value.partition(" ")
+        if what != "mode":
+            raise UsageError("Only a mode can be kept. Choose one of the first four.")
+        pick_scope(target, "permission_mode", which)
+
+    target.dialogs.pick("Permission mode and allow list", choices, chosen, keep=(_KEEPS, keep))
+
+
+def _config(target: CommandTarget, rest: str) -> None:
+    settings = SettingsList(target)
+    if not rest:
+        settings.open()
+        return
+    name, _, value = rest.partition(" ")
+    text, scope = with_scope(value.strip(), "session")
+    if not text:
+        settings.edit(name)
+    elif value.strip().rpartition(" ")[2] in SETTING_SCOPES and text != value.strip():
+        choose(target, name, text, scope)
+    else:
+        settings.keep(name, text)
+
+
+SETTING_COMMANDS: dict[str, Callable[[CommandTarget, str], None]] = {
+    "model": _model,
+    "effort": _effort,
+    "theme": _theme,
+    "mouse": _mouse,
+    "permissions": _permissions,
+    "config": _config,
+}
+"""The function of each command."""
