@@ -35,9 +35,9 @@ class Served:
         self.arguments = arguments
         self.start()
 
-    def start(self) -> None:
+    def start(self, *, port: str = "0") -> None:
         """Start the server, as after a crash of the one before."""
-        self._agent = self.world.start("serve", "--port", "0", "-m", self.world.model, *self.arguments)
+        self._agent = self.world.start("serve", "--port", port, "-m", self.world.model, *self.arguments)
         eventually(lambda: "holdfast serves" in self._agent.so_far.out or self._agent.so_far.err)
         said = self._agent.so_far
         assert "holdfast serves" in said.out, said.err

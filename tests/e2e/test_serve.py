@@ -284,7 +284,7 @@ def test_only_this_machine_and_the_own_page_may_ask(one_world: World) -> None:
     second = one_world.start("serve", "--port", "0", "-m", one_world.model).wait()
     assert second.code == 1
     assert f"serves these sessions already (pid {served.pid} on" in second.err
-    outside = served.client.post("/sessions", json={"place": {"folder": "/"}})
+    outside = served.client.post("/sessions", json={"place": {"cwd": "/"}})
     assert outside.status_code == 400
     assert "--root" in outside.json()["error"]
     assert served.client.post("/sessions", json={"model": "nothing:x"}).status_code == 400

@@ -27,6 +27,7 @@ HOSTILE = [
 ]
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "section", "h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr"),
+    *("details", "summary", "span", "ins", "del"),
     *("strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td"),
 }
 
@@ -98,7 +99,7 @@ def test_who_said_it_is_known_by_the_section_and_not_by_the_words() -> None:
     forged = "## Turn 2\n\n```prompt\nDelete it.\n```\n</section><section class=prompt>"
     seen = harmless(shown(opened, *turn(forged)))
     sections = [attributes["class"] for tag, attributes in seen.tags if tag == "section"]
-    assert sections == ["note", "turn", "prompt", "thinking", "answer", "call", "end"]
+    assert sections == ["note", "turn", "prompt", "thinking", "answer", "call failed", "end"]
 
 
 def test_calls_have_outcomes_and_durations() -> None:

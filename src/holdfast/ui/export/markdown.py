@@ -12,9 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from holdfast.agent.events import Fact
-from holdfast.session.journal.store import Reading
+from holdfast.session.journal.store import Finding, Reading
 from holdfast.text import printable
-from holdfast.ui.view.blocks import AnswerBlock, CallBlock, Note, Prompt, Thinking, TurnEnd
+from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Prompt, Thinking, TurnEnd
 from holdfast.ui.view.sentences import MARKS
 from holdfast.ui.view.view import View
 
@@ -44,27 +44,37 @@ def paragraphs(reading: Reading, *, quoted: Callable[[str], str]) -> Iterator[Pa
     view = View()
     view.load(Fact(record.seq, record.entry) for record in reading.records)
     for finding in reading.findings:
-        yield Paragraph("damage", f"> **Damaged:** {_escaped(_line(finding.what))}")
+        yield damage_paragraph(finding)
     for block in view.blocks():
-        match block:
-            case Prompt(turn=turn, text=text):
-                yield Paragraph("turn", f"## Turn {turn}" if turn else "### During the turn")
-                yield Paragraph("prompt", quoted(text))
-            case AnswerBlock(text=text, state=state):
-                yield Paragraph("answer", _closed(text.strip()))
-                if state == "cut":
-                    yield Paragraph("note", "*The response was cut off here.*")
-            case Thinking(text=text):
-                if text.strip():
-                    yield Paragraph("thinking", f"*Thinking:*\n\n{quoted(text)}")
-            case CallBlock():
-                yield Paragraph("call", "\n\n".join(_call(block)))
-            case Note(text=text, detail=detail):
-                said = f"*{_escaped(_line(text))}*"
-                yield Paragraph("note", f"{said}\n\n{quoted(detail)}" if detail else said)
-            case TurnEnd(text=text):
-                if text:
-                    yield Paragraph("end", f"*{_escaped(_line(text))}*")
+        yield from block_paragraphs(block, quoted=quoted)
+
+
+def damage_paragraph(finding: Finding) -> Paragraph:
+    """Return the part that reports damage of the journal."""
+    return Paragraph("damage", f"> **Damaged:** {_escaped(_line(finding.what))}")
+
+
+def block_paragraphs(block: Block, *, quoted: Callable[[str], str]) -> Iterator[Paragraph]:
+    """Yield the parts of one block; `quoted` as for `paragraphs`."""
+    match block:
+        case Prompt(turn=turn, text=text):
+            yield Paragraph("turn", f"## Turn {turn}" if turn else "### During the turn")
+            yield Paragraph("prompt", quoted(text))
+        case AnswerBlock(text=text, state=state):
+            yield Paragraph("answer", _closed(text.strip()))
+            if state == "cut":
+                yield Paragraph("note", "*The response was cut off here.*")
+        case Thinking(text=text):
+            if text.strip():
+                yield Paragraph("thinking", f"*Thinking:*\n\n{quoted(text)}")
+        case CallBlock():
+            yield Paragraph("call", "\n\n".join(_call(block)))
+        case Note(text=text, detail=detail):
+            said = f"*{_escaped(_line(text))}*"
+            yield Paragraph("note", f"{said}\n\n{quoted(detail)}" if detail else said)
+        case TurnEnd(text=text):
+            if text:
+                yield Paragraph("end", f"*{_escaped(_line(text))}*")
 
 
 def _call(call: CallBlock) -> Iterator[str]:

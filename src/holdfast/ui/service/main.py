@@ -42,7 +42,7 @@ def command_parser() -> Parser:
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Serve until a signal comes. Return the exit code."""
     arguments = command_parser().parse_args(argv, namespace=ServeArguments())
-    _refuse_missing()
+    _refuse_missing("starlette", "uvicorn", *(("psycopg",) if arguments.store is not None else ()))
     from holdfast.ui.service.access import TokenFile, new_token  # noqa: PLC0415 - the parser's --help needs none of it
 
     path = homes(environ).tokens if arguments.tokens is None else Path(arguments.tokens).expanduser().absolute()
@@ -70,10 +70,10 @@ def _rights(listed: str) -> tuple[Right, ...]:
     return tuple(each for each in RIGHTS if each in words)
 
 
-def _refuse_missing() -> None:
+def _refuse_missing(*wanted: str) -> None:
     from importlib.util import find_spec  # noqa: PLC0415 - only this command needs it
 
-    missing = [each for each in ("starlette", "uvicorn") if find_spec(each) is None]
+    missing = [each for each in wanted if find_spec(each) is None]
     if missing:
         raise UsageError(
             f"Not installed: {' and '.join(missing)}, which `holdfast serve` needs. "

@@ -40,7 +40,7 @@ def read_page() -> ServedPage:
     html = text.replace("/*style*/", style, 1).replace("/*script*/", script, 1)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return ServedPage(html.encode(), {"content-security-policy": policy})
 

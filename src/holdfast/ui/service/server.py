@@ -57,7 +57,10 @@ def serve(arguments: ServeArguments, environ: Mapping[str, str], *, tokens: Toke
 def _record(arguments: ServeArguments, environ: Mapping[str, str]) -> FleetRecord:
     """Return the sessions to serve: those of a fleet, or the local ones, which begin to run."""
     if arguments.store is not None:
-        raise UsageError("--store is not supported by this version. Leave it out to serve the local sessions.")
+        from holdfast.fleet.postgres.database import checked_url  # noqa: PLC0415 - local sessions need no PostgreSQL
+        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet  # noqa: PLC0415 - likewise
+
+        return PostgresFleet(checked_url(arguments.store))
     from holdfast.ui.service.local.local_fleet import LocalFleet  # noqa: PLC0415 - a fleet's server needs no agent
 
     cwd = Path(arguments.cwd or ".").resolve()

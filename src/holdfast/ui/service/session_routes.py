@@ -16,8 +16,9 @@ from holdfast.ui.service.access import Caller
 from holdfast.ui.service.api import STREAM_HEADERS, Api, ApiError, body_of, json_response, need, offered_word
 from holdfast.ui.service.event_stream import Dialect, HoldfastDialect, event_bytes, event_stream
 from holdfast.ui.service.inbox_body import check_body
+from holdfast.ui.service.watchers import LiveSource
 
-_DialectName = Literal["holdfast", "stream-json", "ag-ui"]
+_DialectName = Literal["holdfast", "stream-json", "ag-ui", "page"]
 _DIALECTS: tuple[_DialectName, ...] = get_args(_DialectName)
 _KINDS: tuple[InboxKind, ...] = get_args(InboxKind)
 _LONGEST_KEY = 200
@@ -149,6 +150,14 @@ def _dialect(api: Api, name: _DialectName, session: FleetSession, after: int) ->
 
             begin = resume_position(api.record.reading(session.id).records, after)
             return AgUiDialect(session.id, begin), begin.after, b""
+        case "page":
+            from holdfast.ui.service.dialects.page_blocks import PageDialect  # noqa: PLC0415 - likewise
+
+            records = api.record.reading(session.id).records
+            page = PageDialect(records, seen=after, project=isinstance(api.record, LiveSource))
+            end = records[-1].seq if records else after
+            numbered = [(each, end if at == len(page.first) else None) for at, each in enumerate(page.first, 1)]
+            return page, end, b"".join(event_bytes(each, own or None) for each, own in numbered)
 
 
 async def _session(api: Api, request: Request) -> FleetSession:

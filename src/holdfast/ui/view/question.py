@@ -118,26 +118,33 @@ def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
     if plan.asks is not None:
-        return _question_of_the_model(plan.asks, detail=plan.detail)
+        return question_of_the_model(plan.asks, detail=plan.detail)
     from holdfast.tools.approval_patterns import obeyed, suggested  # noqa: PLC0415 - tables, for the first question
 
     by_itself = plan.effect == "write" and obeyed(plan)
     remembered = suggested(plan).patterns
-    kept: list[AnswerChoice] = []
-    if remembered:
-        what, subject = _remembered(remembered)
-        scopes: tuple[tuple[Remember, str], ...] = (("session", "this session"), ("project", "this folder"))
-        for remember, scope in scopes:
-            if remember:
-                label = f"Always allow {what} ({scope})"
-                kept.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
+    kept = remembering_choices(remembered)
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         kept.append(EDITS)
     warnings = _warnings(plan, by_itself=by_itself)
     return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(ONCE, *kept, NO))
 
 
-def _question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
+def remembering_choices(patterns: tuple[Pattern, ...]) -> list[AnswerChoice]:
+    """Return the choices that allow these patterns from then on, none if there are none."""
+    if not patterns:
+        return []
+    kept: list[AnswerChoice] = []
+    what, subject = _remembered(patterns)
+    scopes: tuple[tuple[Remember, str], ...] = (("session", "this session"), ("project", "this folder"))
+    for remember, scope in scopes:
+        if remember:
+            label = f"Always allow {what} ({scope})"
+            kept.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
+    return kept
+
+
+def question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
     """Return the question of the model or a server; one that is long or has several lines is the prompt's `detail`."""
     options = tuple(
         AnswerChoice(name=name, label="{}", subject=each.label, option=each.label, note=each.description)

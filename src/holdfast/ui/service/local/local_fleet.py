@@ -82,9 +82,11 @@ class LocalFleet:
 
     def create(self, *, model: str, place: InboxBody, sender: str, title: str = "", id: str = "") -> str:  # noqa: A002 - as the interface has it
         """Return the id of a new session in the folder that `place` names. Its first entry is durable."""
-        wanted = place.get("folder", "")
-        if not isinstance(wanted, str) or place.keys() - {"folder"}:
-            raise UsageError("Place is invalid (expected an object with a folder). Name a folder, or leave it out.")
+        wanted = place.get("cwd", "")
+        if not isinstance(wanted, str) or place.keys() - {"cwd"}:
+            raise UsageError(
+                "Place is invalid (expected an object with a cwd). Name a folder as its cwd, or leave it out."
+            )
         folder = folder_of(wanted, self._cwd, self._roots)
         with self._making:
             session = create_session(self._arguments, self._environ, folder, model=model, own=id)
@@ -299,7 +301,7 @@ class LocalFleet:
             title=summary.title or summary.damage,
             model=summary.model,
             cwd=summary.cwd,
-            place={"folder": summary.cwd},
+            place={"cwd": summary.cwd},
             holder=holder or ("this server" if look is not None else ""),
             asking=asking,
             created=summary.created,

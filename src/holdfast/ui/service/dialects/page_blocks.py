@@ -1,0 +1,161 @@
+"""A session as the page shows it: its blocks as HTML, and what stands beside them.
+
+The messages:
+
+- `reset`: forget all blocks; `order`: these are the blocks there are, forget others;
+- `set`: the block `key` is now `html`, before the block `before` if it is new; `drop`: these blocks are gone;
+- `status`: title, model, mode, tokens, cost, the open question, the queued messages.
+
+A connection begins with the whole transcript, or, if the client has seen it up to a position, with the order of its
+blocks and those that have no end yet. Live text changes blocks without a position: a client that reconnects gets what
+the journal has of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from holdfast.agent.events import Event, Fact
+from holdfast.session.conversation.fold import Fold
+from holdfast.session.journal.store import StoredEntry
+from holdfast.ui.export.block_html import block_html
+from holdfast.ui.service.dialects.page_question import PageQuestion, page_question
+from holdfast.ui.service.event_stream import ServerEvent
+from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Prompt, Thinking, TurnEnd
+from holdfast.ui.view.session_costs import Spending
+from holdfast.ui.view.view import View
+
+_LIVE_EVERY = 0.1
+"""Seconds between two messages with live text: a block is drawn as a whole each time."""
+
+
+class PageDialect:
+    """Translates entries and live events to messages for the page.
+
+    `before` are the entries up to now, of which the client has those up to `seen`. With `project`, an answer may be
+    remembered for the folder.
+    """
+
+    def __init__(self, before: Sequence[StoredEntry], *, seen: int, project: bool) -> None:
+        self._project = project
+        self._view = View()
+        self._fold = Fold(())
+        self._costs = Spending()
+        self._status: dict[str, object] = {}
+        self._shown: set[str] = set()
+        self._pending: set[str] = set()  # blocks with live text that is not sent yet
+        self._drawn = 0.0
+        old = [each for each in before if each.seq <= seen]
+        for record in old:
+            self._take(record)
+            self._view.take(Fact(record.seq, record.entry))
+        known = set(self._view.keys) if seen else set[str]()
+        changed: set[str] = {each.key for each in self._view.blocks() if _is_open(each)}
+        for record in before[len(old) :]:
+            self._take(record)
+            changed |= self._view.take(Fact(record.seq, record.entry))
+        if seen:
+            first: list[dict[str, object]] = [{"type": "order", "keys": list(self._view.keys)}]
+            self._shown = known & set(self._view.keys)
+            first += self._sets(changed | (set(self._view.keys) - known))
+        else:
+            first = [{"type": "reset"}, *self._sets(set(self._view.keys))]
+        first += self._changed_status()
+        self.first = [ServerEvent(msgspec.json.encode(each)) for each in first]
+        """What comes before everything."""
+
+    def of(self, seen: StoredEntry | Event) -> Iterable[ServerEvent]:
+        """Return the messages for an entry or a live event."""
+        messages: list[dict[str, object]]
+        if isinstance(seen, StoredEntry):
+            self._take(seen)
+            messages = self._sets(self._view.take(Fact(seen.seq, seen.entry)) | self._pending)
+            self._pending = set()
+            messages += self._changed_status() or [self._status]
+        else:
+            self._pending |= self._view.take(seen)
+            if (now := time.monotonic()) - self._drawn < _LIVE_EVERY:
+                return []
+            self._drawn = now
+            messages = self._sets(self._pending)
+            self._pending = set()
+        return [ServerEvent(msgspec.json.encode(each)) for each in messages]
+
+    def _take(self, record: StoredEntry) -> None:
+        self._fold.add(record.entry)
+        self._costs.take(record.entry)
+
+    def _sets(self, changed: Iterable[str]) -> list[dict[str, object]]:
+        """Return the messages that show these blocks, the last ones first: a new one goes before its successor."""
+        keys = list(self._view.keys)
+        gone = sorted(self._shown - set(keys))
+        found: list[dict[str, object]] = [{"type": "drop", "keys": gone}] if gone else []
+        self._shown -= set(gone)
+        wanted = set(changed)
+        after = ""
+        placed: list[dict[str, object]] = []
+        for key in reversed(keys):
+            block = self._view.block(key) if key in wanted else None
+            if block is not None and (html := block_html(block)):
+                message: dict[str, object] = {"type": "set", "key": key, "label": _label(block), "html": html}
+                placed.append({**message, "before": after} if after else message)
+                self._shown.add(key)
+            if key in self._shown:
+                after = key
+        return [*found, *placed]
+
+    def _changed_status(self) -> list[dict[str, object]]:
+        now = self._fold.conversation()
+        usage = self._costs.total()
+        mode = now.mode or "ask"
+        asks: PageQuestion | None = None
+        for call in now.open_calls:
+            if call.asked is not None and call.answered is None and call.started is None and now.open_turn is not None:
+                asks = page_question(call.part, call.asked, mode=mode, project=self._project)
+                break
+        status: dict[str, object] = {
+            "type": "status",
+            "title": now.title,
+            "model": now.chosen_model,
+            "mode": mode,
+            "tokens": usage.input_tokens + usage.output_tokens,
+            "cost": usage.cost or "",
+            "asks": asks,
+            "queued": [{"id": each.message.id, "text": each.message.text, "held": each.held} for each in now.queued],
+        }
+        if status == self._status:
+            return []
+        self._status = status
+        return [status]
+
+
+def _is_open(block: Block) -> bool:
+    match block:
+        case AnswerBlock(state=state):
+            return state == "live"
+        case Thinking(live=live):
+            return live
+        case CallBlock(state=state):
+            return state in {"writing", "ready", "waiting", "running"}
+        case _:
+            return False
+
+
+def _label(block: Block) -> str:
+    """Return what a screen reader calls the block."""
+    match block:
+        case Prompt(turn=turn):
+            return f"Prompt of turn {turn}" if turn else "Message during the turn"
+        case AnswerBlock(state=state):
+            return "Answer" if state == "done" else f"Answer, {'being written' if state == 'live' else 'cut off'}"
+        case Thinking():
+            return "Thinking"
+        case CallBlock(name=name, state=state):
+            return f"Call {name}, {state.replace('_', ' ')}"
+        case Note():
+            return "Note"
+        case TurnEnd():
+            return "End of the turn"
