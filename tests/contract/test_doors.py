@@ -14,6 +14,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("session/storage/database.py", "ui/service/local/inbox_file.py"),
     "starlette": ("ui/service/*",),
     "uvicorn": ("ui/service/server.py",),
+    "opentelemetry": ("fleet/traces/turn_traces.py",),
     "pydantic_ai": (
         "providers/pydantic_ai/inferred_model.py",
         "providers/pydantic_ai/messages.py",

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from holdfast.agent.events import Event
 from holdfast.errors import HoldfastError, SessionBusy, StorageFailed
+from holdfast.fleet.traces.turn_traces import TurnTraces
 from holdfast.session.journal.store import Finding, StoredEntry
 from holdfast.ui.service.local.inbox_file import InboxFile
 from holdfast.ui.service.local.local_look import LocalLook
@@ -43,6 +44,7 @@ class DrivenSession:
         self._leaving = False
         self._again = False
         self.look: LocalLook | None = None
+        self._traces = TurnTraces(session)
         self._thread = threading.Thread(target=self._serve, name=f"session {session}", daemon=True)
 
     def start(self) -> None:
@@ -91,6 +93,8 @@ class DrivenSession:
             self._refuse(str(error))
             return
         self.records.extend(served.session.reading.records)
+        for record in self.records:
+            self._traces.know(record)
         self.findings = served.session.reading.findings
         try:
             look = LocalLook(served, self._inbox, publish=self._take, yolo=self._yolo)
@@ -108,6 +112,7 @@ class DrivenSession:
     def _take(self, event: StoredEntry | Event) -> None:
         if isinstance(event, StoredEntry):
             self.records.append(event)
+            self._traces.take(event)
         self._publish(self.id, event)
 
     def _refuse(self, why: str) -> None:

@@ -1,0 +1,1 @@
+"""Spans of turns for OpenTelemetry."""
