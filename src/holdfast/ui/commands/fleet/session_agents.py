@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.events import Event
+from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import first_entry
 from holdfast.config.settings import read_config
 from holdfast.errors import UsageError
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.places.restored_toolbox import RestoredToolbox, gone_sentence
+from holdfast.fleet.traces.turn_traces import TurnTraces
 from holdfast.fleet.worker.inbox_asker import InboxAsker
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.process_environment import remove_keys
@@ -22,7 +24,7 @@ from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS
-from holdfast.session.journal.store import Reading
+from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.system.durable_files import make_folder
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
@@ -74,12 +76,21 @@ class SessionAgents:
             aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
             return await connect(aim, options.limits.of(model))
 
+        traces = TurnTraces(held.id)
+        for record in reading.records:
+            traces.know(record)
+
+        def emit(event: Event) -> None:
+            if isinstance(event, Fact):
+                traces.take(StoredEntry(event.seq, time.time(), event.entry))
+            self._emit(held.id, event)
+
         agent = Agent(
             store=held.store,
             toolbox=RestoredToolbox(toolbox, gone_sentence(before)) if restored else toolbox,
             connect=connected,
             mode=options.mode,
-            emit=lambda event: self._emit(held.id, event),
+            emit=emit,
             ask=ask,
             limits=options.limits,
             context=options.config.context,
