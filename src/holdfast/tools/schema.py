@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
+from functools import cache
 from typing import TypeVar, cast
 
 import msgspec
@@ -45,7 +47,7 @@ def parse_arguments(raw: str, arguments: type[A], *, tool: str) -> A:
     An empty string counts as `{}`: several providers send it for a call without arguments.
     """
     try:
-        return msgspec.json.decode(raw or "{}", type=arguments)
+        return _decoder(arguments).decode(raw or "{}")
     except msgspec.ValidationError as error:
         raise ToolFailed(
             f"Arguments of {tool!r} do not fit its schema: {_located(error, arguments)} "
@@ -56,6 +58,23 @@ def parse_arguments(raw: str, arguments: type[A], *, tool: str) -> A:
             f"Arguments of {tool!r} are not valid JSON: {error} (expected one JSON object). "
             "Nothing was done; call it again."
         ) from error
+
+
+_BUILDING = threading.Lock()
+
+
+def _decoder(arguments: type[A]) -> msgspec.json.Decoder[A]:
+    """Return the decoder of a struct.
+
+    msgspec 0.22 ends the process if two threads prepare the same struct at once, and calls are planned in threads.
+    """
+    with _BUILDING:
+        return _decoder_of(arguments)
+
+
+@cache
+def _decoder_of(arguments: type[A]) -> msgspec.json.Decoder[A]:
+    return msgspec.json.Decoder(arguments)
 
 
 _PLACE = re.compile(r"(?P<what>.*) - at `\$(?P<path>[^`]*)`", re.DOTALL)
