@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attacks import ATTACKS, HARMLESS
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import Pattern
@@ -52,6 +52,7 @@ def test_what_tests_and_reading_need_is_let_through(pattern: str, words: str) ->
     assert decide(runs(ran(pattern, "").strip()), remembered(pattern)) == Allow()
 
 
+@example(attack=("awk *", "-f evil"), before=["a"])
 @given(attack=st.sampled_from(ATTACKS), before=st.lists(st.sampled_from(["-q", "a", "-v", "src/a.py"]), max_size=3))
 def test_an_attack_is_not_hidden_by_other_words(attack: tuple[str, str], before: list[str]) -> None:
     pattern, words = attack

@@ -83,6 +83,10 @@ def awk_more(words: tuple[Word, ...]) -> str:
     if _AWK_MORE.search(words[at].text.replace("||", " ")):
         return "the program of `awk` may write files or run programs"
     files = words[at + 1 :]
-    if any(may_be_option(word) or not (word.fixed or word.pattern) or "/inet" in word.text for word in files):
-        return "which file `awk` reads is not known"
-    return ""
+    return "which file `awk` reads is not known" if any(map(_may_be_no_file, files)) else ""
+
+
+def _may_be_no_file(word: Word) -> bool:
+    """Return whether a word behind the program of awk may be an option, or more than a file."""
+    option = may_be_option(word) or (word.text.startswith("-") and word.text != "-")
+    return option or not (word.fixed or word.pattern) or "/inet" in word.text
