@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -52,10 +51,13 @@ def seconds_of(pids: Iterable[int]) -> float:
     return total / _TICKS
 
 
-def server_pids() -> list[int]:
-    """Return the processes of PostgreSQL that there are."""
-    done = subprocess.run(["pgrep", "-x", "postgres"], check=False, capture_output=True, text=True)
-    return [int(pid) for pid in done.stdout.split()]
+def server_pids(workers: Workers) -> list[int]:
+    """Return the processes of the server of this run: its first one, and that one's children."""
+    database = Database(workers.url)
+    backend = database.call("select pg_backend_pid()")[0][0]
+    first = Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1]
+    database.close()
+    return [int(first), *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
 
 
 def measured(workers: Workers, count: int, slots: int, seconds: float, folder: Path) -> None:
@@ -68,10 +70,10 @@ def measured(workers: Workers, count: int, slots: int, seconds: float, folder: P
         time.sleep(0.2)
     pids = [worker.pid for worker in workers.running]
     before, since = ended(workers), time.monotonic()
-    mine, theirs = seconds_of(pids), seconds_of(server_pids())
+    mine, theirs = seconds_of(pids), seconds_of(server_pids(workers))
     time.sleep(seconds)
     turns, passed = ended(workers) - before, time.monotonic() - since
-    mine, theirs = seconds_of(pids) - mine, seconds_of(server_pids()) - theirs
+    mine, theirs = seconds_of(pids) - mine, seconds_of(server_pids(workers)) - theirs
     print(
         f"{count} workers of {slots} slots: {turns / passed:.1f} turns/s; "
         f"a turn costs {1000 * mine / max(1, turns):.0f} ms of a worker "
@@ -102,10 +104,10 @@ def idle(workers: Workers, count: int, seconds: float) -> None:
     assert isinstance(size[0][0], int)
     worker = workers.start()
     time.sleep(5)
-    mine, theirs, since = seconds_of([worker.pid]), seconds_of(server_pids()), time.monotonic()
+    mine, theirs, since = seconds_of([worker.pid]), seconds_of(server_pids(workers)), time.monotonic()
     time.sleep(seconds)
     passed = time.monotonic() - since
-    mine, theirs = seconds_of([worker.pid]) - mine, seconds_of(server_pids()) - theirs
+    mine, theirs = seconds_of([worker.pid]) - mine, seconds_of(server_pids(workers)) - theirs
     memory = int(Path(f"/proc/{worker.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
     connections = database.call("select count(*) from pg_stat_activity where datname = current_database()")[0][0]
     database.close()

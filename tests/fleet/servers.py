@@ -19,7 +19,7 @@ from pathlib import Path
 import psycopg
 
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.postgres.schema import migrate
+from holdfast.fleet.postgres.schema import migrate, worker_role
 from holdfast.fleet.worker.engine import prepare_engine
 
 _NUMBERS = count(1)
@@ -135,7 +135,7 @@ def fresh_database(url: str, *, engine: bool = False) -> Generator[str]:
         database = Database(own)
         migrate(database)
         if engine:
-            prepare_engine(own)
+            prepare_engine(own, role=worker_role(database))
         database.close()
         yield own
     finally:

@@ -215,3 +215,34 @@ def test_a_wire_that_is_cut_anywhere_in_the_answer_loses_and_doubles_nothing(sto
     assert not reading.findings
     assert [record.entry for record in reading.records] == [prompt(f"{number}") for number in range(cuts)]
     assert proxy.cuts > cuts // 2
+
+
+@pytest.mark.skipif("HOLDFAST_TEST_PG" in os.environ, reason="it makes users of the server")
+def test_a_service_asks_and_reads_and_a_worker_changes_nothing_that_was_written(store_url: str) -> None:
+    fleet, session = kept(PostgresFleet(store_url)), added(store_url)
+    fleet.ask(session, "prompt", {"text": "go"})
+    owner = kept(Database(store_url))
+    for role, may_append in (("holdfast_service", False), ("holdfast_worker", True)):
+        user = f"test_{uuid.uuid4().hex[:8]}"
+        owner.script(f"create role {user} login in role {role}")
+        try:
+            mine = kept(Database(store_url.replace("holdfast@", f"{user}@")))
+            assert mine.call("select id from holdfast.session") == [(session,)]
+            assert mine.call("select fresh from holdfast.ask(%s, 'stop', '{}', 'k', 'x')", session) != []
+            for sql in (
+                "update holdfast.session set length = 9",
+                "delete from holdfast.entry",
+                "insert into holdfast.inbox (session, kind, body, key) values ('s', 'stop', '{}', 'z')",
+                "drop trigger entry_is_final on holdfast.entry",
+            ):
+                with pytest.raises(StorageFailed, match=r"permission denied|must be owner"):
+                    mine.script(sql)
+            born_here = "select holdfast.be_born(%s, 60, '{}')"
+            if may_append:
+                mine.call(born_here, user)
+            else:
+                with pytest.raises(StorageFailed, match="permission denied"):
+                    mine.call(born_here, user)
+            mine.close()
+        finally:
+            owner.script(f"drop role {user}")

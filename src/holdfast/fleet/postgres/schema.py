@@ -56,6 +56,12 @@ def migrate(database: Database) -> list[str]:
     return applied
 
 
+def worker_role(database: Database) -> str | None:
+    """Return the role of workers, None if the database has none: its user may not create roles."""
+    found = database.call("select rolname from pg_roles where rolname = 'holdfast_worker'")
+    return "holdfast_worker" if found else None
+
+
 def require_schema(database: Database) -> None:
     """Raise `StateError` unless the schema is the one this version knows."""
     there = database.call("select to_regclass('holdfast.format') is not null")

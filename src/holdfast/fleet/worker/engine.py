@@ -25,7 +25,7 @@ from holdfast.fleet.postgres.database import sqlalchemy_url
 
 LOOK_QUEUE = "sessions"
 _SWEEPS = "sweeps"
-_POLL = 0.1
+_POLL = 0.2  # seconds; each look at a queue is two statements
 _VERSION = "1"
 """Of the workflows, not of holdfast: workers of two releases serve one queue."""
 
@@ -74,7 +74,7 @@ class Engine:
                 polling_interval_sec=_POLL,
                 on_conflict="always_update",
             )
-        DBOS.register_queue(_SWEEPS, worker_concurrency=1, polling_interval_sec=2 * _POLL, on_conflict="always_update")
+        DBOS.register_queue(_SWEEPS, worker_concurrency=1, polling_interval_sec=0.5, on_conflict="always_update")
         DBOS.apply_schedules(
             [
                 {
@@ -120,6 +120,6 @@ class Engine:
         DBOS.destroy(destroy_registry=True)
 
 
-def prepare_engine(url: str) -> None:
-    """Make or update DBOS's own tables in the schema `dbos`, and let workers use them."""
-    DBOS.migrate(sqlalchemy_url(url), application_role=None)
+def prepare_engine(url: str, *, role: str | None = None) -> None:
+    """Make or update DBOS's own tables in the schema `dbos`, and let the `role` of workers use them."""
+    DBOS.migrate(sqlalchemy_url(url), application_role=role)

@@ -43,14 +43,14 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 def _init(url: str) -> int:
     try:
         from holdfast.fleet.postgres.database import Database, checked_url  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.schema import migrate  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.schema import migrate, worker_role  # noqa: PLC0415 - likewise
         from holdfast.fleet.worker.engine import prepare_engine  # noqa: PLC0415 - likewise
     except ModuleNotFoundError as error:
         raise extra_missing(error) from error
     database = Database(checked_url(url))
     try:
         applied = migrate(database)
-        prepare_engine(url)
+        prepare_engine(url, role=worker_role(database))
     finally:
         database.close()
     print("The record of the fleet is ready." if applied else "The record of the fleet is up to date.")
