@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import journal
+import keys
 import latency
 import looking
 import rules
@@ -87,6 +88,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "verify": lambda folder, sizes: looking.verifying(folder, entries=sizes.entries, rounds=sizes.rounds),
     "prompt": lambda folder, sizes: screen.prompting(folder, rounds=sizes.prompts),
     "escape": lambda folder, sizes: screen.stopping(folder, rounds=sizes.stops),
+    "keys": lambda folder, sizes: keys.pressing(folder, rounds=sizes.stops),
     "stream": lambda folder, sizes: screen.streaming(folder, seconds=sizes.seconds),
     "resume": lambda folder, sizes: screen.opening(folder, few=50, many=sizes.messages, rounds=sizes.openings),
     "request": lambda _, sizes: journal.before_requests(messages=sizes.messages, rounds=sizes.rounds),

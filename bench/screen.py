@@ -49,7 +49,7 @@ ESC, ENTER, PAGE_UP, PAGE_DOWN = b"\x1b", b"\r", b"\x1b[5~", b"\x1b[6~"
 SITUATIONS = (("while it streams", b"talk", b"writing"), ("while a command runs", b"run", b"running"))
 """What a stop is measured in, the prompt that leads to it, and the word by which it is seen."""
 
-CPU_OF_PROMPT = 0.5
+CPU_OF_PROMPT = 0.36
 ACKNOWLEDGED = 0.15
 USABLE = 1.0
 GAP = 0.1
@@ -162,6 +162,8 @@ class Terminal:
                 moment = Moment(time.monotonic(), self.cpu)
             except OSError:  # the last process of the terminal has exited
                 return
+            if b"\x1b[5n" in data:  # as every terminal answers
+                os.write(self._descriptor, b"\x1b[0n" * data.count(b"\x1b[5n"))
             with self._changed:
                 self._said += data
                 self._read.append((moment, len(self._said)))
@@ -170,7 +172,7 @@ class Terminal:
 
 def prompting(scratch: Path, *, rounds: int) -> list[Comparison]:
     """Compare the prompt on the screen with half a second of CPU, and with importing what draws it."""
-    environ = _environ(scratch)
+    environ = screen_environ(scratch)
     ours, theirs = paired(
         lambda: _until_prompt((HOLDFAST,), environ, scratch),
         lambda: _until_prompt(DRAWS, environ, scratch),
@@ -357,7 +359,7 @@ def opening(scratch: Path, *, few: int, many: int, rounds: int) -> list[Comparis
 
 def _opened(home: Path, cwd: Path) -> tuple[float, float, float, int]:
     """Return the wall and CPU time until a session is seen, the CPU time of looking through it, and the memory."""
-    with Terminal((HOLDFAST, "-c"), environ=_environ(home), cwd=cwd) as terminal:
+    with Terminal((HOLDFAST, "-c"), environ=screen_environ(home), cwd=cwd) as terminal:
         wall = terminal.seen(b"a list.") - terminal.begun
         cpu = terminal.cpu
         terminal.quiet(0.3)
@@ -387,10 +389,11 @@ def _memory(what: str, size: int) -> Comparison:
 
 
 def _yolo(scratch: Path, provider: ScriptedProvider) -> Terminal:
-    return Terminal((HOLDFAST, "-m", MODEL, "--yolo"), environ=_environ(scratch, provider.environ()), cwd=scratch)
+    return Terminal((HOLDFAST, "-m", MODEL, "--yolo"), environ=screen_environ(scratch, provider.environ()), cwd=scratch)
 
 
-def _environ(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+def screen_environ(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a program whose sessions are in `home`."""
     environ = {**os.environ, "HOLDFAST_HOME": str(home), **(more or {})}
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
     return environ

@@ -68,8 +68,9 @@ class Terminal:
         columns: int = 100,
         lines: int = 30,
         warm: bool = False,
+        screen: pyte.Screen | None = None,
     ) -> None:
-        self.screen = pyte.Screen(columns, lines)
+        self.screen = screen or pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
         self._lock = threading.Lock()
         self.raw = bytearray()
@@ -210,6 +211,9 @@ class Terminal:
                 return
             if not data:
                 return
+            for _ in range(data.count(b"\x1b[5n")):  # as every terminal answers
+                with suppress(OSError):
+                    os.write(self.descriptor, b"\x1b[0n")
             with self._lock:
                 self.raw += data
                 data = held + data

@@ -51,7 +51,7 @@ WRONG = {
         stdin=b"x" * (10 * 1024 * 1024 + 1), said="Standard input is too long for a prompt (at most 10 MB)"
     ),
     "prompt is empty": Wrong(arguments=("-m", "openai-chat:gpt-5.5", "-p", "  "), said="The prompt is empty"),
-    "no terminal": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="The full-screen UI needs a terminal"),
+    "no terminal": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="The screen needs a terminal"),
     "session is unknown": Wrong(arguments=("-r", "nope", "-p", "hello"), said="Session 'nope' does not exist"),
     "session is a path": Wrong(arguments=("-r", "../../etc", "-p", "hello"), said="Session '../../etc' does not exist"),
     "no session here": Wrong(arguments=("-c", "-p", "hello"), said="No session to continue in"),

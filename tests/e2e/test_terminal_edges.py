@@ -229,13 +229,6 @@ def test_ctrl_c_in_the_editor_is_the_editors(one_world: World, tmp_path: Path) -
         terminal.wait_text(r"I read it\.")
 
 
-def test_a_terminal_that_only_takes_lines_gets_no_screen(one_world: World) -> None:
-    with screen(one_world, "-m", one_world.model, TERM="dumb") as terminal:
-        assert terminal.wait() == 2
-        terminal.wait_text("TERM=dumb cannot run the full-screen UI")
-        assert b"\x1b" not in terminal.raw
-
-
 def test_a_terminal_without_utf_8_is_told_why_signs_are_missing(one_world: World) -> None:
     model = one_world.model
     with screen(one_world, "-m", model, cold=True, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") as terminal:

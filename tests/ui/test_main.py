@@ -96,7 +96,7 @@ def test_two_sessions_at_once_are_a_contradiction(tmp_path: Path) -> None:
 def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
     code, out, complaint = run('exec "$@"', "-m", "demo", "-p", "hello", cwd=tmp_path)
     assert (code, out) == (2, "")
-    assert "Model 'demo' is available only in the full-screen UI." in complaint
+    assert "Model 'demo' is available only on the screen." in complaint
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,14 @@ NotifyKind = Literal["bell", "osc", "off"]
 KeyChoice = Literal["normal", "vim"]
 """How the prompt is edited."""
 
+ScreenKind = Literal["full", "inline", "plain"]
+"""Where the conversation is shown: on the whole screen, in the terminal's history, or as lines of text only."""
+
 
 class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the screen does for the user: `keys` is how the prompt is edited."""
+    """What holdfast without -p shows and how: `screen` is where, `keys` is how the prompt is edited."""
 
+    screen: ScreenKind = "full"
     keys: KeyChoice = "normal"
 
 

@@ -9,7 +9,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +20,7 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import read_config
 from holdfast.errors import (
     EXIT_INTERRUPTED,
@@ -78,7 +79,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     remove_keys(options.providers)
     for notice in filter(None, (*options.notices, options.unread)):
         debug_log_note(notice)
-    session = _session(options)
+    session = session_of(options)
     options.prepare(session.toolbox)
     try:
         with debug_log(options, session.id, say=debug_log_note) as log:
@@ -89,7 +90,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             debug_log_note(f"The session of this run could not be deleted. The next run tries again: {folder}")
 
 
-def _session(options: RunOptions) -> OpenSession:
+def session_of(options: RunOptions) -> OpenSession:
     """Return the session to run in; an unusable model is reported before anything is opened or copied."""
     summary = options.resumed
     if not options.model:
@@ -102,7 +103,7 @@ def _session(options: RunOptions) -> OpenSession:
         )
     if options.model == DEMO:
         raise UsageError(
-            f"Model {DEMO!r} is available only in the full-screen UI. Leave out -p, "
+            f"Model {DEMO!r} is available only on the screen. Leave out -p and --plain, "
             "or pass another model with -m PROVIDER:MODEL."
         )
     refuse_unpriced(options)
@@ -158,13 +159,6 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     signalled: list[StopCause] = []
     stream: PromptStream | None = None
 
-    async def connected(model: str) -> Model:
-        aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
-        connection = await connect(aim, options.limits.of(model), log=log)
-        gc.freeze()  # imports stay; a first collection would block the loop for 0.1 s
-        gc.enable()
-        return connection
-
     def reader_gone(why: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, so the turn has too
             loop.call_soon_threadsafe(end, StopCause("output", why))
@@ -189,11 +183,11 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     patience: float | None = LAST_WORDS
     try:
         with runner:
-            agent = _agent(options, session, connected=connected, emit=emit, log=log)
+            agent = agent_of(options, session, emit=emit, log=log)
             if many is not None and results is not None:
                 stream = PromptStream(agent, LineReader(sys.stdin.fileno(), loop), many, results)
-            _heed_signals(loop, stop)
-            opened = _opened(agent, session, options)
+            heed_signals(loop, stop)
+            opened = opened_of(agent, session, options)
             if stream is not None:
                 code = runner.run(_turns(agent, stream, opened=opened, output=output))
                 stopped = stream.stopped
@@ -217,15 +211,23 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     return EXIT_INTERRUPTED if late else code
 
 
-def _agent(
+def agent_of(
     options: RunOptions,
     session: OpenSession,
     *,
-    connected: Callable[[str], Awaitable[Model]],
     emit: Callable[[Event], None],
     log: Log | None,
+    ask: Asker | None = None,
 ) -> Agent:
     """Return the agent of the session, with the model and the settings of the run."""
+
+    async def connected(model: str) -> Model:
+        aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
+        connection = await connect(aim, options.limits.of(model), log=log)
+        gc.freeze()  # imports stay; a first collection would block the loop for 0.1 s
+        gc.enable()
+        return connection
+
     agent = Agent(
         store=session.store,
         toolbox=session.toolbox,
@@ -233,6 +235,7 @@ def _agent(
         mode=options.mode,
         on_approval=options.config.on_approval,
         emit=emit,
+        ask=ask,
         limits=options.limits,
         context=options.config.context,
         window=lambda name: window_of(name, options.config.models),
@@ -252,7 +255,7 @@ def _agent(
     return agent
 
 
-def _heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
+def heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
     """Have signals call `stop`, except those that nohup, or a shell for its background jobs, set to be ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         why = StopCause("user") if number == signal.SIGINT else StopCause("signal", number.name)
@@ -260,7 +263,7 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], N
             loop.add_signal_handler(number, stop, why)
 
 
-def _opened(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpened:
+def opened_of(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpened:
     """Return the start of the run, for its output."""
     before = agent.conversation
     return RunOpened(

@@ -85,6 +85,16 @@ class TextOutput:
         self._err.close(None if within is None else max(0.0, began + within - time.monotonic()))
         return unwritten
 
+    def note(self, text: str) -> None:
+        """Print a line of the caller's own: its text may have several lines."""
+        for line in text.splitlines():
+            self._note(line)
+
+    def prompt(self, text: str) -> None:
+        """Print what invites the user to type, without a newline."""
+        self._end_line()
+        self._out.write(text)
+
     def _say(self, entry: e.Entry) -> None:
         for said in self._narrator.sentences(entry):
             if line := status_line(said):

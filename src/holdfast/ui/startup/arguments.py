@@ -6,6 +6,7 @@ import argparse
 from typing import NoReturn, get_args
 
 from holdfast import __version__
+from holdfast.config.settings import ScreenKind
 from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.text import literal
 from holdfast.tool_calls import Mode, OnApproval
@@ -59,6 +60,7 @@ class Arguments(argparse.Namespace):
     continue_: bool = False
     resume: str | None = None
     fork: bool = False
+    screen: ScreenKind | None = None
     debug: bool = False
     trust_project: bool | None = None
     mcp_config: list[str] | None = None
@@ -102,6 +104,11 @@ def parser() -> Parser:
     add("--input-format", choices=("text", "stream-json"), default="text",
         help="with -p: read prompts as JSON lines from standard input, one turn each")  # fmt: skip
     add("--output-format", choices=("text", "json", "stream-json"), default="text")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--inline", dest="screen", action="store_const", const="inline",
+        help="keep the conversation in the terminal's own scrollback")  # fmt: skip
+    kinds.add_argument("--plain", dest="screen", action="store_const", const="plain",
+        help="text only, line by line, for screen readers and simple terminals")  # fmt: skip
     add("--debug", action="store_true", help="write a debug log and validate the conversation after every step")
     add_settings(parser)
     add("--version", action="version", version=f"holdfast {__version__}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
@@ -41,6 +42,9 @@ from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.tui.widgets.welcome import Welcome
 from holdfast.ui.tui.widgets.work_list import WorkList
 
+if TYPE_CHECKING:
+    from holdfast.ui.tui.inline.scrollback import Scrollback
+
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Signals that close the screen in order; after any other, the guard restores the terminal."""
 
@@ -64,8 +68,18 @@ class HoldfastApp(App[int]):
     died_of: int | None = None
     """The signal that closed the screen, if any."""
 
-    def __init__(self, start: RunOptions, connections: Connections, *, keyboard: type[Driver] | None = None) -> None:
+    def __init__(
+        self,
+        start: RunOptions,
+        connections: Connections,
+        *,
+        keyboard: type[Driver] | None = None,
+        inline: bool = False,
+    ) -> None:
+        """Create it; with `inline`, `keyboard` is an `InlineScreen`."""
         super().__init__(driver_class=keyboard)
+        self._inline = inline
+        self._scrollback: Scrollback | None = None
         self._start = start
         self.controller = SessionController(start, connections, hear=self._hear, show=self._show)
         self.welcome = Welcome(id="welcome")
@@ -79,7 +93,7 @@ class HoldfastApp(App[int]):
         self.presence = Presence(self, start, self.status_line, self.dialogs, self.welcome)
         self._order = KeyOrder()
         self._repeated = RepeatedKey(AGAIN)
-        self.approval = Approval(self.composer.take_over, id="approval")
+        self.approval = Approval(self.composer.take_over, rows=self._question_rows, id="approval")
         self._routes = KeyRoutes(self.composer, self.approval, self._order)
         self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
         widgets = Widgets(
@@ -110,6 +124,11 @@ class HoldfastApp(App[int]):
             loop.add_signal_handler(number, self._leave_for, number)
         self._ticker = self.set_interval(_TICK, self._tick, pause=True)
         self.controller.listen(loop)
+        if self._inline:
+            from holdfast.ui.tui.inline.scrollback import Scrollback, inline_screen  # noqa: PLC0415 - only then
+
+            self._scrollback = Scrollback(self, inline_screen(self), self.transcript, last=self.status_line)
+            self.call_after_refresh(self._scrollback.begin)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -127,6 +146,16 @@ class HoldfastApp(App[int]):
                 self.composer.past_prompts.add(first)
             else:
                 self.composer.give_back(first)
+
+    def _question_rows(self) -> int:
+        """Return the rows of the screen that a question may divide."""
+        return self.size.height if self._scrollback is None else self._scrollback.most_rows
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Close; on the inline screen, everything is printed before."""
+        if self._scrollback is not None:
+            self._scrollback.finish()
+        super().exit(result, return_code, message)
 
     def _leave_for(self, number: int) -> None:
         """Close because of a signal; the process ends by the same signal once everything has ended."""
@@ -304,8 +333,13 @@ class HoldfastApp(App[int]):
         self.refresh(layout=True)
 
     def action_expand(self) -> None:
-        """Expand or collapse all blocks."""
-        self.transcript.toggle_all()
+        """Expand or collapse all blocks; on the inline screen, as a page."""
+        if self._inline:
+            from holdfast.ui.tui.pages.transcript_page import TranscriptPage  # noqa: PLC0415 - only then
+
+            self.push_screen(TranscriptPage(self.transcript.view))
+        else:
+            self.transcript.toggle_all()
 
     def action_todo(self) -> None:
         """Show the whole to-do list above the composer, or one line of it."""
@@ -318,5 +352,9 @@ class HoldfastApp(App[int]):
 
     def action_page(self, by: int) -> None:
         """Scroll the transcript, or the detail of the question, by a page."""
-        if not self.approval.scroll_page(by):
+        if self.approval.scroll_page(by):
+            return
+        if self._inline:
+            self.action_expand()
+        else:
             self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)

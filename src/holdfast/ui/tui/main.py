@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.config.settings import read_config
+from holdfast.config.settings import ScreenKind, read_config
 from holdfast.errors import EXIT_OK, HoldfastError, UsageError
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog
@@ -24,7 +24,7 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import RunOptions, run_options
 from holdfast.ui.startup.session_choice import chosen, working_directory
-from holdfast.ui.tui.terminal.terminal_restore import guarded
+from holdfast.ui.tui.terminal.terminal_restore import RESET, RESET_INLINE, guarded
 
 if TYPE_CHECKING:
     from holdfast.ui.tui.agent_thread.model_connections import Connections
@@ -37,7 +37,7 @@ SWITCH = 0.001
 """Seconds for which a thread may hold the GIL; a key press passes between threads about ten times."""
 
 NO_SCREEN = frozenset({"dumb", "unknown"})
-"""Values of TERM for terminals without cursor control."""
+"""Values of TERM for terminals without cursor control, which get plain text."""
 
 _PATIENCE = 5.0
 """Seconds for a turn, its tools and its connections to end after the screen has closed; usually one is enough."""
@@ -45,30 +45,38 @@ _PATIENCE = 5.0
 
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Run the screen and return the exit code. Raise `HoldfastError` if it cannot start."""
-    gc.disable()  # during the imports, which create no garbage
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if arguments.screen != "plain" and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            "The full-screen UI needs a terminal, but standard input or output is not one. "
+            "The screen needs a terminal, but standard input or output is not one. "
             'For one turn without a screen: holdfast -p "…".'
         )
-    if environ.get("TERM") in NO_SCREEN:
-        raise UsageError(f'TERM={environ["TERM"]} cannot run the full-screen UI. Set TERM, or use holdfast -p "…".')
+    kind = screen_kind(arguments, environ)
+    if kind == "plain":
+        from holdfast.ui.plain.main import main as plain_main  # noqa: PLC0415 - only what the user asked for
+
+        return plain_main(arguments, environ=environ)
+    gc.disable()  # during the imports, which create no garbage
     options = _prepared(arguments, environ, trust=arguments.trust_project)
     sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
-    with guarded() as hand_over:
+    inline = kind == "inline"
+    with guarded(RESET_INLINE if inline else RESET) as hand_over:
         from holdfast.ui.tui.agent_thread.model_connections import Connections  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.app import HoldfastApp  # noqa: PLC0415 - after the fork, which wants one thread
         from holdfast.ui.tui.choices import SET_UP  # noqa: PLC0415 - likewise
-        from holdfast.ui.tui.terminal.keyboard import Keyboard  # noqa: PLC0415 - likewise
+
+        if inline:
+            from holdfast.ui.tui.terminal.inline_screen import InlineScreen as Keyboard  # noqa: PLC0415 - likewise
+        else:
+            from holdfast.ui.tui.terminal.keyboard import Keyboard  # noqa: PLC0415 - likewise
 
         while True:
             connections = Connections(options)
-            screen = HoldfastApp(options, connections, keyboard=Keyboard)
+            screen = HoldfastApp(options, connections, keyboard=Keyboard, inline=inline)
             gc.freeze()
             gc.enable()
             hand_over()
-            code = screen.run(mouse=options.config.mouse)
+            code = screen.run(mouse=options.config.mouse and not inline)
             if code != SET_UP:
                 break
             _close(screen, connections)
@@ -80,11 +88,18 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         signal.raise_signal(screen.died_of)
     ended = (screen.return_code or EXIT_OK) if code is None else code
     if ended == EXIT_OK:
-        _say_farewell(screen)
+        _say_farewell(screen, answer=not inline)
     return ended
 
 
-def _say_farewell(screen: HoldfastApp) -> None:
+def screen_kind(arguments: Arguments, environ: Mapping[str, str]) -> ScreenKind:
+    """Return how to show the conversation: as the terminal can, the command line says, or the config says."""
+    if environ.get("TERM") in NO_SCREEN:
+        return "plain"
+    return arguments.screen or read_config(homes(environ).config).ui.screen
+
+
+def _say_farewell(screen: HoldfastApp, *, answer: bool) -> None:
     """Print what stays in the terminal; nothing if the screen showed no session, or an empty one."""
     from holdfast.ui.tui.farewell import Farewell, farewell_lines, last_answer  # noqa: PLC0415 - only at the end
 
@@ -100,9 +115,11 @@ def _say_farewell(screen: HoldfastApp) -> None:
         session=controller.session,
         title=title,
         cost=None if cost is None else float(cost),
-        answer=last_answer(view),
+        answer=last_answer(view) if answer else "",
     )
     columns, rows = shutil.get_terminal_size()
+    if not answer:
+        print()
     for line in farewell_lines(said, columns=columns, rows=rows):
         print(line)
 

@@ -34,6 +34,9 @@ CallState = Literal[
 ]
 """The state of a call: in progress, one of the five outcomes, or lost."""
 
+IN_PROGRESS: frozenset[CallState] = frozenset({"writing", "ready", "waiting", "running"})
+"""The states of a call in progress."""
+
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """The user's prompt, which starts turn number `turn`; 0 if it joined the running turn.

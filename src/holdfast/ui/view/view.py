@@ -27,6 +27,7 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.ui.view.block_list import BlockList
 from holdfast.ui.view.blocks import (
+    IN_PROGRESS,
     AnswerBlock,
     Block,
     BlockKey,
@@ -68,9 +69,13 @@ class View:
         self._open: dict[BlockKey, None] = {}  # blocks that have not ended
         self._request: _Request | None = None
         self._told = 0
+        self._rested = 0  # how many blocks there were when a turn last began or ended
         self._narrator = Narrator()
         self._turn = 0
         self._todos: list[tuple[int, tuple[TodoLine, ...]]] = []  # the turn in which each was written
+
+    has_above = False
+    """Whether there are blocks above the first one, shown elsewhere."""
 
     @property
     def keys(self) -> Sequence[BlockKey]:
@@ -89,6 +94,18 @@ class View:
     def blocks(self) -> tuple[Block, ...]:
         """Return all blocks, in order."""
         return tuple(block for key in self.keys if (block := self.block(key)) is not None)
+
+    def settled(self, begin: int = 0) -> int:
+        """Return how many blocks from the top will never change again, if the first `begin` will not."""
+        streaming = () if self._request is None else self._request.keys
+        for at in range(begin, len(self.keys)):
+            key = self.keys[at]
+            block = self._column.peek(key)
+            running = isinstance(block, CallBlock) and block.state in IN_PROGRESS
+            lost = isinstance(block, CallBlock) and block.state == "lost" and at >= self._rested
+            if key in self._open or key in streaming or running or lost:
+                return at
+        return len(self.keys)
 
     def take(self, event: Event, *, at: float | None = None) -> frozenset[BlockKey]:
         """Fold in an event that arrived at time `at` of any clock, and return the keys of changed blocks.
@@ -163,6 +180,7 @@ class View:
                 text = "".join(said.text for said in sentences)
                 end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
                 self._column.add(end)
+                self._rested = len(self.keys)
             case (
                 e.SessionOpened()
                 | e.ModelChanged()
@@ -194,6 +212,7 @@ class View:
             case e.PromptAccepted():
                 self._rest()
                 self._turn = entry.turn
+                self._rested = len(self.keys)
                 self._column.add(self._prompt(f"{seq}.prompt", entry.text, turn=entry.turn))
             case e.Steered():
                 self._column.add(self._prompt(f"{seq}.steered", entry.text))

@@ -91,6 +91,13 @@ def make_line(runs: Iterable[StyledRun], *, margin: Sequence[StyledRun] = (), jo
     return DrawnLine(Strip(segments), sum(len(text) for text, _ in margin), join)
 
 
+def marked_strip(one: DrawnLine, base: Style) -> Strip:
+    """Return a line with its mark, or with blanks in the style `base` in its place."""
+    text, style = one.mark or ("", base)
+    mark = Segment(text + " " * max(0, MARK_WIDTH - cell_len(text)), style)
+    return Strip([mark, *one.strip], MARK_WIDTH + one.strip.cell_length)
+
+
 def fold_runs(
     runs: Sequence[StyledRun],
     width: int,
@@ -193,3 +200,17 @@ def _slice(runs: Sequence[StyledRun], begin: int, end: int) -> list[StyledRun]:
             cut.append((text[max(0, begin - at) : end - at], style))
         at += len(text)
     return cut
+
+
+def selected_strip(strip: Strip, start: int, end: int, style: Style) -> Strip:
+    """Return the strip with characters `start` to `end` (-1: the rest) in the selection style."""
+    text = strip.text
+    begin = cell_len(text[:start])
+    stop = strip.cell_length if end < 0 else cell_len(text[:end])
+    before, chosen, after = strip.divide([begin, max(begin, stop), strip.cell_length])
+    return Strip.join([before, strip_over(chosen, style), after])
+
+
+def strip_over(strip: Strip, style: Style) -> Strip:
+    """Return the strip with `style` applied over its own styles."""
+    return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)

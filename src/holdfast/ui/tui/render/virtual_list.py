@@ -6,7 +6,7 @@ One rule: the visible lines stay in place, whatever is drawn or changes above th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,9 @@ from holdfast.ui.tui.render.styles import Styles
 from holdfast.ui.view.blocks import AnswerBlock, Block, BlockKey, CallBlock, Note, Prompt, Thinking, TurnEnd
 from holdfast.ui.view.view import View
 
+if TYPE_CHECKING:
+    from holdfast.ui.view.tail import Tail
+
 _WIDEST = 200
 """Maximum columns in use."""
 
@@ -27,6 +30,9 @@ EMPTY_LINE = make_line(())
 _NARROWEST = 20
 _KEPT = 800  # maximum blocks that stay drawn
 _NEAR = 200  # blocks kept on each side when there are more
+LINE_NUMBERS = _PIECE_NUMBERS = 1 << 20
+"""A place as one number, for Textual's selection."""
+
 _PASSES = 50  # each pass draws something new, so a few are enough
 
 
@@ -79,7 +85,7 @@ class VirtualList:
     def __init__(self, look: Styles, *, clock: Callable[[], float]) -> None:
         self.look = look
         self._clock = clock
-        self._view = View()
+        self._view: View | Tail = View()
         self._width: int = _WIDEST
         self._keys: list[BlockKey] = []
         self._at: dict[BlockKey, int] = {}
@@ -98,7 +104,7 @@ class VirtualList:
 
     # The content.
 
-    def load(self, view: View) -> None:
+    def load(self, view: View | Tail) -> None:
         """Show another view, at its end."""
         self._view = view
         self._items.clear()
@@ -282,7 +288,7 @@ class VirtualList:
         for key in [key for key in self._items if key not in self._at]:
             del self._items[key]
             self.moving.discard(key)
-        self._gaps[same:] = [int(index > 0) for index in range(same, len(keys))]
+        self._gaps[same:] = [int(index > 0 or self._view.has_above) for index in range(same, len(keys))]
         self._column.splice(same, [self._guessed(index) for index in range(same, len(keys))])
 
     def _item(self, index: int) -> _Item:
@@ -357,3 +363,15 @@ def _guess(block: Block | None, width: int) -> int:
             return 3
         case Thinking() | Note() | TurnEnd() | None:
             return 1
+
+
+def place_number(place: LinePlace) -> int:
+    """Return a place as one number, in the same order; it does not change when lines above are drawn or added."""
+    return (place.block * _PIECE_NUMBERS + place.piece + 1) * LINE_NUMBERS + place.line
+
+
+def numbered_place(number: int) -> LinePlace:
+    """Return the place with this number."""
+    rest, at = divmod(number, LINE_NUMBERS)
+    block, piece = divmod(rest, _PIECE_NUMBERS)
+    return LinePlace(block, piece - 1, at)

@@ -63,8 +63,13 @@ class JobControl(LinuxDriver):
 
         After a SIGSTOP a timer that is due, such as the cursor's, can come before the handler of SIGCONT.
         """
-        if self._on_screen and not self._in_background():
+        if self.can_write:
             super().write(data)
+
+    @property
+    def can_write(self) -> bool:
+        """Return whether the application has the terminal, and is not in the background."""
+        return self._on_screen and not self._in_background()
 
     @property
     def has_mouse(self) -> bool:

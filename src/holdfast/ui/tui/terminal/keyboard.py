@@ -7,18 +7,25 @@ arrives in two pieces. Terminals with the kitty protocol send an ESC that needs 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import selectors
 from codecs import getincrementaldecoder
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.constants import ESCAPE_DELAY
+from textual.geometry import Size
 from textual.widgets import Input, TextArea
 
 from holdfast.ui.tui.surroundings.background_colour import TerminalReplies
+from holdfast.ui.tui.terminal.frames import PlacedText, is_whole, pieces_of
 from holdfast.ui.tui.terminal.job_control import JobControl
+from holdfast.ui.tui.terminal.terminal_pace import Pacing, ShownRows, StatusAnswers, lowest
 
 IDLE = 0.1
 """Seconds between checks whether the thread should end."""
@@ -31,13 +38,86 @@ EARLY = 0.005
 
 CHUNK = 65_536
 
+LAST_ANSWER = 2.0
+"""Seconds to wait for the terminal's last answer."""
+
 
 class Keyboard(JobControl):
-    """Textual's driver for Unix, with a shorter wait."""
+    """Textual's driver for Unix, with a shorter wait, and frames in step with the terminal."""
 
     on_reply: Callable[[str], None] | None = None
     """Called on the input's thread with the colour that the terminal says its background has."""
     _replies: TerminalReplies | None = None
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._loop = asyncio.get_running_loop()
+        self._answers = StatusAnswers()
+        self.pacing = Pacing()
+        """Whether the terminal keeps up with what is drawn."""
+        self.rows = ShownRows()
+        """What it shows."""
+        self._skipped = False  # whether a frame was: all rows are looked at next
+        self._synchronized = False
+        self._drawn_size = Size(0, 0)
+
+    def start_application_mode(self) -> None:
+        """Take the terminal, and ask at once how fast it is."""
+        self.rows.clear()
+        super().start_application_mode()
+        super().write(self.pacing.question(0))
+
+    def stop_application_mode(self) -> None:
+        """Restore the terminal; its last answer must not be typed into the shell."""
+        self.pacing.wait(LAST_ANSWER)
+        super().stop_application_mode()
+
+    def write(self, data: str) -> None:
+        """Write to the terminal; a frame is skipped while it has not taken the last ones."""
+        if data == SYNC_START and not self.pacing.may_draw:
+            return
+        if data in (SYNC_START, SYNC_END):
+            paired, self._synchronized = self._synchronized, data == SYNC_START
+            if data == SYNC_START or paired:
+                super().write(data)
+            return
+        pieces = pieces_of(data)
+        if not pieces:
+            super().write(data)
+        elif (drawn := self.paced(pieces)) is not None:
+            shown = data if drawn is pieces else "".join(f"\x1b[{row};{column}H{text}" for row, column, text in drawn)
+            super().write(shown + self.pacing.question(len(shown)))
+
+    def paced(self, pieces: Sequence[PlacedText]) -> Sequence[PlacedText] | None:
+        """Return what to draw of a frame, None to skip it: the terminal is behind, or all rows are due."""
+        if not self.pacing.may_draw:
+            self._skipped = True
+            return None
+        if self._app.screen.size != self._drawn_size:
+            self._drawn_size = self._app.screen.size
+            self.rows.clear()
+        columns, rows = self._drawn_size
+        whole = is_whole(pieces, columns=columns, rows=rows) if self._skipped or len(pieces) >= rows else False
+        if self._skipped and not whole:
+            self._app.screen.refresh()
+            return None
+        drawn = pieces
+        if self._skipped:
+            changed = self.rows.changed(pieces)
+            drawn = lowest(changed)
+            self._skipped = len(drawn) < len(changed)  # the others follow when the terminal has taken these
+        self.rows.note(drawn, whole=whole)
+        return drawn
+
+    def _take_again(self) -> None:
+        self.rows.clear()
+        super()._take_again()
+
+    def _caught_up(self) -> None:
+        if self._skipped and self._app.screen_stack:
+            self._app.screen.refresh()
 
     @property
     def replies(self) -> TerminalReplies:
@@ -60,7 +140,7 @@ class Keyboard(JobControl):
                     if not data:  # the terminal is closed; SIGHUP ends the application
                         break
                     pending = b"\x1b" in data
-                    typed = replies.take(decode(data))
+                    typed = replies.take(self._without_answers(decode(data)))
                     for event in parser.feed(typed) if typed else ():  # "" would end the parser
                         self.process_message(event)
                     while replies.found:
@@ -68,7 +148,7 @@ class Keyboard(JobControl):
                         if self.on_reply is not None:
                             self.on_reply(reply)
                 else:
-                    held = replies.flush()
+                    held = replies.take(self._answers.flush()) or replies.flush()
                     pending = bool(held)
                     for event in parser.feed(held) if held else ():
                         self.process_message(event)
@@ -79,6 +159,15 @@ class Keyboard(JobControl):
                 self.process_message(event)
         except (EOFError, ParseError):
             pass  # an incomplete sequence at the end is dropped
+
+    def _without_answers(self, data: str) -> str:
+        """Return the input without what the terminal says of its status."""
+        typed, answers = self._answers.take(data, waits=self.pacing.waits)
+        if answers:
+            self.pacing.answered()
+            with suppress(RuntimeError):  # the loop has closed
+                self._loop.call_soon_threadsafe(self._caught_up)
+        return typed
 
     def _heard(self) -> bool:
         """Return whether typed input would reach a widget; before that it would be lost."""

@@ -16,20 +16,29 @@ TERMINAL = "/dev/tty"
 
 GIVEN_BACK = b"."
 
-RESET = (
+_MODES = (
     b"\x1b[?2026l"  # end of synchronized output
     b"\x1b[<u"  # keyboard mode (kitty protocol)
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # no mouse reports
     b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no focus reports, bracketed paste, size reports
     b"\x1b[23;2t"  # the title that was saved
-    b"\x1b[?1049l\x1b[0m\x1b[?7h\x1b[?25h"  # main screen, plain style, wrapping, cursor
 )
+_PLAIN = b"\x1b[0m\x1b[?7h\x1b[?25h"  # plain style, wrapping, cursor
+
+RESET = _MODES + b"\x1b[?1049l" + _PLAIN
 """Resets every terminal mode that the screen may have set; each reset is harmless if it was not set."""
+
+RESET_INLINE = (
+    _MODES + b"\x1b7\x1b[?1049l"  # whichever screen it is: a terminal on the main one goes back to the saved place
+    b"\x1b[<u\r\x1b[J"
+    + _PLAIN  # the keyboard mode of the main screen, and the live region, whose start the cursor is at
+)
+"""The same for the inline screen, which it also erases."""
 
 
 @contextmanager
-def guarded() -> Generator[Callable[[], None]]:
-    """Restore the terminal if this process dies within the block, even by SIGKILL.
+def guarded(reset: bytes = RESET) -> Generator[Callable[[], None]]:
+    """Restore the terminal by `reset` if this process dies within the block, even by SIGKILL.
 
     Call it while there is one thread. Leaving the block means that the terminal is restored. Until the yielded function
     is called, typed input is kept unprocessed: not echoed, Enter not translated.
@@ -44,7 +53,7 @@ def guarded() -> Generator[Callable[[], None]]:
     if os.fork() == 0:
         try:
             os.close(alive)
-            _watch(watched, terminal, before)
+            _watch(watched, terminal, before, reset)
         finally:
             os._exit(0)
     os.close(watched)
@@ -69,7 +78,7 @@ def _keep(terminal: int, before: list[int | list[bytes | int]]) -> None:
     termios.tcsetattr(terminal, termios.TCSANOW, [inputs & ~termios.ICRNL, outputs, controls, locals_, *rest])
 
 
-def _watch(watched: int, terminal: int, before: list[int | list[bytes | int]]) -> None:
+def _watch(watched: int, terminal: int, before: list[int | list[bytes | int]], reset: bytes) -> None:
     """Wait until the parent has exited; restore the terminal if it did not."""
     os.setpgid(0, 0)  # signals to the parent's group (^C, hang-up) must not end the guard
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTTOU):
@@ -78,5 +87,5 @@ def _watch(watched: int, terminal: int, before: list[int | list[bytes | int]]) -
         with suppress(OSError):
             os.close(stream)
     if os.read(watched, 1) != GIVEN_BACK:
-        os.write(terminal, RESET)
+        os.write(terminal, reset)
         termios.tcsetattr(terminal, termios.TCSAFLUSH, before)

@@ -64,9 +64,13 @@ class Approval(Vertical):
             self.answer = answer
             super().__init__()
 
-    def __init__(self, write: Callable[[str], None], *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
-        """Create it closed; `write` moves the focus to the composer at once, and types a text there."""
+    def __init__(self, write: Callable[[str], None], *, rows: Callable[[], int], id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        """Create it closed; `write` moves the focus to the composer at once, and types a text there.
+
+        `rows` returns how many rows the whole screen may have.
+        """
         super().__init__(id=id)
+        self._rows = rows
         self._write = write
         self.keys = QuestionKeys()
         """The keys pressed lately, here and in the composer."""
@@ -249,7 +253,7 @@ class Approval(Vertical):
 
     def _fit(self) -> None:
         """Divide the lines: the detail and the answers scroll if they do not fit."""
-        height, width = self.screen.size.height, max(1, self.screen.size.width - _SIDES)
+        height, width = self._rows(), max(1, self.screen.size.width - _SIDES)
         roomy = height >= ROOMY
         keys, listed = self.query_one("#keys", Static), self.query_one("#answers", OptionList)
         keys.display = roomy

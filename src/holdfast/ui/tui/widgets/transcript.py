@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -24,11 +23,14 @@ from textual.widget import Widget
 
 from holdfast.ui.tui.render import block_renderer
 from holdfast.ui.tui.render.lexers import Lexers
-from holdfast.ui.tui.render.lines import MARK_WIDTH, DrawnLine, make_line
+from holdfast.ui.tui.render.lines import MARK_WIDTH, DrawnLine, make_line, marked_strip, selected_strip, strip_over
 from holdfast.ui.tui.render.styles import COMPONENTS, STYLES, Styles, styles_of
-from holdfast.ui.tui.render.virtual_list import LinePlace, VirtualList
+from holdfast.ui.tui.render.virtual_list import LINE_NUMBERS, VirtualList, numbered_place, place_number
 from holdfast.ui.view.blocks import BlockKey
 from holdfast.ui.view.view import View
+
+if TYPE_CHECKING:
+    from holdfast.ui.view.tail import Tail
 
 FRAME = 1 / 30
 """Minimum seconds between two frames."""
@@ -38,7 +40,6 @@ _TICK = 0.5
 
 _HINT = " ↓ more below · Ctrl+End "
 _SCREENS = 4  # number of screens whose strips are kept
-_LINE, _PIECE = 1 << 20, 1 << 20  # a place as one number, for Textual's selection
 
 
 class Transcript(ScrollView, can_focus=True):
@@ -67,6 +68,9 @@ class Transcript(ScrollView, can_focus=True):
         self._thoughts = thoughts
         self.view = View()
         """What is shown; feed it by `View.take`, then call `show`."""
+        self.on_drawn: Callable[[], None] | None = None
+        """Called when a change, or another view, has been drawn."""
+        self._shown: View | Tail = self.view
         self._clock = clock
         self._roll: VirtualList | None = None  # None until the colours are known
         self._lexers = Lexers()
@@ -87,11 +91,32 @@ class Transcript(ScrollView, can_focus=True):
     def load(self, view: View) -> None:
         """Show another view, at its end."""
         self.view = view
+        self._load(view)
+
+    def leave_out(self, begin: int) -> None:
+        """Show the blocks behind the first `begin` only."""
+        from holdfast.ui.view.tail import Tail  # noqa: PLC0415 - only if finished text is elsewhere
+
+        self._load(Tail(self.view, begin))
+
+    def _load(self, view: View | Tail) -> None:
+        self._shown = view
         self._chosen = None
         self._dirty.clear()
         if self._roll is not None:
             self._roll.load(view)
             self._place()
+            self._drawn()
+
+    @property
+    def lines(self) -> int:
+        """Return the number of lines, partly estimated."""
+        return 0 if self._roll is None else self._roll.total
+
+    @property
+    def look(self) -> Styles | None:
+        """Return the styles, None until they are known."""
+        return None if self._roll is None else self._roll.look
 
     def show(self, changed: Iterable[BlockKey]) -> None:
         """Draw changes of the view with the next frame; call it with the result of `View.take`."""
@@ -192,8 +217,8 @@ class Transcript(ScrollView, can_focus=True):
             return
         block = self._roll.block_at(self._roll.top + self._pressed.y - self.region.y)
         if block is not None:
-            begin, end = (_number(self._roll.place(y)) for y in self._roll.ends(block.key))
-            self.screen.selections = {self: Selection(Offset(0, begin), Offset(_LINE, end))}
+            begin, end = (place_number(self._roll.place(y)) for y in self._roll.ends(block.key))
+            self.screen.selections = {self: Selection(Offset(0, begin), Offset(LINE_NUMBERS, end))}
 
     # Callbacks of Textual.
 
@@ -248,9 +273,11 @@ class Transcript(ScrollView, can_focus=True):
         if self._roll is None:
             return None
         top = self._roll.top
-        start = selection.start or Offset(0, _number(self._roll.place(top)))
-        end = selection.end or Offset(_LINE, _number(self._roll.place(top + self.size.height - 1)))
-        return self._roll.text(_place(start.y), start.x - MARK_WIDTH, _place(end.y), end.x - MARK_WIDTH), "\n"
+        start = selection.start or Offset(0, place_number(self._roll.place(top)))
+        end = selection.end or Offset(LINE_NUMBERS, place_number(self._roll.place(top + self.size.height - 1)))
+        return self._roll.text(
+            numbered_place(start.y), start.x - MARK_WIDTH, numbered_place(end.y), end.x - MARK_WIDTH
+        ), "\n"
 
     # Implementation.
 
@@ -269,6 +296,11 @@ class Transcript(ScrollView, can_focus=True):
             self._place()
             self._hurried = False
             self._drawn_at = time.monotonic()
+            self._drawn()
+
+    def _drawn(self) -> None:
+        if self.on_drawn is not None:
+            self.on_drawn()
 
     def _tick(self) -> None:
         if self._roll is not None:
@@ -288,7 +320,7 @@ class Transcript(ScrollView, can_focus=True):
         if self._roll is None:
             self._roll = VirtualList(colours, clock=self._clock)
             self._roll.thoughts = self._thoughts
-            self._roll.load(self.view)
+            self._roll.load(self._shown)
         elif colours == self._roll.look:
             return
         self._roll.fit(colours, self._columns, self.size.height)
@@ -332,7 +364,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def _number(self, y: int) -> int:
         """Return the place of row `y` as one number."""
-        return _number(self._roll.place(self._roll.top + y)) if self._roll is not None else 0
+        return place_number(self._roll.place(self._roll.top + y)) if self._roll is not None else 0
 
     def _row(self, y: int) -> Strip:
         """Return row `y` as a strip for the terminal."""
@@ -342,17 +374,17 @@ class Transcript(ScrollView, can_focus=True):
         selected = self.text_selection
         if selected is not None and (span := selected.get_span(self._number(y))) is not None:
             style = self.screen.get_component_rich_style("screen--selection")
-            return self._finished(_selected(self._composed(one), *span, style))
+            return self.finished(selected_strip(self._composed(one), *span, style))
         if self.has_focus and self._chosen is not None and self._roll.top + y == self._roll.ends(self._chosen)[0]:
-            return self._finished(_over(self._composed(one), Style(bgcolor=self._roll.look.chosen.bgcolor)))
+            return self.finished(strip_over(self._composed(one), Style(bgcolor=self._roll.look.chosen.bgcolor)))
         drawn = self._strips.get(id(one))
         if drawn is None:
             if len(self._strips) > _SCREENS * self.size.height:
                 self._strips.clear()
-            drawn = self._strips[id(one)] = one, self._finished(self._composed(one))
+            drawn = self._strips[id(one)] = one, self.finished(self._composed(one))
         return drawn[1]
 
-    def _finished(self, strip: Strip) -> Strip:
+    def finished(self, strip: Strip) -> Strip:
         """Return the strip, ready for the terminal."""
         _, background = self.background_colors
         for each in self.get_line_filters():
@@ -361,32 +393,4 @@ class Transcript(ScrollView, can_focus=True):
 
     def _composed(self, one: DrawnLine) -> Strip:
         """Return a line with its mark, as wide as the widget."""
-        text, style = one.mark or ("", self._base)
-        mark = Segment(text + " " * max(0, MARK_WIDTH - cell_len(text)), style)
-        strip = Strip([mark, *one.strip], MARK_WIDTH + one.strip.cell_length)
-        return strip.adjust_cell_length(self.size.width, self._base)
-
-
-def _number(place: LinePlace) -> int:
-    """Return a place as one number, in the same order; it does not change when lines above are drawn or added."""
-    return (place.block * _PIECE + place.piece + 1) * _LINE + place.line
-
-
-def _place(number: int) -> LinePlace:
-    rest, at = divmod(number, _LINE)
-    block, piece = divmod(rest, _PIECE)
-    return LinePlace(block, piece - 1, at)
-
-
-def _selected(strip: Strip, start: int, end: int, style: Style) -> Strip:
-    """Return the strip with characters `start` to `end` (-1: the rest) in the selection style."""
-    text = strip.text
-    begin = cell_len(text[:start])
-    stop = strip.cell_length if end < 0 else cell_len(text[:end])
-    before, chosen, after = strip.divide([begin, max(begin, stop), strip.cell_length])
-    return Strip.join([before, _over(chosen, style), after])
-
-
-def _over(strip: Strip, style: Style) -> Strip:
-    """Return the strip with `style` applied over its own styles."""
-    return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)
+        return marked_strip(one, self._base).adjust_cell_length(self.size.width, self._base)

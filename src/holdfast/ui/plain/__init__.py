@@ -1,0 +1,1 @@
+"""The plain mode: text only, line by line, without redrawing anything."""

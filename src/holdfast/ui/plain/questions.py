@@ -1,0 +1,102 @@
+"""The question about a call as lines of text, and what a typed line answers. Pure.
+
+A number or a word answers. A line that answers nothing is refused with the choices again: none is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.text import literal, printable
+from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Plan
+from holdfast.ui.view.question import AnswerChoice, Question, question_of
+
+ANSWER_WORDS = {"y": "once", "yes": "once", "n": "no", "no": "no"}
+"""Words that answer, besides the numbers and the names of the choices."""
+
+
+class NeedsWords(msgspec.Struct, frozen=True):
+    """The choice was made and wants words for the model: the next line is theirs."""
+
+    choice: AnswerChoice
+
+
+class NotUnderstood(msgspec.Struct, frozen=True):
+    """The line is no answer, and why."""
+
+    why: str
+
+
+class TypedQuestion:
+    """A question that waits for a line."""
+
+    def __init__(self, plan: Plan, why: str, *, mode: Mode) -> None:
+        self._question: Question = question_of(plan, mode=mode, why=why)
+        self._detail = plan.detail
+        self._chosen: AnswerChoice | None = None  # waits for its words
+        self._asks = plan.asks is not None
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is asked, everything that would be allowed, and the choices."""
+        yield f"Question: {literal(self._question.text)}"
+        if self._question.why:
+            yield literal(self._question.why)
+        for warning in self._question.warnings:
+            yield f"Warning: {literal(warning)}"
+        for line in printable(self._detail).strip("\n").splitlines():
+            yield f"  {literal(line)}"
+        for number, choice in enumerate(self._question.choices, 1):
+            note = f" ({literal(choice.note)})" if choice.note else ""
+            yield f"{number}. {literal(choice.text.replace('`', '') if choice.option else choice.text)}{note}"
+        yield self._hint()
+
+    def take(self, line: str) -> ApprovalAnswer | NeedsWords | NotUnderstood:
+        """Return what the line answers."""
+        line = line.strip()
+        chosen, self._chosen = self._chosen, None
+        if chosen is not None:
+            return chosen.answer(line) if line or chosen.name != "own" else NotUnderstood(self._hint())
+        if self._question.several and (marked := self._marked(line)):
+            return ApprovalAnswer(allowed=True, chosen=marked)
+        choice = self._choice(line)
+        own = self._question.choice("own")
+        if choice is None and own is not None and line and not _is_number(line):
+            return own.answer(line)
+        if choice is not None and choice.words:
+            self._chosen = choice
+            return NeedsWords(choice)
+        return NotUnderstood(self._hint()) if choice is None else choice.answer()
+
+    def _choice(self, line: str) -> AnswerChoice | None:
+        choices = self._question.choices
+        if _is_number(line):
+            return choices[int(line) - 1] if 1 <= int(line) <= len(choices) else None
+        name = ANSWER_WORDS.get(line.lower(), line.lower())
+        by_label = (each for each in choices if each.option and each.option.lower() == line.lower())
+        return self._question.choice(name) or next(by_label, None)
+
+    def _marked(self, line: str) -> tuple[str, ...]:
+        """Return the options whose numbers are all that the line has."""
+        words = line.replace(",", " ").split()
+        options = [each.option for each in self._question.choices]
+        if not words or not all(_is_number(word) and 1 <= int(word) <= len(options) for word in words):
+            return ()
+        marked = tuple(dict.fromkeys(options[int(word) - 1] for word in words))
+        return marked if all(marked) else ()
+
+    def _hint(self) -> str:
+        most = len(self._question.choices)
+        if self._question.several:
+            return f"Type the numbers that apply, such as 1 2, or your own words (1 to {most}):"
+        if self._asks:
+            return f"Type a number from 1 to {most}, or your own words:"
+        allowed = ", or yes or no" if self._question.choice("once") is not None else ""
+        return f"Type a number from 1 to {most}{allowed}:"
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal()

@@ -1,0 +1,170 @@
+"""The terminal without the alternate screen: finished text in its own history, a live region below it.
+
+How it works. Textual draws a screen as high as the live region, as it draws any screen; `write` moves each frame to
+where the region is. A frame of another height was drawn before Textual heard of a new one, and is dropped: the next is
+on its way. What is dropped, or erased by a print or a new size, is drawn again by a frame of all rows, and nothing else
+is drawn before that.
+
+Pages and lists open on the alternate screen, as `less` does: they need more rows than the region has, and a region that
+had grown so high would leave blank rows behind. Textual's own inline mode was not used: decision 0053.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from textual import events
+from textual.app import App
+from textual.constants import DISABLE_KITTY_KEY
+from textual.geometry import Size
+
+from holdfast.ui.tui.terminal.frames import PlacedText, is_whole, pieces_of
+from holdfast.ui.tui.terminal.keyboard import Keyboard
+from holdfast.ui.tui.terminal.live_region import LiveRegion
+
+ALTERNATE, MAIN = "\x1b[?1049h", "\x1b[?1049l"
+
+KITTY_ON, KITTY_OFF = ("", "") if DISABLE_KITTY_KEY else ("\x1b[>25u", "\x1b[<u")
+"""Textual's keyboard mode; each of the two screens of a terminal has its own."""
+
+LEAST_ROWS = 4
+
+
+class InlineScreen(Keyboard):
+    """A driver whose screen is a few rows of the main one."""
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._region = LiveRegion()
+        self._unprinted: list[str] = []
+        self._background: re.Pattern[str] | None = None
+        self._wanted = LEAST_ROWS
+        self._alternate = False  # whether a page has the alternate screen
+        self._whole_due = True  # whether all rows must be drawn before any other
+
+    def start_application_mode(self) -> None:
+        """Take the terminal; the region begins where the cursor is."""
+        self._region.rows = 0
+        self._whole_due = True
+        super().start_application_mode()
+
+    def stop_application_mode(self) -> None:
+        """Print what is due, remove the region, and restore the terminal."""
+        if self._on_screen:
+            left = self._to_main() if self._alternate else ""
+            super().write(left + self._clear(self._region.printed(self._unprinted)))
+            self._unprinted.clear()
+        super().stop_application_mode()
+
+    def write(self, data: str) -> None:
+        """Write to the terminal: a frame in its place, anything else as it is."""
+        if data in (ALTERNATE, MAIN):
+            return
+        pieces = pieces_of(data)
+        if pieces and not self.can_write:
+            self._whole_due = True
+        elif shown := self._placed(data, pieces) if pieces else data:
+            super().write(shown)
+
+    def print_lines(self, lines: Sequence[str]) -> None:
+        """Print finished text above the region, with its next frame; lines are no wider than the terminal."""
+        self._unprinted += lines
+        self._redraw()
+
+    def want(self, rows: int) -> None:
+        """Have a region of so many rows from the next frame on, or as many as the terminal has."""
+        _, most = super()._get_terminal_size()
+        rows = max(1, min(rows, most))
+        if rows != self._wanted:
+            self._wanted = rows
+            if not self._alternate:
+                self._send_size()
+
+    def clear_background(self, codes: str) -> None:
+        """Show the terminal's own background where frames have this one, the numbers of its sequence."""
+        self._background = re.compile(rf"(?<=[\[;]){re.escape(codes)}(?=[;m])")
+        self._redraw()
+
+    @property
+    def terminal_rows(self) -> int:
+        """Return how many rows the terminal has."""
+        return super()._get_terminal_size()[1]
+
+    @property
+    def has_page(self) -> bool:
+        """Return whether a page or a list is open, or its end has not been drawn yet."""
+        return self._alternate or len(self._app.screen_stack) > 1
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """Return the size of Textual's screen. Textual asks at the start and when the terminal has another size."""
+        self._whole_due = True  # lines may be folded in another way now
+        self.rows.clear()
+        return self._size_now()
+
+    def _size_now(self) -> tuple[int, int]:
+        columns, rows = super()._get_terminal_size()
+        return columns, rows if len(self._app.screen_stack) > 1 else max(1, min(self._wanted, rows))
+
+    def _query_in_band_window_resize(self) -> None:
+        """Ask for no reports of the size: they would have the terminal's own height."""
+
+    def _take_again(self) -> None:
+        self._region.rows = 0  # the shell has written since
+        self._whole_due = True
+        super()._take_again()
+
+    def _placed(self, data: str, pieces: Sequence[PlacedText]) -> str:
+        """Return what shows the frame, "" if it is not to be shown."""
+        height = self._app.screen.size.height
+        columns, rows = super()._get_terminal_size()
+        if len(self._app.screen_stack) > 1:
+            return self._on_page(data, fits=height == rows)
+        if height != min(self._wanted, rows):
+            self._whole_due = True
+            self._send_size()
+            return ""
+        if not (self._whole_due or self._unprinted or self._alternate):
+            drawn = self.paced(pieces)
+            return "" if drawn is None else self._asking(self._clear(self._region.frame(drawn, height)))
+        if not self.pacing.may_draw:
+            self._skipped = True
+            return ""
+        if not is_whole(pieces, columns=columns, rows=height):
+            self._redraw()
+            return ""
+        left = self._to_main() if self._alternate else ""
+        lines = self._unprinted[:]
+        self._unprinted.clear()
+        self._whole_due = False
+        self._skipped = False
+        self.rows.note(pieces, whole=True)
+        return left + self._asking(self._clear(self._region.printed(lines) + self._region.frame(pieces, height)))
+
+    def _on_page(self, data: str, *, fits: bool) -> str:
+        """Return what shows a frame of a page, on the alternate screen."""
+        entered = "" if self._alternate else ALTERNATE + KITTY_ON
+        self._alternate = True
+        if not fits:
+            self._send_size()
+        return entered + data if fits else entered
+
+    def _asking(self, shown: str) -> str:
+        return shown + self.pacing.question(len(shown))
+
+    def _clear(self, shown: str) -> str:
+        return shown if self._background is None else self._background.sub("49", shown)
+
+    def _to_main(self) -> str:
+        self._alternate = False
+        return KITTY_OFF + MAIN
+
+    def _redraw(self) -> None:
+        self._whole_due = True
+        self._app.screen.refresh()
+
+    def _send_size(self) -> None:
+        size = Size(*self._size_now())
+        self._app.post_message(events.Resize(size, size))

@@ -1,0 +1,154 @@
+"""Keeps what is drawn in step with a slow terminal: it is asked how far it is, and frames are skipped until it answers.
+
+How it works. Behind a frame goes a question that every terminal answers (`ESC [5n`). While an answer is overdue, the
+terminal, or the link to it, still has older frames to take: a new one would only be late, so it is skipped. When the
+answer comes, one frame of the newest state is drawn, and of that only the rows that changed.
+
+Why not look at how much is unwritten? The system, an ssh server and the network between keep kilobytes to megabytes: at
+2,400 baud a minute of frames. Why not a lower rate of frames? It would have to be the slowest link's.
+
+A terminal that has never answered is never waited for.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from holdfast.ui.tui.terminal.frames import PlacedText
+
+STATUS_QUESTION, STATUS_ANSWER = "\x1b[5n", "\x1b[0n"
+
+OVERDUE = 0.1
+"""Seconds after which a question that is not answered holds frames back."""
+
+SLOW = 0.3
+"""A terminal that answers later than this gets little to draw."""
+
+MOST_DRAWN = 800
+"""Characters of the rows that follow skipped frames: the lowest rows come first, where the user types."""
+
+ANSWER_LOST = 20.0
+"""Seconds after which an answer is not expected any more."""
+
+FAST, EVERY = 0.05, 2_048
+"""A terminal that answers within so many seconds is asked again only after so many characters."""
+
+
+class Pacing:
+    """The questions and answers of one terminal; `answered` may be called on another thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._asked_at: float | None = None
+        self._took: float | None = None  # seconds until the last answer, None before the first
+        self._since = 0  # characters since the last question
+        self._free = threading.Event()
+        self._free.set()
+
+    @property
+    def may_draw(self) -> bool:
+        """Return whether the terminal has taken what was drawn, if known."""
+        asked = self._asked_at
+        if asked is None or self._took is None:
+            return True
+        waited = self._clock() - asked
+        return waited < (OVERDUE if self._took < FAST else 0) or waited > ANSWER_LOST
+
+    @property
+    def is_slow(self) -> bool:
+        """Return whether the terminal takes long for what is drawn."""
+        return self._took is not None and self._took > SLOW
+
+    @property
+    def waits(self) -> bool:
+        """Return whether an answer is on its way."""
+        return self._asked_at is not None
+
+    def question(self, size: int) -> str:
+        """Return the question to write behind a frame of so many characters, "" if none is due."""
+        self._since += size
+        lost = self._asked_at is not None and self._clock() - self._asked_at > ANSWER_LOST
+        if (self._asked_at is not None and not lost) or (
+            self._took is not None and self._took < FAST and self._since < EVERY
+        ):
+            return ""
+        self._since = 0
+        self._asked_at = self._clock()
+        self._free.clear()
+        return STATUS_QUESTION
+
+    def answered(self) -> None:
+        """Note an answer."""
+        if self._asked_at is not None:
+            self._took = self._clock() - self._asked_at
+            self._asked_at = None
+            self._free.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the answer, if the terminal ever answered: else it would be typed into the shell."""
+        if self._took is not None:
+            self._free.wait(seconds)
+
+
+class ShownRows:
+    """What the rows of the terminal show, as far as whole rows were written."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, str] = {}
+
+    def clear(self) -> None:
+        """Know nothing: something else was drawn."""
+        self._rows.clear()
+
+    def note(self, pieces: Sequence[PlacedText], *, whole: bool) -> None:
+        """Note a frame that is written; of one that is not `whole`, the rows are only known to be others."""
+        for row, _, text in pieces:
+            if not text:
+                continue
+            if whole:
+                self._rows[row] = text
+            else:
+                self._rows.pop(row, None)
+
+    def changed(self, pieces: Sequence[PlacedText]) -> tuple[PlacedText, ...]:
+        """Return the pieces of a whole frame that show something else, and those that only place the cursor."""
+        return tuple(piece for piece in pieces if not piece.text or self._rows.get(piece.row) != piece.text)
+
+
+def lowest(pieces: Sequence[PlacedText], most: int = MOST_DRAWN) -> tuple[PlacedText, ...]:
+    """Return the pieces from the lowest up that have so many characters together, at least one with text."""
+    taken: list[PlacedText] = []
+    size = 0
+    for piece in sorted(pieces, key=lambda piece: -piece.row):
+        if piece.text and size and size + len(piece.text) > most:
+            break
+        size += len(piece.text)
+        taken.append(piece)
+    return tuple(taken)
+
+
+class StatusAnswers:
+    """Takes the answers out of the input, which comes in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def take(self, data: str, *, waits: bool) -> tuple[str, int]:
+        """Return the input without answers, and how many there were; with `waits`, the beginning of one is held."""
+        data, self._held = self._held + data, ""
+        found = data.count(STATUS_ANSWER)
+        if found:
+            data = data.replace(STATUS_ANSWER, "")
+        if waits and not found:
+            for size in range(len(STATUS_ANSWER) - 1, 0, -1):
+                if data.endswith(STATUS_ANSWER[:size]):
+                    data, self._held = data[:-size], data[-size:]
+                    break
+        return data, found
+
+    def flush(self) -> str:
+        """Return what was held although no more came."""
+        held, self._held = self._held, ""
+        return held
