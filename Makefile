@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all llama fleet lint check fix bench faults mutants picture models clean
+.PHONY: help demo test test-all llama mcp-servers fleet lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
@@ -20,6 +20,7 @@ help:
 	@echo "make test-all  the same tests, and of laws, faults and matrices everything (hours), then make llama"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
 	@echo "make fleet   run the tests of a fleet with real workers, over a PostgreSQL of their own (two minutes)"
+	@echo "make mcp-servers  install the reference MCP servers that two tests use (npm)"
 	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
@@ -57,6 +58,11 @@ check: test lint
 fix: $(READY)
 	@$(RUN) -m ruff check --fix .
 	@$(RUN) -m ruff format .
+
+mcp-servers:
+	@npm install --no-audit --no-fund --silent --prefix build/mcp-servers \
+		@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem
+	@echo "Now: make test ARGS='tests/tools/mcp/test_reference_servers.py'"
 
 bench: $(READY)
 	@$(RUN) bench/run.py

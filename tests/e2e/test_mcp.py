@@ -14,7 +14,7 @@ from launching import World
 from terminal import Key
 from test_terminal import screen
 
-from holdfast.session.journal.entries import CallEnded, CallStarted, SessionOpened
+from holdfast.session.journal.entries import CallEnded, CallStarted, PromptAccepted, SessionOpened, ToolsChanged
 from holdfast.testing.script import Call, Say
 from polling import eventually, expect_within
 
@@ -68,6 +68,30 @@ def test_a_server_that_is_gone_at_resume_fails_its_calls_only(one_world: World) 
     one_world.verify()
 
 
+def test_tools_change_only_between_turns_and_by_an_entry(one_world: World) -> None:
+    configure(one_world, "changing")
+    one_world.script(
+        [Call("mcp__srv__echo", {})],  # the server has other tools by now
+        [Say("1")],
+        [Call("mcp__srv__other", {"text": "new"})],
+        [Say("2")],
+    )
+    assert one_world.ask("go").code == 0
+    assert declared(one_world) == ["mcp__srv__echo"]
+    one_world.go_on()
+    changes = [entry for entry in one_world.entries() if isinstance(entry, ToolsChanged)]
+    assert [[tool.name for tool in each.tools if tool.name.startswith("mcp_")] for each in changes] == [
+        ["mcp__srv__other"]
+    ]
+    assert "New: mcp__srv__other; not offered any more: mcp__srv__echo" in changes[0].note
+    kinds = [type(entry) for entry in one_world.entries()]
+    assert kinds[kinds.index(ToolsChanged) + 1] is PromptAccepted
+    (_, gone), (outcome, text) = outcomes(one_world)
+    assert "does not offer 'mcp__srv__echo'" in gone
+    assert (outcome, text) == ("ok", "echo new")
+    one_world.verify()
+
+
 def test_many_tools_are_found_on_demand(one_world: World) -> None:
     configure(one_world, "many")
     one_world.script(
@@ -76,7 +100,7 @@ def test_many_tools_are_found_on_demand(one_world: World) -> None:
         [Say("Done.")],
     )
     assert one_world.ask("go").code == 0
-    assert declared(one_world) == ["mcp_find", "mcp_call"]
+    assert declared(one_world) == ["mcp_find", "mcp_call", "mcp_read"]
     (_, found), (outcome, text) = outcomes(one_world)
     assert "mcp__srv__tool007: Does tool007." in found
     assert (outcome, text) == ("ok", "echo x")

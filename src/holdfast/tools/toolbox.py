@@ -133,7 +133,7 @@ class LocalToolbox:
 
         remote = tuple(each for each in declared if each.name.startswith("mcp_"))
         own = tuple(each for each in declared if each not in remote)
-        now = next_schemas(remote, self._mcp.servers, self._mcp.stored)
+        now = next_schemas(remote, self._mcp.servers, self._mcp.stored.all(self._mcp.servers))
         if now != remote:
             self._remote, self.schemas = now, (*own, *now)
             vars(self).pop("_tools", None)  # made again when the next one is called

@@ -7,6 +7,7 @@ read is no list: the server is asked again.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -54,6 +55,10 @@ class StoredTools:
         with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(self._path(server).read_bytes(), type=ToolList)
         return None
+
+    def all(self, servers: Iterable[McpServer]) -> dict[str, ToolList | None]:
+        """Return what each of the servers listed last, by its name."""
+        return {each.name: self.get(each) for each in servers}
 
     def put(self, server: McpServer, listed: ToolList) -> None:
         """Store what the server lists. Never raises: without it, the server is asked again."""

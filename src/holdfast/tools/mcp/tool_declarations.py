@@ -7,13 +7,16 @@ call and never the declarations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ToolSchema
 from holdfast.tools.mcp.server_definition import McpServer
-from holdfast.tools.mcp.stored_tools import StoredTools
+from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.mcp.tool_names import declarations, declared_tokens, server_of
+
+Lists = Mapping[str, ToolList | None]
+"""What is known of each server by its name, None if nothing is."""
 
 MOST_DECLARED_TOKENS = 5_000
 """Tokens that the declarations of all servers may take together; the tools of further servers are found on demand."""
@@ -26,10 +29,10 @@ FIND, CALL, READ = "mcp_find", "mcp_call", "mcp_read"
 _MOST_SAID = 2_000  # characters of what servers say of themselves in the description of `mcp_find`
 
 
-def session_schemas(servers: Sequence[McpServer], stored: StoredTools) -> tuple[ToolSchema, ...]:
+def session_schemas(servers: Sequence[McpServer], lists: Lists) -> tuple[ToolSchema, ...]:
     """Return what a new session declares for these servers, the smallest lists first."""
-    lists = {each.name: stored.get(each) for each in servers}
-    known = [(name, declarations(name, listed.tools)) for name, listed in lists.items() if listed is not None]
+    lists = {each.name: lists.get(each.name) for each in servers}
+    known = [(name, _own(name, listed, lists)) for name, listed in lists.items() if listed is not None]
     declared: list[ToolSchema] = []
     left_out = [name for name, listed in lists.items() if listed is None]
     for name, schemas in sorted(known, key=lambda each: (declared_tokens(each[1]), each[0])):
@@ -43,6 +46,11 @@ def session_schemas(servers: Sequence[McpServer], stored: StoredTools) -> tuple[
     said = {name: listed.instructions for name, listed in lists.items() if listed is not None and name in left_out}
     on_demand = _on_demand(left_out, said) if left_out else ()
     return (*sorted(declared, key=lambda each: each.name), *on_demand, *reads)
+
+
+def _own(server: str, listed: ToolList, servers: Iterable[str]) -> tuple[ToolSchema, ...]:
+    """Return the declarations of a server without names that are another's: `mcp__a__b__x` belongs to `a__b`."""
+    return tuple(each for each in declarations(server, listed.tools) if server_of(each.name, servers) == server)
 
 
 def _on_demand(servers: Sequence[str], said: Mapping[str, str]) -> tuple[ToolSchema, ToolSchema]:
@@ -93,9 +101,7 @@ _READ = ToolSchema(
 )
 
 
-def next_schemas(
-    declared: Sequence[ToolSchema], servers: Sequence[McpServer], stored: StoredTools
-) -> tuple[ToolSchema, ...]:
+def next_schemas(declared: Sequence[ToolSchema], servers: Sequence[McpServer], lists: Lists) -> tuple[ToolSchema, ...]:
     """Return what the next turn of a session declares that declares these tools now.
 
     A session that reaches servers on demand does so for its life: its three tools are constant. Of the other servers it
@@ -107,16 +113,19 @@ def next_schemas(
     mine = {name: [each for each in declared if server_of(each.name, names) == name] for name in names}
     others = [each for each in declared if each not in constant and not server_of(each.name, names)]
     on_demand = any(each.name == FIND for each in constant)
+    now = {
+        name: (_own(name, listed, names), listed.resources)
+        for name in names
+        if (listed := lists.get(name)) is not None and (mine[name] or not on_demand)
+    }
     reads = False
-    for server in servers:
-        listed = stored.get(server)
-        if listed is None or (on_demand and not mine[server.name]):
-            continue
-        now = list(declarations(server.name, listed.tools))
-        together = [*others, *(each for name in names for each in (now if name == server.name else mine[name]))]
+    # What shrinks comes first, so that what grows finds its room, and finds the same room the next time.
+    for name in sorted(now, key=lambda each: (declared_tokens(now[each][0]) - declared_tokens(mine[each]), each)):
+        schemas, resources = now[name]
+        together = [*others, *schemas, *(each for other in names if other != name for each in mine[other])]
         if declared_tokens(together) <= MOST_DECLARED_TOKENS and len(together) <= MOST_DECLARED:
-            mine[server.name] = now
-            reads = reads or listed.resources
+            mine[name] = list(schemas)
+            reads = reads or resources
     known = (*others, *(each for name in names for each in mine[name]))
     more = (_READ,) if reads and not any(each.name == READ for each in constant) else ()
     return (*sorted(known, key=lambda each: each.name), *constant, *more)

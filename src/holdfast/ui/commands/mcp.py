@@ -109,7 +109,7 @@ def listed_lines(settings: McpSettings | None) -> list[str]:
     if settings is None:
         return ["No MCP servers. Add one: holdfast mcp add NAME -- COMMAND, or put a .mcp.json into the project."]
     stored = settings.stored
-    declared = {schema.name for schema in session_schemas(settings.servers, stored)}
+    declared = {schema.name for schema in session_schemas(settings.servers, stored.all(settings.servers))}
     rows: list[tuple[str, ...]] = []
     for each in settings.servers:
         found = stored.get(each)

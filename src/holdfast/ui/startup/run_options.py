@@ -114,7 +114,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         from holdfast.tools.mcp.tool_declarations import session_schemas  # noqa: PLC0415 - if there are servers
 
-        return session_schemas(self.mcp.servers, self.mcp.stored)
+        return session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
 
     @property
     def catalog(self) -> Catalog:

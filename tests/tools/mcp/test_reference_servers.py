@@ -1,0 +1,77 @@
+"""The reference servers of the protocol's own project, as they come from npm: `make mcp-servers` installs them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from test_connections import context
+from test_server_questions import User
+
+from holdfast.tools.mcp.connections import McpConnections, McpSettings
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.stored_tools import StoredTools
+from polling import eventually
+
+PROGRAMS = Path(__file__).parents[3] / "build/mcp-servers/node_modules/.bin"
+INSTALLED = (PROGRAMS / "mcp-server-everything").exists() and shutil.which("node") is not None
+
+pytestmark = pytest.mark.skipif(not INSTALLED, reason="the servers are not installed: make mcp-servers (needs npm)")
+
+
+@asynccontextmanager
+async def reference(folder: Path, program: str, *args: str) -> AsyncGenerator[McpConnections]:
+    server = McpServer(name="ref", command=str(PROGRAMS / program), args=args)
+    settings = McpSettings(servers=(server,), lists=folder / "lists", asks=True)
+    made = McpConnections(settings, folder=folder, spool=folder, root=folder)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def test_everything(tmp_path: Path) -> None:
+    user = User()
+    async with reference(tmp_path, "mcp-server-everything", "stdio") as made:
+        assert (await made.call("ref", "mcp__ref__echo", {"message": "hi"}, context())).text == "Echo: hi"
+        assert "5" in (await made.call("ref", "mcp__ref__get-sum", {"a": 2, "b": 3}, context())).text
+        assert len((await made.call("ref", "mcp__ref__get-tiny-image", {}, context())).images) == 1
+        heard: list[str] = []
+        slow = {"duration": 0.4, "steps": 2}
+        output = await made.call("ref", "mcp__ref__trigger-long-running-operation", slow, context(heard=heard.append))
+        assert output.ok
+        assert [each.split("/")[0] for each in heard] == ["1", "2"]
+        await made.call("ref", "mcp__ref__trigger-elicitation-request", {}, user.context())
+        await made.call(
+            "ref", "mcp__ref__trigger-url-elicitation", {"url": "https://example.com/x", "message": "m"}, user.context()
+        )
+        assert [bool(each.questions[0].url) for each in user.asked] == [False, True]
+        uris = (await made.read("ref", "", context())).text
+        uri = next(line.split()[0] for line in uris.splitlines() if line.startswith("demo://resource/static"))
+        assert uri in (await made.read("ref", uri, context())).text
+        listed = await made.listed("ref", asyncio.Event())
+        name = next(each.name for each in listed.prompts if not each.arguments)
+        assert (await made.prompt("ref", name, {}, asyncio.Event())).strip()
+        # It names further tools only after the handshake, by notices that its list has changed.
+        await asyncio.to_thread(eventually, lambda: len(stored(tmp_path, made)) >= 15)
+
+
+def stored(folder: Path, made: McpConnections) -> list[str]:
+    found = StoredTools(folder / "lists", asks=True).get(made.servers["ref"])
+    return [] if found is None else [each.name for each in found.tools]
+
+
+async def test_filesystem(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.txt").write_text("hello\n")
+    async with reference(tmp_path, "mcp-server-filesystem", str(root)) as made:
+        read = await made.call("ref", "mcp__ref__read_text_file", {"path": str(root / "a.txt")}, context())
+        assert read.text.strip() in ("hello", json.dumps({"content": "hello\n"}))
+        outside = await made.call("ref", "mcp__ref__read_text_file", {"path": "/etc/passwd"}, context())
+        assert not outside.ok
