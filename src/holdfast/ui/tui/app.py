@@ -21,7 +21,7 @@ from holdfast.ui.startup.crash_report import internal_error
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import AgentMessage
 from holdfast.ui.tui.agent_thread.model_connections import Connections
-from holdfast.ui.tui.choices import CommandTarget, offer_a_model, pick_prompt, pick_session, pick_turn
+from holdfast.ui.tui.choices import CommandTarget, offer_a_model, pick_prompt, pick_turn
 from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.keys.key_order import KeyOrder
@@ -137,6 +137,8 @@ class HoldfastApp(App[int]):
         self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
         self.dialogs.say("\n".join(self._start.notices))
         if self._start.choose:
+            from holdfast.ui.tui.sessions.session_list import pick_session  # noqa: PLC0415 - when it is asked for
+
             self.dialogs.attempt(lambda: pick_session(self._target))
         elif self._start.resumed is None and not self.controller.status.model:
             offer_a_model(self._target)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-
 import msgspec
 from textual.app import App
 
 from holdfast.errors import UsageError
-from holdfast.session.catalog import SessionSummary
 from holdfast.text import literal
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.tui.agent_thread.messages import InUse
@@ -18,7 +14,6 @@ from holdfast.ui.tui.session_controller import NO_MODEL, SessionController
 from holdfast.ui.tui.widgets.composer import Composer
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.tui.widgets.transcript import Transcript
-from holdfast.ui.view.columns import age, byte_count, home
 
 PROVIDERS_OWN = "default"
 """The word for an effort that is not sent: the provider decides."""
@@ -106,32 +101,3 @@ def pick_prompt(target: CommandTarget) -> None:
         raise UsageError("No earlier prompts yet.")
     choices = [Choice(text, " ".join(text.split())) for text in prompts]
     target.dialogs.pick("Prompt history", choices, target.composer.give_back)
-
-
-def pick_session(target: CommandTarget) -> None:
-    """Let the user choose another session to resume."""
-    target.dialogs.in_background(target.controller.catalog.all, lambda found: _offer_sessions(found, target))
-
-
-def _offer_sessions(found: Sequence[SessionSummary], target: CommandTarget) -> None:
-    now = time.time()
-    summaries = {each.id: each for each in found if each.id != target.controller.session}
-    if not summaries:
-        raise UsageError("No other sessions yet. Type a prompt to start one.")
-    here = str(target.controller.cwd)
-    ordered = sorted(summaries.values(), key=lambda each: each.cwd != here)  # sessions of this folder first
-    choices: list[Choice] = []
-    for each in ordered:
-        details = age(now - each.modified), home(each.cwd), byte_count(each.bytes), *(["damaged"] * bool(each.damage))
-        choices.append(Choice(each.id, each.title or "(no prompt yet)", " · ".join(details)))
-
-    def trash(session: str) -> None:
-        target.controller.catalog.trash(session)
-        target.dialogs.say(f"Moved session {session} to trash.")
-
-    target.dialogs.pick(
-        "Resume",
-        choices,
-        lambda chosen: target.controller.agent.resume(summaries[chosen]),
-        remove=("moves it to trash", trash),
-    )

@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
 from holdfast.ui.advice import SCREEN, advised
-from holdfast.ui.tui.widgets.pickers import Choice, Picker, TextPage
+from holdfast.ui.tui.widgets.pickers import Choice, ContentSearch, Picker, TextPage
 
 T = TypeVar("T")
 
@@ -83,11 +83,14 @@ class Dialogs:
         remove: tuple[str, Callable[[str], None]] | None = None,
         toggle: tuple[str, Callable[[str], None]] | None = None,
         keep: tuple[str, Callable[[str], None]] | None = None,
+        preview: Callable[[str], str] | None = None,
+        search: ContentSearch | None = None,
     ) -> Picker:
         """Let the user choose, then call `then`, or `left` on cancel; a previewed theme is undone. Return the list.
 
         `remove` is what Ctrl+X does to a choice, `toggle` what Ctrl+F does: a short description, and the function.
         `keep` is called instead of `then` for a choice by Ctrl+S.
+        `preview` returns what stands below the list for a choice, `search` which choices have words in them.
         """
         before = self._app.theme
 
@@ -115,6 +118,15 @@ class Dialogs:
                 self.attempt(lambda: mark(value))
 
             marks = described, marked
-        picker = Picker(title, choices, shown=shown, remove=also, toggle=marks, keep="" if keep is None else keep[0])
+        picker = Picker(
+            title,
+            choices,
+            shown=shown,
+            remove=also,
+            toggle=marks,
+            keep="" if keep is None else keep[0],
+            preview=preview,
+            search=search,
+        )
         self._app.push_screen(picker, chosen)
         return picker

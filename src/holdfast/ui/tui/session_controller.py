@@ -261,10 +261,10 @@ class SessionController:
         self.agent.stop()
         self.status = self._progress.stopped(self.status)
 
-    def continue_in_copy(self, session: SessionSummary, model: str = "") -> None:
-        """Open a copy of a session, switched to `model` if given; later prompts go to the copy."""
+    def continue_in_copy(self, session: SessionSummary, model: str = "", *, until: int | None = None) -> None:
+        """Open a copy of a session, or of its entries `until` one, switched to `model` if given; prompts go to it."""
         self._is_open, self._read = True, False
-        self.agent.fork(session, model)
+        self.agent.fork(session, model, until=until)
 
     def begin_new(self) -> None:
         """Close the session, which stays visible until it has ended; the next prompt starts a new one."""

@@ -16,11 +16,11 @@ from holdfast.system.threads import in_daemon
 from holdfast.ui.tui.choices import (
     CommandTarget,
     leave_for_setup,
-    pick_session,
     pick_turn,
 )
 from holdfast.ui.tui.command_parser import Name, SlashInput
 from holdfast.ui.tui.farewell import last_answer
+from holdfast.ui.tui.sessions.session_list import pick_branch, pick_session
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
@@ -218,6 +218,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "resume": _resume,
     "rewind": lambda target, _: pick_turn(target),
     "fork": _fork,
+    "branches": lambda target, _: pick_branch(target),
     "rename": _rename,
     "model": _setting("model"),
     "effort": _setting("effort"),

@@ -97,9 +97,9 @@ class AgentThread:
 
         self._commands.submit(open_it)
 
-    def fork(self, session: SessionSummary, model: str = "") -> None:
-        """Open a copy of a session, which may be in use; switch the copy to `model`, if given."""
-        self.open(lambda: fork(self._options.catalog, session), model)
+    def fork(self, session: SessionSummary, model: str = "", *, until: int | None = None) -> None:
+        """Open a copy of a session, which may be in use, or of its entries `until` one; switch it to `model`."""
+        self.open(lambda: fork(self._options.catalog, session, until=until), model)
 
     def read(self, session: SessionSummary) -> None:
         """Show a session as it is now, without opening it."""

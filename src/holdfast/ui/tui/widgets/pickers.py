@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from holdfast.system.threads import in_daemon
 from holdfast.text import literal
 
 T = TypeVar("T")
@@ -42,6 +44,18 @@ _ABOVE = 6
 """Lines of a picker besides its rows and what is below them: the padding, the title and the search."""
 
 _GAP = 2
+
+ContentSearch = Callable[[str, Callable[[], bool]], Mapping[str, str]]
+"""Returns the values in which words occur, each with an excerpt; may end once its second argument returns false."""
+
+_PAUSE = 0.15
+"""Seconds after a key before something is looked up for it."""
+
+_LEAST_SEARCHED = 3
+"""Letters from which on a search looks into the items."""
+
+_ROOM_FOR_PREVIEW = 22
+"""Lines of a screen that has room for a preview."""
 
 MARGINS = 4
 """Cells of a list outside its rows."""
@@ -103,7 +117,7 @@ class Picker(Over[str | None]):
         Binding("ctrl+s", "keep", show=False),  # as Enter, it comes behind the letters typed before it
     ]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the keys of a list do
         self,
         title: str,
         choices: Sequence[Choice],
@@ -112,9 +126,12 @@ class Picker(Over[str | None]):
         remove: tuple[str, Callable[[str], bool]] | None = None,
         toggle: tuple[str, Callable[[str], None]] | None = None,
         keep: str = "",
+        preview: Callable[[str], str] | None = None,
+        search: ContentSearch | None = None,
     ) -> None:
         """Show `choices`; `shown` is called with the highlighted value.
 
+        `preview` and `search` are called on another thread: what stands below the list, and what else matches.
         Ctrl+X removes a choice if `remove` is set; Ctrl+F does what `toggle` says, which may `offer` other choices.
         Ctrl+S chooses as Enter does, and sets `kept`, if `keep` says what for.
         """
@@ -126,6 +143,9 @@ class Picker(Over[str | None]):
         self._keep = keep
         self.kept = False
         """Whether the choice was made with Ctrl+S."""
+        self._preview = preview
+        self._search = search
+        self._found: Mapping[str, str] = {}  # the excerpts of the values that the search found
         self._narrowed = ""
         self._noted = ""
         also = f" · Ctrl+X {remove[0]}" if remove else ""
@@ -157,12 +177,19 @@ class Picker(Over[str | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show the matching items."""
         if event.value != self._narrowed:  # else it is already shown
+            self._found = {}
             self._narrow(event.value)
+            self._look_into(event.value)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Call `shown` with the highlighted item, for a preview."""
-        if self._shown is not None and event.option_id is not None:
-            self._shown(self._value(event.option_id))
+        if event.option_id is None:
+            return
+        value = self._value(event.option_id)
+        if self._shown is not None:
+            self._shown(value)
+        if self._preview is not None and self.app.size.height >= _ROOM_FOR_PREVIEW:  # pyright: ignore[reportUnknownMemberType] - an app of any result
+            self.run_worker(self._look_at(value, self._preview), group="preview", exclusive=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Choose by mouse."""
@@ -205,6 +232,8 @@ class Picker(Over[str | None]):
         if self._remove[1](self._choices[number].value):
             del self._choices[number]
             self._narrow(self.query_one(Input).value, choices.highlighted)
+            if not choices.option_count:
+                self._note("")  # it was about the last one
 
     def action_mark(self) -> None:
         """Do what Ctrl+F is for to the highlighted item."""
@@ -219,6 +248,38 @@ class Picker(Over[str | None]):
         place = shown.highlighted or 0
         self._choices = list(choices)
         self._narrow(self.query_one(Input).value, place, value=at)
+        self._note(note)
+
+    async def _look_at(self, value: str, preview: Callable[[str], str]) -> None:
+        """Show the preview of a value, unless another is highlighted soon."""
+        await asyncio.sleep(_PAUSE)
+        said = await in_daemon(lambda: preview(value))
+        if self.is_attached:
+            lines = [Text(literal(line)) for line in said.split("\n")]
+            for line in lines:
+                line.truncate(self._room, overflow="ellipsis")
+            self._note("\n".join(line.plain for line in lines) if said else "")
+
+    def _look_into(self, words: str) -> None:
+        """ContentSearch the items themselves for words, unless more is typed soon."""
+        search = self._search
+        if search is None or len(words.strip()) < _LEAST_SEARCHED:
+            return
+
+        async def look() -> None:
+            await asyncio.sleep(_PAUSE)
+            found = await in_daemon(lambda: search(words, lambda: self._narrowed == words))
+            if self.is_attached and self._narrowed == words:
+                self._found = found
+                listed = self.query_one(OptionList)
+                at = listed.highlighted
+                value = None if at is None else self._value(listed.get_option_at_index(at).id or "0")
+                self._narrow(words, at or 0, value=value)
+
+        self.run_worker(look(), group="search", exclusive=True)
+
+    def _note(self, note: str) -> None:
+        """Show lines below the list, "" for none."""
         line = self.query_one("#note", Static)
         line.update(Text(literal(note)))
         line.display = bool(note)
@@ -249,7 +310,11 @@ class Picker(Over[str | None]):
         choices.clear_options()
         shown = picker_rows(self._choices, self._room)
         for number, (choice, row) in enumerate(zip(self._choices, shown, strict=True)):
-            if all(word in f"{choice.title} {choice.detail}".casefold() for word in words):
+            named = all(word in f"{choice.title} {choice.detail}".casefold() for word in words)
+            if named or choice.value in self._found:
+                if not named:
+                    excerpt = msgspec.structs.replace(choice, detail=self._found[choice.value] or choice.detail)
+                    row = _row(excerpt, 0, self._room)  # noqa: PLW2901 - the same line with an excerpt
                 at = choices.option_count if choice.value == value else at
                 choices.add_option(Option(row, id=str(number)))
         if choices.option_count:

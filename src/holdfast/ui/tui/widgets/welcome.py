@@ -92,6 +92,11 @@ class Welcome(Static):
             known = Situation(cwd=cwd, model=model)
         self.learn(msgspec.structs.replace(known, model=model))
 
+    def learn_last(self, last: SessionSummary | None) -> None:
+        """Show another last session, None if there is none any more."""
+        if self._situation is not None:
+            self.learn(msgspec.structs.replace(self._situation, last=last))
+
     def learn(self, situation: Situation) -> None:
         """Show what is known now."""
         if situation != self._situation:
