@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
 from holdfast.config.project_config import CONFIG_PATH, ProjectFile, project_file
 from holdfast.config.settings import Config, ProjectConfig, read_config
 from holdfast.config.settings_file import SettingsFile
-from holdfast.config.toml_edit import key_text, with_setting, without_setting
+from holdfast.config.toml_edit import KeyPath, key_text, with_setting, without_setting
 from holdfast.errors import ConfigInvalid, UsageError
 from holdfast.providers.registry import known_providers, split
 from holdfast.system.git import repository
@@ -53,6 +54,8 @@ class SettingChanges:
         path = setting_path(name)
         value = parsed_value(path, text)
         self._check_scope(name, scope)
+        if path[0] == "keys":
+            _check_keys(path, value)
         if path == ("model",) and isinstance(value, str):
             own = read_config(homes(self._environ).config)
             split(value, known_providers(own.providers, own.models))  # raises for an unknown provider
@@ -101,3 +104,13 @@ class SettingChanges:
     def _check_scope(self, name: str, scope: FileScope) -> None:
         if scope not in scopes(setting_path(name)):
             raise UsageError(f"A project's config cannot set {name}. Set it for the user.")
+
+
+def _check_keys(path: KeyPath, value: object) -> None:
+    """Raise `UsageError` for an action or a key that there is not."""
+    from holdfast.ui.tui.keys.key_map import key_map  # noqa: PLC0415 - only for a key
+
+    words = tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
+    faults = [each for each in key_map({path[-1]: words}).faults if "was the key of" not in each]
+    if faults:
+        raise UsageError(f"{faults[0]} Nothing was changed.")

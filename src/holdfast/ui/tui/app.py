@@ -93,6 +93,7 @@ class HoldfastApp(App[int]):
         self.presence = Presence(self, start, self.status_line, self.dialogs, self.welcome)
         self._order = KeyOrder()
         self._repeated = RepeatedKey(AGAIN)
+        self._key_faults: tuple[str, ...] = ()
         self.approval = Approval(self.composer.take_over, rows=self._question_rows, id="approval")
         self._routes = KeyRoutes(self.composer, self.approval, self._order)
         self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
@@ -116,6 +117,7 @@ class HoldfastApp(App[int]):
         self.register_theme(LIGHT)
         self.theme = self.presence.first_theme(self.available_themes)
         self.shown.greet()
+        self._use_keys()
         self.composer.focus()
         self._show(self.controller.status)
         loop = asyncio.get_running_loop()
@@ -131,11 +133,25 @@ class HoldfastApp(App[int]):
             self.call_after_refresh(self._scrollback.begin)
         self.call_after_refresh(self._begin)
 
+    def _use_keys(self) -> None:
+        """Give the actions the keys that the config says, and the prompt vim's if it wants them."""
+        config = self._start.config
+        self.composer.show_editing = self.status_line.show_editing
+        if config.ui.keys == "vim":
+            self.composer.use_vim(on=True)
+        if config.keys:
+            from holdfast.ui.tui.keys.key_map import key_map  # noqa: PLC0415 - few have keys of their own
+
+            found = key_map(config.keys)
+            self.set_keymap({name: ",".join(keys) for name, keys in found.keys.items()})
+            self.composer.new_line_keys = frozenset(found.keys["new-line"])
+            self._key_faults = found.faults
+
     def _begin(self) -> None:
         self.controller.start()
         self.presence.begin()
         self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
-        self.dialogs.say("\n".join(self._start.notices))
+        self.dialogs.say("\n".join((*self._start.notices, *self._key_faults)))
         if self._start.choose:
             from holdfast.ui.tui.sessions.session_list import pick_session  # noqa: PLC0415 - when it is asked for
 
@@ -253,6 +269,8 @@ class HoldfastApp(App[int]):
             return
         if self.completions.display:
             self.completions.offer(())
+        elif self.composer.take_escape():
+            pass
         elif self.controller.status.doing:
             self.controller.stop()
         elif not self._repeated.press("escape"):
@@ -328,7 +346,8 @@ class HoldfastApp(App[int]):
 
     def action_history(self) -> None:
         """Search the prompt history, and edit the chosen prompt."""
-        self.dialogs.attempt(lambda: pick_prompt(self._target))
+        if not self.composer.take_redo():
+            self.dialogs.attempt(lambda: pick_prompt(self._target))
 
     def action_redraw(self) -> None:
         """Redraw everything."""

@@ -143,6 +143,23 @@ def _thinking(target: CommandTarget, rest: str) -> None:
     target.dialogs.say(f"{what}. Ctrl+O opens all of it.{kept}")
 
 
+def _key_names(target: CommandTarget) -> dict[str, str]:
+    """Return the keys of each action, as they are printed on a keyboard."""
+    from holdfast.ui.tui.keys.key_map import key_map, key_words  # noqa: PLC0415 - when it is asked for
+
+    found = key_map(target.controller.options.config.keys)
+    return {name: key_words(keys) or "none" for name, keys in found.keys.items()}
+
+
+def _keys(target: CommandTarget, _rest: str) -> None:
+    from holdfast.ui.tui.keys.key_map import KEY_ACTIONS, key_map  # noqa: PLC0415 - when it is asked for
+
+    faults = key_map(target.controller.options.config.keys).faults
+    lines = [f"{name:<14}  {keys:<20}  {KEY_ACTIONS[name].does}" for name, keys in _key_names(target).items()]
+    title = 'Keys  (change one: /config keys.history f5 user; several: ["f5", "ctrl+n"])'
+    target.dialogs.read(lines_page(title, [*lines, *([""] * bool(faults)), *faults]))
+
+
 def _mcp(target: CommandTarget, _rest: str) -> None:
     from holdfast.ui.commands.mcp import listed_lines  # noqa: PLC0415 - when it is asked for
 
@@ -213,7 +230,7 @@ def _context(target: CommandTarget, _rest: str) -> None:
 
 
 DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
-    "help": lambda target, _: target.dialogs.read(help_page()),
+    "help": lambda target, _: target.dialogs.read(help_page(_key_names(target))),
     "new": _new,
     "resume": _resume,
     "rewind": lambda target, _: pick_turn(target),
@@ -228,6 +245,8 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "permissions": _setting("permissions"),
     "theme": _setting("theme"),
     "mouse": _setting("mouse"),
+    "vim": _setting("vim"),
+    "keys": _keys,
     "thinking": _thinking,
     "tasks": show_tasks,
     "mcp": _mcp,

@@ -76,11 +76,19 @@ def _mouse_now(target: CommandTarget) -> bool:
     return target.controller.options.config.mouse if driver is None else driver.has_mouse
 
 
+def _use_editing(target: CommandTarget, text: str) -> str:
+    if text not in ("vim", "normal"):
+        raise UsageError("Usage: /vim on, or /vim off.")
+    target.composer.use_vim(on=text == "vim")
+    return "The prompt is edited with vim's keys." if text == "vim" else "The prompt is edited as usual."
+
+
 LIVE: dict[str, LiveSetting] = {
     "model": LiveSetting(lambda target: target.controller.status.model or None, _use_model),
     "effort": LiveSetting(lambda target: target.controller.settings.effort, _use_effort),
     "permission_mode": LiveSetting(lambda target: target.controller.status.mode, _use_mode),
     "theme": LiveSetting(lambda target: target.app.theme, _use_theme),
+    "ui.keys": LiveSetting(lambda target: "normal" if target.composer.vim is None else "vim", _use_editing),
     "mouse": LiveSetting(_mouse_now, _use_mouse),
 }
 """By the name of the setting."""

@@ -88,6 +88,14 @@ def _mouse(target: CommandTarget, rest: str) -> None:
     choose(target, "mouse", value, scope, then=said)
 
 
+def _vim(target: CommandTarget, rest: str) -> None:
+    toggled = "on" if target.composer.vim is None else "off"
+    text, scope = with_scope(rest or toggled, "session")
+    hint = "" if scope != "session" else f" To keep it: /vim {text} user."
+    value = {"on": "vim", "off": "normal"}.get(text, text)
+    choose(target, "ui.keys", value, scope, then=lambda done: target.dialogs.say(f"{done}{hint}"))
+
+
 def _permissions(target: CommandTarget, rest: str) -> None:
     if rest:
         choose(target, "permission_mode", *with_scope(rest, "session"))
@@ -145,6 +153,7 @@ SETTING_COMMANDS: dict[str, Callable[[CommandTarget, str], None]] = {
     "effort": _effort,
     "theme": _theme,
     "mouse": _mouse,
+    "vim": _vim,
     "permissions": _permissions,
     "config": _config,
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -15,6 +16,9 @@ from holdfast.ui.tui.prompt.pastes import Pastes
 from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.tui.widgets.completion import Completions, Suggestion
 
+if TYPE_CHECKING:
+    from holdfast.ui.tui.keys.vim_editor import Edited, VimEditor
+
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
 BUSY = "Enter to steer · Tab to queue"
 ASKING = "Tab: back to the question"
@@ -25,13 +29,23 @@ HIGHEST = 12
 """Maximum lines of the composer; beyond that it scrolls."""
 
 
+_VIM_NAMES = {"left": "h", "right": "l", "home": "0", "end": "$", "backspace": "h", "delete": "x"}
+"""What keys with names are to vim, in normal mode."""
+
+
+def _location(text: str, index: int) -> tuple[int, int]:
+    """Return the row and the column of a character."""
+    before = text[:index]
+    return before.count("\n"), len(before) - before.rfind("\n") - 1
+
+
 class Composer(TextArea):
     """The prompt editor. Enter sends, Ctrl+J or Shift+Enter adds a line, ↑ and ↓ at its edges recall prompts."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+j,shift+enter", "new_line", "New line", show=False),
-        Binding("alt+enter", "send_later", "Queue for later", show=False),
-        Binding("ctrl+v", "app.attach", "Attach the clipboard's image", show=False),
+        Binding("ctrl+j,shift+enter", "new_line", "New line", show=False, id="new-line"),
+        Binding("alt+enter", "send_later", "Queue for later", show=False, id="queue"),
+        Binding("ctrl+v", "app.attach", "Attach the clipboard's image", show=False, id="attach"),
     ]
 
     class Sent(Message):
@@ -65,6 +79,11 @@ class Composer(TextArea):
         """The prompts that ↑ recalls."""
         self.pastes = Pastes()
         """The long pastes of this run."""
+        self.new_line_keys: frozenset[str] = frozenset({"ctrl+j", "shift+enter"})
+        self.vim: VimEditor | None = None
+        """vim's keys, None if the prompt has its usual ones."""
+        self.show_editing: Callable[[str], None] = lambda _: None
+        """Shows the mode of the editing, "" if it is the usual one."""
         self._completions = completions
         self._queueing = False
         self._asking = False
@@ -109,6 +128,49 @@ class Composer(TextArea):
         if text:
             self.insert(text)
 
+    def use_vim(self, *, on: bool) -> None:
+        """Edit with vim's keys, or as usual."""
+        from holdfast.ui.tui.keys.vim_editor import VimEditor  # noqa: PLC0415 - for who uses it
+
+        self.vim = VimEditor() if on else None
+        self._show_editing()
+
+    def take_escape(self) -> bool:
+        """Return whether Esc was for vim's keys: it ends insert mode, or a command that was begun."""
+        edited = self.vim.escape(self.text, self._index) if self.vim is not None and self.has_focus else None
+        if edited is not None:
+            self._become(edited)
+        return edited is not None
+
+    def take_redo(self) -> bool:
+        """Return whether Ctrl+R was for vim's keys, in normal mode."""
+        return self.vim is not None and self.has_focus and self.vim.mode == "normal" and self._take_vim("\x12")
+
+    @property
+    def _index(self) -> int:
+        return len(self.before)
+
+    def _take_vim(self, key: str) -> bool:
+        if self.vim is not None:
+            self._become(self.vim.press(key, self.text, self._index))
+        return self.vim is not None
+
+    def _become(self, edited: Edited) -> None:
+        """Show the text and the cursor; only what differs is edited, so that marks of pastes go as a whole."""
+        from holdfast.ui.tui.keys.vim_editor import same_at_start  # noqa: PLC0415 - for who uses it
+
+        before, after = self.text, edited.text
+        if before != after:
+            first = same_at_start(before, after)
+            last = same_at_start(before[first:][::-1], after[first:][::-1])
+            start, end = _location(before, first), _location(before, len(before) - last)
+            self.replace(after[first : len(after) - last], start, end)
+        self.move_cursor(_location(self.text, edited.cursor))
+        self._show_editing()
+
+    def _show_editing(self) -> None:
+        self.show_editing("" if self.vim is None else f"{self.vim.mode.upper()} {self.vim.pending}".strip())
+
     def clear_into_history(self) -> None:
         """Empty the composer; its text can be recalled from the history."""
         if self.text.strip():
@@ -142,6 +204,14 @@ class Composer(TextArea):
         return super().edit(edit)
 
     async def _on_key(self, event: events.Key) -> None:
+        key = event.character if event.is_printable else _VIM_NAMES.get(event.key)
+        if self.vim is not None and self.vim.mode == "normal" and key and self._take_vim(key):
+            event.stop()
+            event.prevent_default()
+        else:
+            await self._edit_key(event)
+
+    async def _edit_key(self, event: events.Key) -> None:
         if event.key in ("tab", "enter"):
             await self._completions.catch_up(self.before)
         chosen = self._completions.chosen
@@ -157,7 +227,7 @@ class Composer(TextArea):
                 self.action_new_line()
             case "enter":
                 self._send(later=False)
-            case "ctrl+j" | "shift+enter":  # not a binding, which would run after keys typed later
+            case key if key in self.new_line_keys:  # not a binding, which would run after keys typed later
                 self.action_new_line()
             case "end" if self.cursor_at_end_of_line:
                 await self.run_action("app.to_end")
@@ -221,6 +291,9 @@ class Composer(TextArea):
 
     def _clear(self) -> None:
         self.load_text("")
+        if self.vim is not None:
+            self.vim.reset()
+            self._show_editing()
         self.past_prompts.leave()
 
     def _recall(self, by: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -20,21 +20,21 @@ _WIDEST = 48
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send; steer while a turn runs"),
-    ("Tab, Alt+Enter", "queue for the next turn; Tab also switches to a dialog"),
-    ("Ctrl+J, Shift+Enter", "new line"),
-    ("Esc", "interrupt the turn; finished work is saved"),
-    ("Esc Esc", "rewind to an earlier prompt, or clear this one"),
-    ("Ctrl+C", "interrupt; clear the prompt; twice on an empty prompt, quit"),
-    ("Ctrl+D", "quit if the prompt is empty"),
-    ("↑ ↓, Ctrl+R", "prompt history; search; ↑ recalls queued messages"),
-    ("Page up, Page down", "scroll; Ctrl+End, or End at the end of a line, goes to the end"),
-    ("Ctrl+O", "expand / collapse all output"),
-    ("Ctrl+T", "show all of the to-do list, or one line"),
-    ("Ctrl+B", "move the model's running command to the background"),
-    ("Shift+Tab", "permission mode"),
-    ("Ctrl+V", "attach the image in the clipboard"),
-    ("Ctrl+G", "edit the prompt in your editor"),
-    ("Ctrl+L, Ctrl+Z", "redraw, suspend"),
+    ("Tab, {queue}", "queue for the next turn; Tab also switches to a dialog"),
+    ("{new-line}", "new line"),
+    ("{interrupt}", "interrupt the turn; finished work is saved"),
+    ("{interrupt} twice", "rewind to an earlier prompt, or clear this one"),
+    ("{give-up}", "interrupt; clear the prompt; twice on an empty prompt, quit"),
+    ("{quit-if-empty}", "quit if the prompt is empty"),
+    ("↑ ↓, {history}", "prompt history; search; ↑ recalls queued messages"),
+    ("{page-up}, {page-down}", "scroll; {to-end}, or End at the end of a line, goes to the end"),
+    ("{expand}", "expand / collapse all output"),
+    ("{todo}", "show all of the to-do list, or one line"),
+    ("{background}", "move the model's running command to the background"),
+    ("{mode}", "permission mode"),
+    ("{attach}", "attach the image in the clipboard"),
+    ("{editor}", "edit the prompt in your editor"),
+    ("{redraw}, {suspend}", "redraw, suspend"),
     ("@ /", "mention a file, run a command"),
     ("! !!", "run a shell command; !! also shares the output with the model"),
 )
@@ -52,11 +52,11 @@ def lines_page(title: str, lines: Iterable[str]) -> RenderableType:
     return Group(*shown)
 
 
-def help_page() -> RenderableType:
-    """Return the keys and the commands."""
+def help_page(key_names: Mapping[str, str]) -> RenderableType:
+    """Return the keys, by the names of those that each action has, and the commands."""
     keys, commands = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
     for key, does in KEYS:
-        keys.add_row(Text(f"  {key}", "bold", no_wrap=True), Text(does))
+        keys.add_row(Text(f"  {key.format_map(key_names)}", "bold", no_wrap=True), Text(does.format_map(key_names)))
     for command in SLASH_COMMANDS:
         name = f"/{command.name} {command.takes}".strip()
         also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""

@@ -197,6 +197,8 @@ class StatusLine(Widget):
     status: reactive[Status] = reactive(Status(mode="ask"))
     own: reactive[Text | None] = reactive(None)
     """What the user's own command printed, None without one."""
+    editing: reactive[str] = reactive("")
+    """The mode of the prompt's editing, "" if it is the usual one."""
 
     _changed: Callable[[Status], None] | None = None
 
@@ -204,6 +206,10 @@ class StatusLine(Widget):
         """Call `changed` with the status, now and whenever more than the time has changed."""
         self._changed = changed
         changed(self.status)
+
+    def show_editing(self, mode: str) -> None:
+        """Show how the prompt is edited, "" for the usual way."""
+        self.editing = mode
 
     def show_own(self, line: Text | None) -> None:
         """Show the user's own line in place of the facts; None: the facts."""
@@ -218,4 +224,6 @@ class StatusLine(Widget):
         """Return the line at the current width."""
         colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
         frame = int(self.status.seconds * 10)
-        return status_text(self.status, self.size.width, frame=frame, colours=colours, own=self.own)
+        mark = Text(f" {self.editing}" if self.editing else "", "bold")
+        width = self.size.width - mark.cell_len
+        return mark.append_text(status_text(self.status, width, frame=frame, colours=colours, own=self.own))

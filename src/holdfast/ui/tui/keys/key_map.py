@@ -1,0 +1,120 @@
+"""The keys of the screen's actions: the defaults, and what `[keys]` in the config changes. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+
+class KeyAction(msgspec.Struct, frozen=True):
+    """An action that has keys; if `needed`, it keeps at least one."""
+
+    keys: tuple[str, ...]
+    does: str
+    needed: bool = False
+
+
+KEY_ACTIONS: Mapping[str, KeyAction] = MappingProxyType(
+    {
+        "interrupt": KeyAction(("escape",), "interrupt the turn; twice: rewind, or clear the prompt", needed=True),
+        "give-up": KeyAction(("ctrl+c",), "interrupt; clear the prompt; twice: quit", needed=True),
+        "quit-if-empty": KeyAction(("ctrl+d",), "quit if the prompt is empty"),
+        "quit": KeyAction(("ctrl+q",), "quit"),
+        "new-line": KeyAction(("ctrl+j", "shift+enter"), "new line"),
+        "queue": KeyAction(("alt+enter",), "queue for the next turn"),
+        "history": KeyAction(("ctrl+r",), "search the prompt history"),
+        "editor": KeyAction(("ctrl+g",), "edit the prompt in your editor"),
+        "attach": KeyAction(("ctrl+v",), "attach the image in the clipboard"),
+        "mode": KeyAction(("shift+tab",), "next permission mode"),
+        "background": KeyAction(("ctrl+b",), "move the running command to the background"),
+        "todo": KeyAction(("ctrl+t",), "show all of the to-do list, or less"),
+        "expand": KeyAction(("ctrl+o",), "expand or collapse all output"),
+        "page-up": KeyAction(("pageup",), "scroll up"),
+        "page-down": KeyAction(("pagedown",), "scroll down"),
+        "to-end": KeyAction(("ctrl+end",), "scroll to the end"),
+        "redraw": KeyAction(("ctrl+l",), "redraw"),
+        "suspend": KeyAction(("ctrl+z",), "suspend"),
+    }
+)
+"""By the name in `[keys]`."""
+
+_WORDS = ("enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown")
+_NAMED = frozenset({*_WORDS, "up", "down", "left", "right", *(f"f{number}" for number in range(1, 13))})
+_KEY = re.compile(r"(?:(?:ctrl|alt|shift)\+)*([a-z0-9]+|[^\sa-z0-9+,])")
+_FIXED = frozenset({"enter", "tab", "up", "down", "left", "right", "backspace", "space"})
+"""Keys that the prompt itself needs."""
+
+
+class KeyMap(msgspec.Struct, frozen=True):
+    """The keys of each action, and what is wrong with `[keys]`, as sentences."""
+
+    keys: Mapping[str, tuple[str, ...]]
+    faults: tuple[str, ...] = ()
+
+
+def key_map(configured: Mapping[str, str | tuple[str, ...]]) -> KeyMap:
+    """Return the keys with what the config changes. What cannot be is left out, and said."""
+    keys = {name: action.keys for name, action in KEY_ACTIONS.items()}
+    faults: list[str] = []
+    chosen: dict[str, str] = {}  # by key, the action that the config gives it to
+    for name, value in configured.items():
+        wanted = tuple(each.lower() for each in ((value,) if isinstance(value, str) else value) if each)
+        if fault := _fault(name, wanted, chosen):
+            faults.append(fault)
+            continue
+        keys[name] = wanted
+        chosen |= dict.fromkeys(wanted, name)
+    for name in KEY_ACTIONS:
+        lost = {key: chosen[key] for key in keys[name] if chosen.get(key, name) != name}
+        rest = tuple(key for key in keys[name] if key not in lost)
+        for key, taker in lost.items():
+            if rest or not KEY_ACTIONS[name].needed:
+                faults.append(f"[keys] {taker}: {key} was the key of {name}. Give {name} another key, or [] for none.")
+            else:
+                keys[taker] = tuple(each for each in keys[taker] if each != key) or KEY_ACTIONS[taker].keys
+                faults.append(
+                    f"[keys] {taker}: {key} is the only key of {name}, which stops a turn. Choose another key."
+                )
+                rest = (key,)
+        keys[name] = rest
+    return KeyMap(keys, tuple(fault for fault in faults if not _is_meant(fault, configured)))
+
+
+def _is_meant(fault: str, configured: Mapping[str, str | tuple[str, ...]]) -> bool:
+    """Return whether the user took a key away on purpose: the action that had it is in the config too."""
+    found = re.search(r"was the key of ([a-z-]+)\.", fault)
+    return found is not None and found[1] in configured
+
+
+def _fault(name: str, keys: tuple[str, ...], chosen: Mapping[str, str]) -> str:
+    """Return why an action cannot have these keys, "" if it can."""
+    if name not in KEY_ACTIONS:
+        near = difflib.get_close_matches(name, KEY_ACTIONS, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "See /keys for all of them."
+        return f"[keys] has an unknown action {name!r}. {hint}"
+    if not keys and KEY_ACTIONS[name].needed:
+        return f"[keys] {name}: it stops a turn, so it needs a key. Give it one, or remove the line."
+    for key in keys:
+        if not is_key(key):
+            return f"[keys] {name}: {key!r} is not a key (expected one such as ctrl+k, alt+enter, f5). Correct it."
+        if key in _FIXED or len(key) == 1:
+            return f"[keys] {name}: the prompt itself needs {key}. Choose one with ctrl or alt."
+        if key in chosen:
+            return f"[keys] {name}: {key} is the key of {chosen[key]} too. Give one of them another key."
+    return ""
+
+
+def is_key(key: str) -> bool:
+    """Return whether this is the name of a key."""
+    found = _KEY.fullmatch(key)
+    return found is not None and (len(found[1]) == 1 or found[1] in _NAMED)
+
+
+def key_words(keys: tuple[str, ...]) -> str:
+    """Return keys as they are printed on a keyboard: `Ctrl+J, Shift+Enter`."""
+    named = {"escape": "Esc", "pageup": "Page up", "pagedown": "Page down"}
+    return ", ".join("+".join(named.get(part, part.capitalize()) for part in key.split("+")) for key in keys)

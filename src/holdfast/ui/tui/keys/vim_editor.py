@@ -1,0 +1,357 @@
+"""vim's keys for the prompt: a state machine from keys to texts. Pure.
+
+How it works. The editor has a mode and what was typed of a command. `press` takes a key with the text and the cursor,
+and returns them as they are afterwards. In insert mode it takes only Esc: the composer itself writes. A change is one
+step of `u`, from `i` to Esc too.
+
+Why not a vim in a pseudo-terminal? The prompt has completions, marks for pastes and keys of its own.
+
+Laws (`tests/ui/tui/keys/test_vim_laws.py`): after motions, a command and `p`, text and cursor are those of vim itself;
+after any keys the cursor is in the text; `u`, often enough, gives the first text back.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.ui.tui.keys.vim_motions import kind_of, motion
+
+VimMode = Literal["insert", "normal"]
+
+_OPERATORS = frozenset("dcy")
+_FINDS = frozenset("fFtT")
+_VERTICAL = frozenset({"j", "k", "down", "up"})
+_ALIASES = {"x": "dl", "X": "dh", "D": "d$", "C": "c$", "s": "cl", "S": "cc", "Y": "yy"}
+"""Commands that are an operator with a motion."""
+
+_MOST = 100_000
+"""The largest count."""
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """A text with its cursor, counted in characters, and the mode."""
+
+    text: str
+    cursor: int
+    mode: VimMode
+
+
+class _Step(msgspec.Struct, frozen=True):
+    text: str
+    cursor: int
+
+
+class VimEditor:
+    """The mode, the register, the command being typed, and the changes that `u` takes back."""
+
+    def __init__(self) -> None:
+        self.mode: VimMode = "insert"
+        self._typed = ""
+        self._register = ""
+        self._found = ""
+        """The last `f` or `t` with its character, for `;` and `,`."""
+        self._column: int | None = None  # that `j` and `k` keep
+        self._undone: list[_Step] = []
+        self._done: list[_Step] = []
+        self._before: _Step | None = None  # what was there when insert mode began
+
+    @property
+    def pending(self) -> str:
+        """Return what was typed of a command, for the status line."""
+        return self._typed
+
+    def reset(self) -> None:
+        """Begin a new prompt, in insert mode: nothing can be undone."""
+        self.mode, self._typed, self._before, self._column = "insert", "", None, None
+        self._done.clear()
+        self._undone.clear()
+
+    def escape(self, text: str, cursor: int) -> Edited | None:
+        """Return what Esc does, None if it is not for the editor: in normal mode with no command begun."""
+        if self.mode == "normal":
+            begun, self._typed = self._typed, ""
+            return Edited(text=text, cursor=cursor, mode="normal") if begun else None
+        self.mode = "normal"
+        if self._before is not None and self._before.text != text:
+            self._remember(self._before)
+        self._before = None
+        return self._normal(text, cursor - 1 if cursor and text[cursor - 1] != "\n" else cursor)
+
+    def press(self, key: str, text: str, cursor: int) -> Edited:
+        """Return what a key does in normal mode."""
+        if self._before is None and self.mode == "insert":
+            self._before = _Step(text, cursor)
+        self._typed += key
+        done = self._command(self._typed, text, cursor)
+        if done is not None:
+            self._typed = ""
+            return done
+        return Edited(text=text, cursor=cursor, mode=self.mode)
+
+    # --- commands ---------------------------------------------------------------------------------------------------
+
+    def _command(self, typed: str, text: str, cursor: int) -> Edited | None:
+        """Return what the command does, None if it is not complete."""
+        count, rest = _counted(typed)
+        if not rest:
+            return None
+        if rest[0] in _ALIASES and len(rest) == 1:
+            rest = _ALIASES[rest[0]]
+        if rest[0] in _OPERATORS:
+            self._column = None
+            return self._operate(rest[0], rest[1:], count, text, cursor)
+        if rest[0] == "r":
+            return None if len(rest) == 1 else self._replaced(rest[1], count or 1, text, cursor)
+        simple = self._simple(rest, count, text, cursor)
+        if simple is not None:
+            self._column = None
+            return simple
+        if rest == "g" or (rest[0] in _FINDS and len(rest) == 1):
+            return None
+        moved = motion(rest, count, text, cursor, found=self._remembered(rest), column=self._column)
+        if rest not in _VERTICAL:
+            self._column = _MOST if rest in ("$", "end") else None
+        elif self._column is None:
+            self._column = cursor - _line(text, cursor)[0]
+        return self._normal(text, cursor if moved is None else moved.to)
+
+    def _remembered(self, rest: str) -> str:
+        if rest[0] in _FINDS:
+            self._found = rest
+        return self._found
+
+    def _simple(  # noqa: PLR0911 - one case for each command
+        self, key: str, count: int | None, text: str, cursor: int
+    ) -> Edited | None:
+        """Return what a command of one key does, None if it is another."""
+        times = count or 1
+        start, end = _line(text, cursor)
+        match key:
+            case "i":
+                return self._insert(text, cursor)
+            case "a":
+                return self._insert(text, min(cursor + 1, end))
+            case "I":
+                return self._insert(text, start + _indent(text[start:end]))
+            case "A":
+                return self._insert(text, end)
+            case "o":
+                return self._insert(f"{text[:end]}\n{text[end:]}", end + 1, before=_Step(text, cursor))
+            case "O":
+                return self._insert(f"{text[:start]}\n{text[start:]}", start, before=_Step(text, cursor))
+            case "p" | "P":
+                return self._put(times, text, cursor, after=key == "p")
+            case "u":
+                return self._back(self._done, self._undone, times, text, cursor)
+            case "\x12":
+                return self._back(self._undone, self._done, times, text, cursor)
+            case "J":
+                return self._joined(max(2, times), text, cursor)
+            case "~":
+                return self._swapped(times, text, cursor)
+            case _:
+                return None
+
+    def _operate(  # noqa: PLR0911 - one for each kind of motion
+        self, operator: str, rest: str, count: int | None, text: str, cursor: int
+    ) -> Edited | None:
+        inner, name = _counted(rest)
+        if not name:
+            return None
+        times = None if count is None and inner is None else min(_MOST, (count or 1) * (inner or 1))
+        if name == operator:
+            return self._whole_lines(operator, cursor, times or 1, text)
+        if name in ("g", "i", "a") or (name in _FINDS and len(name) == 1):
+            return None
+        if len(name) == 2 and name[0] in "ia":  # noqa: PLR2004 - a key and its object
+            return self._object(operator, name, text, cursor)
+        if operator == "c" and name == "w" and text[cursor : cursor + 1].strip():
+            moved = motion("e", times, text, cursor, found=self._found, standing=True, operator=True)
+        else:
+            moved = motion(name, times, text, cursor, found=self._remembered(name), operator=True)
+        if moved is None:
+            return self._normal(text, cursor)
+        if moved.lines:
+            first, last = sorted((cursor, moved.to))
+            return self._lines_between(operator, first, last, text, first if operator == "y" else cursor)
+        begin, end = sorted((cursor, moved.to))
+        end += moved.inclusive
+        if name == "b" and begin < end and text[end - 1] == "\n":  # what ends before a line ends on the one above
+            end -= 1
+            if not text[_line(text, begin)[0] : begin].strip(" \t"):
+                return self._lines_between(operator, begin, end, text, begin)
+        if operator == "d" and _are_lines(text, begin, end):
+            last = moved.to if name in ("$", "end") or moved.inclusive else end - 1
+            return self._lines_between(operator, begin, last, text, cursor)
+        return self._taken(operator, begin, end, text, cursor)
+
+    def _object(self, operator: str, name: str, text: str, cursor: int) -> Edited:
+        """Apply an operator to the word under the cursor: `iw`, and `aw` with the space behind it."""
+        if name[1] != "w":
+            return self._normal(text, cursor)
+        start, end = _line(text, cursor)
+        if start == end:
+            return self._normal(text, cursor)
+        begin, stop = _run(text, cursor, start, end)
+        if name[0] == "a" and text[cursor] in " \t":
+            stop = _run(text, stop, start, end)[1] if stop < end else stop
+        elif name[0] == "a":
+            after = _run(text, stop, start, end)[1] if stop < end and text[stop] in " \t" else stop
+            while after == stop and begin > start and text[begin - 1] in " \t":
+                begin -= 1
+            stop = after
+        return self._taken(operator, begin, stop, text, cursor)
+
+    def _whole_lines(self, operator: str, cursor: int, times: int, text: str) -> Edited:
+        start, end = _line(text, cursor)
+        if times > 1 and end >= len(text):
+            return self._normal(text, cursor)
+        for _ in range(times - 1):
+            if end >= len(text):
+                break
+            end = _line(text, end + 1)[1]
+        return self._lines_between(operator, start, end, text, cursor)
+
+    def _lines_between(self, operator: str, first: int, last: int, text: str, cursor: int) -> Edited:
+        begin, end = _line(text, first)[0], _line(text, last)[1]
+        self._register = f"{text[begin:end]}\n"
+        if operator == "y":
+            return self._normal(text, cursor)
+        if operator == "c":
+            return self._insert(text[:begin] + text[end:], begin, before=_Step(text, cursor))
+        self._remember(_Step(text, cursor))
+        if end < len(text):
+            new, at = text[:begin] + text[end + 1 :], begin
+        else:
+            new = text[: max(0, begin - 1)]
+            at = _line(new, len(new))[0]
+        return self._normal(new, at + _indent(new[at : _line(new, at)[1]]))
+
+    def _taken(self, operator: str, begin: int, end: int, text: str, cursor: int) -> Edited:
+        """Apply an operator to the characters from `begin` to `end`."""
+        if begin >= end and operator != "c":
+            return self._normal(text, cursor)
+        if begin < end:
+            self._register = text[begin:end]
+        if operator == "y":
+            return self._normal(text, begin)
+        if operator == "c":
+            return self._insert(text[:begin] + text[end:], begin, before=_Step(text, cursor))
+        self._remember(_Step(text, cursor))
+        return self._normal(text[:begin] + text[end:], begin)
+
+    def _put(self, times: int, text: str, cursor: int, *, after: bool) -> Edited:
+        if not self._register:
+            return self._normal(text, cursor)
+        self._remember(_Step(text, cursor))
+        start, end = _line(text, cursor)
+        if self._register.endswith("\n"):
+            lines = (self._register * times)[:-1]
+            at = end + 1 if after else start
+            new = f"{text[:end]}\n{lines}{text[end:]}" if after else f"{text[:start]}{lines}\n{text[start:]}"
+            return self._normal(new, at + _indent(new[at : _line(new, at)[1]]))
+        at = min(cursor + 1, end) if after else cursor
+        put = self._register * times
+        where = at if "\n" in put else at + len(put) - 1
+        return self._normal(text[:at] + put + text[at:], where)
+
+    def _replaced(self, key: str, times: int, text: str, cursor: int) -> Edited:
+        if len(key) != 1 or cursor + times > _line(text, cursor)[1]:
+            return self._normal(text, cursor)
+        self._remember(_Step(text, cursor))
+        return self._normal(text[:cursor] + key * times + text[cursor + times :], cursor + times - 1)
+
+    def _joined(self, lines: int, text: str, cursor: int) -> Edited:
+        if _line(text, cursor)[1] >= len(text):
+            return self._normal(text, cursor)
+        self._remember(_Step(text, cursor))
+        at = cursor
+        for _ in range(lines - 1):
+            end = _line(text, cursor)[1]
+            if end >= len(text):
+                break
+            at = end
+            rest = text[end + 1 :].lstrip(" \t")
+            joined = not rest or rest[0] in "\n)" or text[:end][-1:] in (" ", "\t") or end == _line(text, end)[0]
+            text = f"{text[:end]}{'' if joined else ' '}{rest}"
+        return self._normal(text, at)
+
+    def _swapped(self, times: int, text: str, cursor: int) -> Edited:
+        end = min(cursor + times, _line(text, cursor)[1])
+        if end == cursor:
+            return self._normal(text, cursor)
+        self._remember(_Step(text, cursor))
+        return self._normal(text[:cursor] + text[cursor:end].swapcase() + text[end:], end)
+
+    # --- modes and undo ----------------------------------------------------------------------------------------------
+
+    def _insert(self, text: str, cursor: int, *, before: _Step | None = None) -> Edited:
+        self.mode = "insert"
+        self._before = before or _Step(text, cursor)
+        return Edited(text=text, cursor=cursor, mode="insert")
+
+    def _normal(self, text: str, cursor: int) -> Edited:
+        """Return the text in normal mode, with the cursor on a character, or on an empty line."""
+        cursor = max(0, min(cursor, len(text)))
+        start, end = _line(text, cursor)
+        return Edited(text=text, cursor=max(start, min(cursor, end - 1)), mode="normal")
+
+    def _remember(self, before: _Step) -> None:
+        self._done.append(before)
+        self._undone.clear()
+
+    def _back(self, taken: list[_Step], kept: list[_Step], times: int, text: str, cursor: int) -> Edited:
+        for _ in range(min(times, len(taken))):
+            step = taken.pop()
+            kept.append(_Step(text, cursor))
+            text, cursor = step.text, same_at_start(text, step.text)
+        return self._normal(text, cursor)
+
+
+def same_at_start(before: str, after: str) -> int:
+    """Return how many characters two texts have in common at their start."""
+    same = 0
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            break
+        same += 1
+    return min(same, len(after))
+
+
+def _counted(typed: str) -> tuple[int | None, str]:
+    """Return the count at the beginning of a command, None if there is none, and the rest."""
+    digits = 0
+    while digits < len(typed) and typed[digits].isdecimal() and typed[digits].isascii() and (digits or typed[0] != "0"):
+        digits += 1
+    return (min(_MOST, int(typed[:digits][:9])) if digits else None), typed[digits:]
+
+
+def _line(text: str, at: int) -> tuple[int, int]:
+    """Return where the line with `at` begins and ends."""
+    end = text.find("\n", at)
+    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
+
+
+def _are_lines(text: str, begin: int, end: int) -> bool:
+    """Return whether only blanks stand around these characters of several lines: vim deletes such lines whole."""
+    first, last = _line(text, begin), _line(text, end)
+    return "\n" in text[begin:end] and not text[first[0] : begin].strip(" \t") and not text[end : last[1]].strip(" \t")
+
+
+def _indent(line: str) -> int:
+    """Return the column of the first character that is no blank, of the last one if all are."""
+    blank = len(line) - len(line.lstrip(" \t"))
+    return min(blank, max(0, len(line) - 1)) if line else 0
+
+
+def _run(text: str, at: int, start: int, end: int) -> tuple[int, int]:
+    """Return the characters of one kind around `at`, within a line."""
+    kind = kind_of(text[at])
+    begin = stop = at
+    while begin > start and kind_of(text[begin - 1]) == kind:
+        begin -= 1
+    while stop < end and kind_of(text[stop]) == kind:
+        stop += 1
+    return begin, stop

@@ -1,0 +1,85 @@
+"""vim's keys and keys of the user's choice, in a real terminal."""
+
+from __future__ import annotations
+
+from launching import World
+from terminal import Key
+from test_terminal import screen
+
+from holdfast.testing.script import Hold, Say
+
+PROMPT = "Ask holdfast to do something"
+
+
+def test_the_prompt_is_edited_with_vims_keys(one_world: World) -> None:
+    """Esc leaves insert mode and stops nothing; in normal mode it stops the turn."""
+    one_world.script([Say("Begun."), Hold("late")], [Say("Done.")])
+    path = one_world.home / "config.toml"
+    path.write_text(f'{path.read_text()}[ui]\nkeys = "vim"\n')
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.wait_text(r"INSERT +ask")
+        terminal.send("one three")
+        terminal.wait_text("one three")
+        terminal.send(Key.ESC)
+        terminal.wait_text(r"NORMAL +ask")
+        terminal.send("0wi")
+        terminal.wait_text(r"INSERT +ask")
+        terminal.send("two ")
+        terminal.wait_text("one two three")
+        terminal.send(Key.ESC)
+        terminal.wait_text(r"NORMAL +ask")
+        terminal.send("2d")
+        terminal.wait_text(r"NORMAL 2d")
+        terminal.send("b")
+        terminal.wait_gone("one two")
+        terminal.send("u")
+        terminal.wait_text("one two three")
+        terminal.send("\r")
+        terminal.wait_text("Begun")
+        terminal.wait_text("INSERT")
+        terminal.send("more")
+        terminal.wait_text("▌ more")
+        terminal.send(Key.ESC)
+        terminal.wait_text("NORMAL")
+        assert "esc to interrupt" in terminal.text()
+        terminal.send(Key.ESC)
+        terminal.wait_gone("esc to interrupt")
+        terminal.send("dd")
+        terminal.wait_text(PROMPT)
+        terminal.send("i")
+        terminal.wait_text("INSERT")
+        terminal.line("/vim off")
+        terminal.wait_text("The prompt is edited as usual. To keep it: /vim off user.")
+        terminal.wait_gone("INSERT")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert one_world.said[0] == "one two three"
+
+
+def test_actions_have_the_keys_of_the_config(one_world: World) -> None:
+    """What cannot be is said at the start; /keys and /help show the true keys."""
+    path = one_world.home / "config.toml"
+    path.write_text(f'{path.read_text()}[keys]\nexpand = "f5"\nhistory = "ctrl+g"\ninterrupt = []\nhistori = "f6"\n')
+    with screen(one_world, "-m", one_world.model, columns=110, lines=40) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.wait_text(r"interrupt: it stops a turn, so it needs a key")
+        terminal.wait_text("unknown action 'histori'. Did you mean history")
+        terminal.wait_text("ctrl\\+g was the key of editor")
+        terminal.line("/keys")
+        terminal.wait_text(r"expand +F5 ")
+        terminal.wait_text(r"editor +none ")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("expand +F5")
+        terminal.line("/help")
+        terminal.wait_text(r"F5 +expand / collapse all output")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("collapse all output")
+        terminal.send(b"\x07")
+        terminal.wait_text("Prompt history")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("Prompt history")
+        terminal.line("/config keys.history escape user")
+        terminal.wait_text("escape is the only key of interrupt")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0

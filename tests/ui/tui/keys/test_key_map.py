@@ -1,0 +1,52 @@
+"""The keys in the config: what they change, and what is said where they cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.ui.tui.keys.key_map import KEY_ACTIONS, is_key, key_map, key_words
+from holdfast.ui.tui.keys.main_keys import MAIN_KEYS
+from holdfast.ui.tui.widgets.composer import Composer
+
+
+def test_the_defaults_are_those_of_the_bindings() -> None:
+    bound = {
+        each.id: tuple(each.key.split(",")) for each in (*MAIN_KEYS, *Composer.BINDINGS) if not isinstance(each, tuple)
+    }
+    assert bound == {name: action.keys for name, action in KEY_ACTIONS.items()}
+    assert key_map({}).faults == ()
+    assert all(is_key(key) for action in KEY_ACTIONS.values() for key in action.keys)
+
+
+def test_an_action_gets_other_keys_or_none() -> None:
+    found = key_map({"history": "ctrl+n", "new-line": ("ctrl+x", "f5"), "quit": ()})
+    assert (found.keys["history"], found.keys["new-line"], found.keys["quit"]) == (("ctrl+n",), ("ctrl+x", "f5"), ())
+    assert found.faults == ()
+    assert key_words(found.keys["new-line"]) == "Ctrl+X, F5"
+
+
+@pytest.mark.parametrize(
+    ("configured", "said"),
+    [
+        ({"histori": "ctrl+n"}, "Did you mean history?"),
+        ({"history": "ctrl+nowhere"}, "is not a key"),
+        ({"history": "enter"}, "the prompt itself needs enter"),
+        ({"history": "x"}, "the prompt itself needs x"),
+        ({"history": "ctrl+n", "editor": "ctrl+n"}, "ctrl+n is the key of history too"),
+        ({"history": "ctrl+g"}, "ctrl+g was the key of editor"),
+        ({"interrupt": ()}, "it stops a turn, so it needs a key"),
+        ({"history": "ctrl+c"}, "which stops a turn"),
+        ({"give-up": ("",)}, "it stops a turn"),
+    ],
+)
+def test_what_cannot_be_is_said(configured: dict[str, str | tuple[str, ...]], said: str) -> None:
+    found = key_map(configured)
+    assert len(found.faults) == 1
+    assert said in found.faults[0]
+    assert found.keys["interrupt"] == ("escape",)
+    assert found.keys["give-up"] == ("ctrl+c",)
+
+
+def test_keys_are_exchanged_without_a_word() -> None:
+    found = key_map({"history": "ctrl+g", "editor": "ctrl+r"})
+    assert (found.keys["history"], found.keys["editor"], found.faults) == (("ctrl+g",), ("ctrl+r",), ())
