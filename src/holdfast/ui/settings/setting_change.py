@@ -113,4 +113,4 @@ def _check_keys(path: KeyPath, value: object) -> None:
     words = tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
     faults = [each for each in key_map({path[-1]: words}).faults if "was the key of" not in each]
     if faults:
-        raise UsageError(f"{faults[0]} Nothing was changed.")
+        raise UsageError(f"{faults[0]} Nothing was changed. See /keys.")

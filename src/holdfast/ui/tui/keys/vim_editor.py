@@ -4,7 +4,7 @@ How it works. The editor has a mode and what was typed of a command. `press` tak
 and returns them as they are afterwards. In insert mode it takes only Esc: the composer itself writes. A change is one
 step of `u`, from `i` to Esc too.
 
-Why not a vim in a pseudo-terminal? The prompt has completions, marks for pastes and keys of its own.
+Why not a vim in a pseudo-terminal? The prompt has completions, marks for pastes, and its own keys.
 
 Laws (`tests/ui/tui/keys/test_vim_laws.py`): after motions, a command and `p`, text and cursor are those of vim itself;
 after any keys the cursor is in the text; `u`, often enough, gives the first text back.
@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.ui.tui.keys.vim_motions import kind_of, motion
+from holdfast.ui.tui.keys.vim_motions import character_kind, motion
 
 VimMode = Literal["insert", "normal"]
 
@@ -348,10 +348,10 @@ def _indent(line: str) -> int:
 
 def _run(text: str, at: int, start: int, end: int) -> tuple[int, int]:
     """Return the characters of one kind around `at`, within a line."""
-    kind = kind_of(text[at])
+    kind = character_kind(text[at])
     begin = stop = at
-    while begin > start and kind_of(text[begin - 1]) == kind:
+    while begin > start and character_kind(text[begin - 1]) == kind:
         begin -= 1
-    while stop < end and kind_of(text[stop]) == kind:
+    while stop < end and character_kind(text[stop]) == kind:
         stop += 1
     return begin, stop

@@ -70,7 +70,7 @@ def motion(  # noqa: PLR0911, PLR0913 - one case for each motion, and what each 
             return None
 
 
-def kind_of(character: str) -> int:
+def character_kind(character: str) -> int:
     """Return the kind of a character: blank, other, or of a word."""
     return 0 if character in " \t\n" else 2 if character.isalnum() or character == "_" else 1
 
@@ -128,11 +128,11 @@ def _words(times: int, text: str, cursor: int, *, operator: bool) -> Motion | No
 
 
 def _next_word(text: str, at: int) -> int:
-    kind = kind_of(text[at])
+    kind = character_kind(text[at])
     if kind:
-        while at < len(text) and kind_of(text[at]) == kind:
+        while at < len(text) and character_kind(text[at]) == kind:
             at += 1
-    while at < len(text) and kind_of(text[at]) == 0:
+    while at < len(text) and character_kind(text[at]) == 0:
         if text[at] == "\n" and text[at + 1 : at + 2] == "\n":  # an empty line is a word
             return at + 1
         at += 1
@@ -145,12 +145,12 @@ def _back_words(times: int, text: str, cursor: int) -> Motion | None:
         if at == 0:
             return None if at == cursor else Motion(at)
         at -= 1
-        while at > 0 and kind_of(text[at]) == 0 and not (text[at] == "\n" and text[at - 1] == "\n"):
+        while at > 0 and character_kind(text[at]) == 0 and not (text[at] == "\n" and text[at - 1] == "\n"):
             at -= 1
         if text[at] == "\n":
             continue
-        kind = kind_of(text[at])
-        while kind and at > 0 and kind_of(text[at - 1]) == kind:
+        kind = character_kind(text[at])
+        while kind and at > 0 and character_kind(text[at - 1]) == kind:
             at -= 1
     return Motion(at)
 
@@ -162,12 +162,12 @@ def _word_ends(times: int, text: str, cursor: int, *, standing: bool, operator: 
             if at >= len(text) - 1:
                 return None if at == cursor and not (operator and text) else Motion(at, inclusive=True)
             at += 1
-        while at < len(text) and kind_of(text[at]) == 0:
+        while at < len(text) and character_kind(text[at]) == 0:
             at += 1
         if at >= len(text):
             return Motion(max(cursor, len(text) - 1), inclusive=True)
-        kind = kind_of(text[at])
-        while at + 1 < len(text) and kind_of(text[at + 1]) == kind:
+        kind = character_kind(text[at])
+        while at + 1 < len(text) and character_kind(text[at + 1]) == kind:
             at += 1
     return Motion(at, inclusive=True)
 
