@@ -12,15 +12,16 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all llama mcp-servers fleet lint check fix bench faults mutants picture models clean
+.PHONY: help demo test test-all llama mcp-servers fleet pythons lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
 	@echo "make test    run the tests on every core: all of them, of laws, faults and matrices a sample (five minutes on two)"
-	@echo "make test-all  the same tests, and of laws, faults and matrices everything (hours), then make llama"
+	@echo "make test-all  the same tests, and of laws, faults and matrices everything (hours), then make llama and make pythons"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
 	@echo "make fleet   run the tests of a fleet with real workers, over a PostgreSQL of their own (two minutes)"
 	@echo "make mcp-servers  install the reference MCP servers that two tests use (npm)"
+	@echo "make pythons run the tests with every other Python from 3.12 on that is on the PATH"
 	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
@@ -38,7 +39,7 @@ test: $(READY)
 
 test-all: $(READY)
 	@HOLDFAST_TIER=deep $(PYTEST) $(ARGS)
-	@$(MAKE) --no-print-directory llama
+	@$(MAKE) --no-print-directory llama pythons
 
 llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
@@ -47,6 +48,13 @@ llama: $(READY)
 # Over the server of HOLDFAST_TEST_PG, or one that it starts as a user without rights; skipped where PostgreSQL is missing.
 fleet: $(READY)
 	@HOLDFAST_FLEET=1 $(RUN) -m pytest tests/fleet -n 2 --dist worksteal $(ARGS)
+
+# Each in an environment of its own, beside `.venv`; a judge without a wheel for one is skipped there, with its reason.
+pythons:
+	@for each in 3.12 3.13 3.14 3.15; do \
+		command -v python$$each >/dev/null || { echo "python$$each: not on the PATH, so not tried"; continue; }; \
+		python$$each -V && $(MAKE) --no-print-directory test PYTHON=python$$each VENV=.venv-$$each ARGS="-q $(ARGS)" || exit 1; \
+	done
 
 lint: $(READY)
 	@$(RUN) -m ruff format --check .
