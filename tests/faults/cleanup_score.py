@@ -24,6 +24,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from table import replaced
 
+from conversations import NO_RESULT
 from holdfast.history import check, repair
 from holdfast.history.formats.format import Json, as_array, as_object, is_array
 from holdfast.text import valid_unicode
@@ -103,14 +104,14 @@ _WHAT = {"tool-return": "results", "retry-prompt": "results", "user-prompt": "pr
 
 
 def _said(history: list[object]) -> dict[str, list[str]]:
-    """Return the words of finished results, of prompts and of the assistant."""
+    """Return the words of finished results, of prompts and of the assistant; what repair writes for none is not one."""
     words: dict[str, list[str]] = {"results": [], "prompts": [], "texts": []}
     for message in history:
         for part in map(as_object, as_array(as_object(message)["parts"])):
             if what := _WHAT.get(str(part["part_kind"])):
                 content = part.get("content")
                 said = content if is_array(content) else [content]
-                words[what] += [each for each in said if isinstance(each, str) and each.strip()]
+                words[what] += [each for each in said if isinstance(each, str) and each.strip() and each != NO_RESULT]
     return words
 
 

@@ -291,7 +291,7 @@ SCENARIOS = {
         ),
         Scenario(
             "a bound on the cost",  # each response costs a cent: the second prompt of the two finds nothing left
-            [calls("look", "a") + calls("act", "b"), calls("act", "c")],
+            [calls("look", "a") + calls("act", "b"), calls("act", "c"), calls("act", "d")],  # the third after a stop
             [LOOK, ACT],
             limits=Limits(max_cost=0.02),
             then=["and then"],
