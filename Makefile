@@ -39,7 +39,7 @@ test: $(READY)
 
 test-all: $(READY)
 	@HOLDFAST_TIER=deep $(PYTEST) $(ARGS)
-	@$(MAKE) --no-print-directory llama pythons
+	@$(MAKE) --no-print-directory llama fleet pythons
 
 llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
@@ -52,7 +52,7 @@ fleet: $(READY)
 # Each in an environment of its own, beside `.venv`; a judge without a wheel for one is skipped there, with its reason.
 pythons:
 	@for each in 3.12 3.13 3.14 3.15; do \
-		command -v python$$each >/dev/null || { echo "python$$each: not on the PATH, so not tried"; continue; }; \
+		python$$each -c '' 2>/dev/null || { echo "python$$each: not on the PATH, so not tried"; continue; }; \
 		python$$each -V && $(MAKE) --no-print-directory test PYTHON=python$$each VENV=.venv-$$each ARGS="-q $(ARGS)" || exit 1; \
 	done
 
