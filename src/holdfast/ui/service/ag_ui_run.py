@@ -130,7 +130,8 @@ async def _run(api: Api, session: str, row: InboxRow, run: str) -> AsyncGenerato
     seq = row.seq
     reading = await in_daemon(lambda: api.record.reading(session))
     begin = resume_position(reading.records, seq - 1)
-    dialect = AgUiDialect(session, begin, run=run, one_run=True)
+    known = seq if row.kind == "prompt" else 0
+    dialect = AgUiDialect(session, begin, run=run, one_run=True, known=known)
     async for piece in event_stream(api.watchers.follow(session, begin.after), dialect):
         yield piece
 

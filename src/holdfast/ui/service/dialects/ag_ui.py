@@ -37,13 +37,14 @@ class AgUiDialect:
     """Translates the entries of one session. Live events have no translation: their text could still be retracted.
 
     It begins at `begin`. `run` is the id of the first run, instead of that of its turn. With `one_run` the stream ends
-    with the first run.
+    with the first run. `known` is the position of a prompt that the client shows already, because it sent it.
     """
 
-    def __init__(self, session: str, begin: AgUiBegin, *, run: str = "", one_run: bool = False) -> None:
+    def __init__(self, session: str, begin: AgUiBegin, *, run: str = "", one_run: bool = False, known: int = 0) -> None:
         self._session = session
         self._first = run
         self._one_run = one_run
+        self._known = known
         self._turn = begin.turn
         self._part = begin.part
         self._run = ""  # of the open run
@@ -72,7 +73,7 @@ class AgUiDialect:
                 yield from self._began()
             case _:
                 pass
-        own = list(_events(record))
+        own = list(_events(record)) if record.seq != self._known else []
         if self._run:
             yield from own
         else:
