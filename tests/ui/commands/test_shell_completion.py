@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.agent.sessions import create
 from holdfast.errors import UsageError
+from holdfast.session.catalog import Catalog
 from holdfast.ui.commands.completion import COMPLETED_COMMANDS, Candidate, candidates, known_candidates
 from holdfast.ui.commands.completion.scripts import SCRIPTS
 from holdfast.ui.main import main
@@ -20,7 +22,8 @@ from polling import HANGS
 
 def of(wanted: str) -> Iterator[Candidate]:
     """Give one value for each metavar that is known."""
-    values = {"ID": "20260101-abc", "PROVIDER:MODEL": "openai:big", "PROVIDER": "openai", "NAME": "openai"}
+    values = {"ID": "20260101-abc", "PROVIDER:MODEL": "openai:big", "PROVIDER": "openai", "SETTING": "theme"}
+    values["TRASHED-ID"] = "20250101-old"
     if wanted in values:
         yield Candidate(values[wanted])
 
@@ -30,7 +33,14 @@ def of(wanted: str) -> Iterator[Candidate]:
     [
         ("holdfast ", list(COMPLETED_COMMANDS)),
         ("holdfast do", ["doctor"]),
-        ("holdfast sessions re", ["rename"]),
+        ("holdfast sessions re", ["rename", "restore"]),
+        ("holdfast sessions p", ["push", "pull"]),
+        ("holdfast sessions restore ", ["20250101-old"]),
+        ("holdfast sessions pull ", []),
+        ("holdfast sessions push 2026 --re", ["--repo"]),
+        ("holdfast sessions verify --st", ["--store"]),
+        ("holdfast sessions show 2026 ", []),
+        ("holdfast sessions show 2026 --history --provider ", ["openai"]),
         ("holdfast sessions show ", ["20260101-abc"]),
         ("holdfast sessions show 2026", ["20260101-abc"]),
         ("holdfast sessions show nothing", []),
@@ -44,7 +54,18 @@ def of(wanted: str) -> Iterator[Candidate]:
         ("holdfast -p words --permission-mode pl", ["plan"]),
         ("holdfast --no-t", ["--no-trust-project"]),
         ("holdfast setup --forget ", ["openai"]),
-        ("holdfast config ", ["path"]),
+        ("holdfast config ", ["path", "set", "unset", "edit"]),
+        ("holdfast config set ", ["theme"]),
+        ("holdfast config -m openai:big unset th", ["theme"]),
+        ("holdfast config set theme ", []),
+        ("holdfast config set --proj", ["--project"]),
+        ("holdfast mcp ser", ["serve"]),
+        ("holdfast mcp serve --fo", ["--folder"]),
+        ("holdfast fleet ", ["init", "status"]),
+        ("holdfast fleet status --", ["--help", "--store", "--json"]),
+        ("holdfast worker --sl", ["--slots"]),
+        ("holdfast worker --host ", []),
+        ("holdfast serve --new", ["--new-token"]),
         ("holdfast doctor --format ", ["text", "json"]),
         ("holdfast completion z", ["zsh"]),
         ("holdfast completion --l", []),
@@ -72,6 +93,15 @@ def test_what_is_known_is_what_is_there(tmp_path: Path) -> None:
     assert "anthropic:claude-sonnet-5-5" in models
     assert "ollama:" in models
     assert "home" in [each.value for each in known_candidates("PROVIDER", environ)]
+    assert "limits.max_steps" in [each.value for each in known_candidates("SETTING", environ)]
+    catalog = Catalog(tmp_path / "sessions")
+    kept, deleted = (create(catalog, cwd=tmp_path, model="ollama:tiny") for _ in range(2))
+    for each in (kept, deleted):
+        each.store.close()
+    catalog.trash(deleted.id)
+    assert [each.value for each in known_candidates("ID", environ)] == [kept.id]
+    assert [each.value for each in known_candidates("TRASHED-ID", environ)] == [deleted.id]
+    catalog.trash(kept.id)
     (tmp_path / "config.toml").write_text("model = ")
     assert list(known_candidates("PROVIDER:MODEL", environ)) == []
     assert list(known_candidates("ID", environ)) == []

@@ -86,9 +86,9 @@ def command_parser() -> argparse.ArgumentParser:
         "what",
         nargs="?",
         choices=("path", "set", "unset", "edit"),
-        help="path: print the path of the config file; set NAME VALUE, unset NAME; edit: open the file in your editor",
+        help="path: print the path of the config file; set SETTING VALUE, unset SETTING; edit: open it in your editor",
     )
-    made.add_argument("name", nargs="?", metavar="NAME", help="a setting, such as limits.max_steps")
+    made.add_argument("name", nargs="?", metavar="SETTING", help="a setting, such as limits.max_steps")
     made.add_argument("value", nargs="?", metavar="VALUE", help="its value, such as 50")
     made.add_argument("--project", action="store_true", help="with path, set, unset, edit: the config of this project")
     made.add_argument("--format", choices=("text", "json"), default="text")
@@ -132,7 +132,7 @@ def _changed(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> in
 
             print(edit_config(changes, scope, environ))
         case _:
-            raise UsageError("Usage: holdfast config [path | set NAME VALUE | unset NAME | edit] [--project]")
+            raise UsageError("Usage: holdfast config [path | set SETTING VALUE | unset SETTING | edit] [--project]")
     return EXIT_OK
 
 

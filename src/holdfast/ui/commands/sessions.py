@@ -85,7 +85,7 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add.add_argument("--json", action="store_true", help="print every journal entry as JSON")
     add.add_argument("--history", action="store_true", help="show the messages that the model reads: sizes, call IDs")
-    add.add_argument("--provider", metavar="NAME", help="with --history: for this provider")
+    add.add_argument("--provider", metavar="PROVIDER", help="with --history: for this provider")
     add.add_argument("--requests", action="store_true", help="show each request: its bytes, and what the cache missed")
     add = commands.add_parser("branches", help="list what rewinds left behind in a session", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
@@ -118,7 +118,7 @@ def command_parser() -> argparse.ArgumentParser:
     add = commands.add_parser("delete", help="move a session to the trash", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
-    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    add.add_argument("session", metavar="TRASHED-ID", help="session ID or unique prefix")
     moves.add_moves(commands)
     return parser
 

@@ -25,7 +25,7 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
     What cannot be read is kept in a file that the message names: nothing typed is lost.
     """
     if not is_interactive():
-        raise UsageError("An editor needs a terminal. Without one: holdfast config set NAME VALUE.")
+        raise UsageError("An editor needs a terminal. Without one: holdfast config set SETTING VALUE.")
     path = changes.path(scope)
     before = path.read_bytes() if path.exists() else b""
     with tempfile.NamedTemporaryFile("wb", suffix=".toml", prefix="holdfast-", delete=False) as file:

@@ -67,7 +67,7 @@ def setting_path(name: str) -> KeyPath:
     """Return the path of a setting of the user's config. Raise `UsageError` if there is none of this name."""
     path = key_path(name)
     if _type(path, Config) is None:
-        near = difflib.get_close_matches(name, _names(Config), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, setting_names(), n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]}?" if near else "See all: holdfast config."
         raise UsageError(f"Unknown setting {name!r}. {hint}")
     return path
@@ -98,7 +98,9 @@ def parsed_value(path: KeyPath, text: str) -> object:
     return text if is_number and form(path).is_text else value
 
 
-def _names(kind: type[msgspec.Struct]) -> Iterator[str]:
+def setting_names() -> Iterator[str]:
+    """Yield the name of every setting of the user's config."""
+
     def walk(found: inspect.Type, above: KeyPath) -> Iterator[str]:
         for each in _kinds(found):
             if isinstance(each, inspect.StructType):
@@ -107,7 +109,7 @@ def _names(kind: type[msgspec.Struct]) -> Iterator[str]:
                 return
         yield key_text(above)
 
-    yield from walk(inspect.type_info(kind), ())
+    yield from walk(inspect.type_info(Config), ())
 
 
 def _type(path: KeyPath, kind: type[msgspec.Struct]) -> inspect.Type | None:

@@ -33,6 +33,8 @@ COMPLETED_COMMANDS: Mapping[str, str] = {
     "repair": "repair a conversation file",
     "acp": "serve an editor over the Agent Client Protocol",
     "serve": "serve an HTTP API and a page",
+    "worker": "drive sessions of a fleet",
+    "fleet": "make and watch the record of a fleet",
     "demo": "watch a demo",
     "completion": "print a shell completion script",
 }
@@ -96,7 +98,7 @@ def _next(words: Sequence[str], begun: str, known: Known) -> Iterator[Candidate]
         yield from (Candidate(name, says) for name, says in COMPLETED_COMMANDS.items())
     parser, words = _parser_of(words)
     wanting = _wanting(parser, words)
-    if wanting is not None and wanting.nargs != "?":
+    if wanting is not None and _is_value(parser, words):
         yield from _values(wanting, known)
         return
     if begun.startswith("-"):
@@ -105,9 +107,8 @@ def _next(words: Sequence[str], begun: str, known: Known) -> Iterator[Candidate]
         return
     if wanting is not None:
         yield from _values(wanting, known)
-    for action in _actions(parser):
-        if not action.option_strings:
-            yield from _values(action, known)
+    if (argument := _argument(parser, words)) is not None:
+        yield from _values(argument, known)
 
 
 def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]]:
@@ -116,6 +117,10 @@ def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[
         from holdfast.ui.startup.arguments import parser  # noqa: PLC0415 - one of several
 
         return parser(), words
+    if list(words[:2]) == ["mcp", "serve"]:
+        from holdfast.ui.mcp_server.main import command_parser as served  # noqa: PLC0415 - one of several
+
+        return served(), words[2:]
     found, rest = _command(words[0]), words[1:]
     below = _below(found)
     return (below[rest[0]], rest[1:]) if rest and rest[0] in below else (found, rest)
@@ -139,6 +144,10 @@ def _command(name: str) -> argparse.ArgumentParser:
             from holdfast.ui.acp.main import command_parser as made  # noqa: PLC0415 - likewise
         case "serve":
             from holdfast.ui.service.main import command_parser as made  # noqa: PLC0415 - likewise
+        case "worker":
+            from holdfast.ui.commands.fleet.worker import command_parser as made  # noqa: PLC0415 - likewise
+        case "fleet":
+            from holdfast.ui.commands.fleet.fleet import command_parser as made  # noqa: PLC0415 - likewise
         case "demo":
             from holdfast.ui.demo import command_parser as made  # noqa: PLC0415 - likewise
         case "check" | "repair":
@@ -155,6 +164,21 @@ def _wanting(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.
     last = words[-1] if words else ""
     found = (action for action in _actions(parser) if last in action.option_strings and action.nargs != 0)
     return next(found, None)
+
+
+def _argument(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Action | None:
+    """Return the argument that comes after the words, None if it has all of them."""
+    given = [each for at, each in enumerate(words) if not each.startswith("-") and not _is_value(parser, words[:at])]
+    arguments = [each for each in _actions(parser) if not each.option_strings]
+    if len(given) < len(arguments):
+        return arguments[len(given)]
+    return arguments[-1] if arguments and arguments[-1].nargs in ("*", "+") else None
+
+
+def _is_value(parser: argparse.ArgumentParser, words: Sequence[str]) -> bool:
+    """Return whether the word after these is the value of an option."""
+    wanting = _wanting(parser, words)
+    return wanting is not None and wanting.nargs != "?"
 
 
 def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
@@ -183,10 +207,16 @@ def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def known_candidates(wanted: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
-    """Yield the candidates from sessions, models and providers."""
+    """Yield the candidates from sessions, models, providers and settings."""
     if wanted == "ID":
         yield from (Candidate(each.id, each.title) for each in _sessions(environ))
-    elif wanted in ("PROVIDER:MODEL", "PROVIDER", "NAME"):
+    elif wanted == "TRASHED-ID":
+        yield from (Candidate(each.id, each.title) for each in _sessions(environ, trashed=True))
+    elif wanted == "SETTING":
+        from holdfast.ui.settings.setting_catalog import setting_names  # noqa: PLC0415 - only `config` has settings
+
+        yield from (Candidate(name) for name in setting_names())
+    elif wanted in ("PROVIDER:MODEL", "PROVIDER"):
         try:
             config = read_config(homes(environ).config)
             providers = known_providers(config.providers)
@@ -201,10 +231,11 @@ def known_candidates(wanted: str, environ: Mapping[str, str]) -> Iterator[Candid
         yield from (Candidate(f"{name}:") for name, each in providers.items() if not each.model)
 
 
-def _sessions(environ: Mapping[str, str]) -> list[SessionSummary]:
+def _sessions(environ: Mapping[str, str], *, trashed: bool = False) -> list[SessionSummary]:
     """Return the sessions, those of this directory first."""
     try:
-        listed = Catalog(homes(environ).sessions).all()
+        catalog = Catalog(homes(environ).sessions)
+        listed = catalog.trashed() if trashed else catalog.all()
         here = str(Path.cwd())
     except (UsageError, OSError):
         return []

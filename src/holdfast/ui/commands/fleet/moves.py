@@ -35,7 +35,10 @@ def add_moves(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright:
     store = {"metavar": "URL", "help": f"the fleet's record, postgresql://… (default: {STORE_VARIABLE})"}
     for name, said in (("push", "move a session into a fleet"), ("pull", "move a session of a fleet here")):
         add = commands.add_parser(name, help=said, allow_abbrev=False)
-        add.add_argument("session", metavar="ID", help="session ID" + (" or unique prefix" if name == "push" else ""))
+        if name == "push":
+            add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+        else:
+            add.add_argument("session", metavar="FLEET-ID", help="session ID")
         add.add_argument("--store", metavar=store["metavar"], help=store["help"])
         if name == "push":
             add.add_argument("--repo", metavar="URL", help="work in a git worktree of this repository, on any machine")
