@@ -22,6 +22,15 @@ def leave(terminal: Terminal) -> None:
     assert terminal.wait() == 0
 
 
+def close(terminal: Terminal, title: str) -> None:
+    """Close what is open with Esc, which is a key of its own only while nothing else comes behind it."""
+    terminal.settle()
+    terminal.send(Key.ESC)
+    terminal.wait_gone(title)
+    terminal.settle()
+    terminal.wait_gone(title)
+
+
 def test_settings_are_searched_changed_and_kept(one_world: World) -> None:
     """The file keeps its comments, the session changes at once where it can, and a wrong value is said in its place."""
     path = one_world.home / "config.toml"
@@ -44,7 +53,7 @@ def test_settings_are_searched_changed_and_kept(one_world: World) -> None:
         terminal.wait_text("Keep limits.max_steps = 50")
         terminal.send("all projects\r")
         terminal.wait_text(r"limits\.max_steps = 50 in\s")
-        terminal.wait_text(r"It applies from\s+the\s+next\s+start\.")
+        terminal.wait_text(r"It\s+applies\s+from\s+the\s+next\s+start\.")
         terminal.wait_text(r"limits\.max_steps +50 +.*config\.toml:\d")
         assert config(one_world)["limits"] == {"backoff": 0.01, "max_steps": 50}
         terminal.send("permission_mode\r")
@@ -54,8 +63,7 @@ def test_settings_are_searched_changed_and_kept(one_world: World) -> None:
         terminal.send(Key.ENTER)
         terminal.wait_text(r"permission_mode +\"plan\" +this session")
         assert "permission_mode" not in config(one_world)
-        terminal.send(Key.ESC)
-        terminal.wait_gone("Settings")
+        close(terminal, "Settings")
         terminal.wait_text("plan · shift")
         terminal.line("/config mouse maybe user")
         terminal.wait_text("Cannot set mouse to 'maybe': expected true or false. Nothing was changed.")
@@ -106,6 +114,5 @@ def test_what_commands_choose_is_kept_where_the_user_says(one_world: World) -> N
         terminal.wait_text(r'theme +"nord" +.*config\.toml:\d')
         terminal.wait_text(r'effort +"high" +.*\.holdfast/config\.toml:1')
         terminal.wait_text(r'permission_mode +"accept-edits" +.*config\.toml:\d')
-        terminal.send(Key.ESC)
-        terminal.wait_gone("Settings")
+        close(terminal, "Settings")
         leave(terminal)
