@@ -91,7 +91,7 @@ class Keyboard(JobControl):
             super().write(shown + self.pacing.question(len(shown)))
 
     def paced(self, pieces: Sequence[PlacedText]) -> Sequence[PlacedText] | None:
-        """Return what to draw of a frame, None to skip it: the terminal is behind, or all rows are due."""
+        """Return what to draw of a frame, None to skip it: the terminal is behind."""
         if not self.pacing.may_draw:
             self._skipped = True
             return None
@@ -100,14 +100,15 @@ class Keyboard(JobControl):
             self.rows.clear()
         columns, rows = self._drawn_size
         whole = is_whole(pieces, columns=columns, rows=rows) if self._skipped or len(pieces) >= rows else False
-        if self._skipped and not whole:
-            self._app.screen.refresh()
-            return None
         drawn = pieces
-        if self._skipped:
+        if self._skipped and whole:
             changed = self.rows.changed(pieces)
-            drawn = lowest(changed)
+            drawn = lowest(changed) if self.pacing.is_slow else changed
             self._skipped = len(drawn) < len(changed)  # the others follow when the terminal has taken these
+        elif self._skipped:  # a part of the screen, or rows in several pieces: these are drawn, and then all of it
+            self._skipped = False
+            self.rows.clear()
+            self._app.screen.refresh()
         self.rows.note(drawn, whole=whole)
         return drawn
 
