@@ -133,11 +133,6 @@ def test_what_the_file_becomes_while_it_is_worked_in_was_not_meant(project: Worl
     with screen(project, "--trust-project") as terminal:
         terminal.wait_text("of-the-project")
         written(project, another)
-        terminal.line("/config")
-        ignored = r"Ignoring\W+untrusted\W+project"  # in a narrow column, as long as the folder's name is
-        terminal.wait_text(ignored)
-        terminal.send(Key.ESC)
-        terminal.wait_gone(ignored)
         terminal.line("/setup")
         terminal.wait_text("Number or name")
         terminal.settle()

@@ -144,7 +144,7 @@ def test_a_server_of_ones_own_beside_what_the_config_says(fresh: Fresh) -> None:
             terminal.wait_text(r"OK \(")
             assert terminal.wait() == 0
         text = config.read_text()
-        assert 'model = "home:small"\n# mine\n[limits]\nmax_steps = 7\n' in text
+        assert 'model = "home:small"\n\n# mine\n[limits]\nmax_steps = 7\n' in text
         assert fresh.run("-p", "hello").stdout == f"{ANSWER}\n"
     assert fresh.files.count(".local/state/holdfast/holdfast-keys.json") == 0
 

@@ -21,6 +21,7 @@ from holdfast.session.journal.entries import (
     RequestStarted,
     ResponseEnded,
     SessionOpened,
+    ToolsChanged,
 )
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.request.normalize import normalize
@@ -61,7 +62,7 @@ def test_what_is_sent_is_what_the_gate_admits_and_nothing_had_to_be_mended(
 @law(shared_by=len(PROFILES))
 @given(journal=journals, more=journals)
 def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[Entry], more: list[Entry]) -> None:
-    more = [each for each in more if not isinstance(each, ModelChanged | SessionOpened | DECISIONS)]
+    more = [each for each in more if not isinstance(each, ModelChanged | SessionOpened | ToolsChanged | DECISIONS)]
     more = [each for each in more if not (isinstance(each, RequestFailed) and each.fault in (NO_IMAGES, BAD_IMAGES))]
     folded = Fold([opened, BEGUN, *journal])
     conversation = folded.conversation()
