@@ -82,6 +82,8 @@ class Terminal:
         size = struct.pack("HHHH", lines, columns, 0, 0)
         if warm and not COLD:
             self.descriptor, theirs = pty.openpty()
+            self.settings = termios.tcgetattr(self.descriptor)
+            """What the terminal was set to before the program began."""
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
             files = (theirs, theirs, theirs)
             self._forked = launcher().start(PRODUCT, tuple(argv), cwd=cwd, environ=environ, files=files, terminal=True)
@@ -93,6 +95,7 @@ class Terminal:
             if self.pid == 0:
                 os.chdir(cwd)
                 os.execve(command[0], command, environ)
+            self.settings = termios.tcgetattr(self.descriptor)  # a Python that starts is later than this line
             fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, size)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

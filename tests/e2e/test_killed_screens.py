@@ -60,7 +60,7 @@ def test_the_terminal_is_given_back(one_world: World, kind: str, state: str, num
     with Terminal(
         words, env=world.environ(), cwd=world.folder, columns=90, lines=30, warm=True, screen=emulated
     ) as terminal:
-        before = termios.tcgetattr(terminal.descriptor)
+        before = terminal.settings
         reach(terminal, state)
         if state == "command":
             eventually(lambda: sleeper(world))

@@ -137,7 +137,7 @@ def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0
 def test_the_terminal_is_given_back(one_world: World, number: signal.Signals) -> None:
     """Whatever ends it, the terminal is as it was: its modes, the alternate screen, the mouse, the cursor."""
     with screen(one_world, "-m", one_world.model) as terminal:
-        before = termios.tcgetattr(terminal.descriptor)
+        before = terminal.settings
         terminal.wait_text("Ask holdfast to do something")
         assert termios.tcgetattr(terminal.descriptor)[3] != before[3]
         terminal.kill(number)

@@ -69,7 +69,7 @@ def answered(world: World) -> Generator[Terminal]:
     """Show a screen that waits for a prompt; no thread is left over behind it, and leaving gives everything back."""
     world.script([Say("As ever.")])
     with screen(world, "-m", world.model) as terminal:
-        before = termios.tcgetattr(terminal.descriptor)
+        before = terminal.settings
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
         terminal.wait_text("As ever")
