@@ -155,6 +155,7 @@ class Terminal:
             ]
 
     def _listen(self) -> None:
+        asked = b""  # a question may come in two reads
         while True:
             try:
                 select.select([self._descriptor], [], [])
@@ -162,8 +163,8 @@ class Terminal:
                 moment = Moment(time.monotonic(), self.cpu)
             except OSError:  # the last process of the terminal has exited
                 return
-            if b"\x1b[5n" in data:  # as every terminal answers
-                os.write(self._descriptor, b"\x1b[0n" * data.count(b"\x1b[5n"))
+            os.write(self._descriptor, b"\x1b[0n" * (asked + data).count(b"\x1b[5n"))  # as every terminal answers
+            asked = (asked + data)[-3:]
             with self._changed:
                 self._said += data
                 self._read.append((moment, len(self._said)))

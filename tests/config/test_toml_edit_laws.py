@@ -86,6 +86,8 @@ def at(settings: Mapping[str, object], path: tuple[str, ...]) -> object:
 @example("a.x = 1\n", ("a", "z"), 2)
 @example("a = {}\n", ("a", "z"), 2)
 @example("# only a remark", ("a",), "b")
+@example("a.x = 1", ("a",), 2)
+@example("[t]\n", ("t",), 2)
 def test_a_change_is_made_and_undone_and_touches_nothing_else(text: str, path: tuple[str, ...], value: object) -> None:
     try:
         before = tomllib.loads(text)
@@ -94,7 +96,8 @@ def test_a_change_is_made_and_undone_and_touches_nothing_else(text: str, path: t
     try:
         new = with_setting(text, path, value)
     except ConfigInvalid:
-        assert len(path) > 1 or "[[" in text  # a value stands where a table must be
+        # a value stands where a table must be, or a table where a value must be
+        assert len(path) > 1 or "[[" in text or isinstance(at(before, path), dict)
         return
     assert at(tomllib.loads(new), path) == value
     kept = set(text.splitlines()) - set(new.splitlines())

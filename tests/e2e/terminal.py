@@ -75,6 +75,8 @@ class Terminal:
         self._lock = threading.Lock()
         self.raw = bytearray()
         """Every byte it wrote."""
+        self.answers_after: float | None = 0
+        """Seconds after which the terminal says that it has drawn what came; None if never."""
         self.began = time.monotonic()
         self._status: int | None = None
         self._forked: Process | None = None
@@ -205,7 +207,7 @@ class Terminal:
         return self.text()
 
     def _read(self) -> None:
-        held = b""
+        held = asked = b""
         while True:
             try:
                 select.select([self.descriptor], [], [])
@@ -214,15 +216,23 @@ class Terminal:
                 return
             if not data:
                 return
-            for _ in range(data.count(b"\x1b[5n")):  # as every terminal answers
-                with suppress(OSError):
-                    os.write(self.descriptor, b"\x1b[0n")
+            questions = (asked + data).count(b"\x1b[5n")  # in two reads, too
+            asked = (asked + data)[-3:]
+            for _ in range(questions):  # as every terminal answers
+                if self.answers_after:
+                    threading.Timer(self.answers_after, self._answer).start()
+                elif self.answers_after is not None:
+                    self._answer()
             with self._lock:
                 self.raw += data
                 data = held + data
                 cut = data.rfind(b"\x1b", max(0, len(data) - 32))  # a sequence may come in two reads
                 data, held = (data[:cut], data[cut:]) if cut >= 0 and not _ended(data[cut:]) else (data, b"")
                 self._stream.feed(_UNKNOWN.sub(b"", data))
+
+    def _answer(self) -> None:
+        with suppress(OSError):  # it is closed
+            os.write(self.descriptor, b"\x1b[0n")
 
 
 def _ended(sequence: bytes) -> bool:

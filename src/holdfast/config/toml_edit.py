@@ -175,6 +175,11 @@ def _set(text: str, path: KeyPath, value: str) -> str:
     same = next((each for each in entries if each.path == path), None)
     if same is not None:
         return text[: same.value] + value + text[same.end :]
+    if any(each.path[: len(path)] == path for each in (*entries, *tables)):
+        name = key_text(path)
+        raise ConfigInvalid(
+            f"Cannot set {name} = {value}: {name} is a table here, not a value. Remove its settings first."
+        )
     around = [each for each in entries if len(each.path) < len(path) and path[: len(each.path)] == each.path]
     if around:
         return _added_inline(text, max(around, key=lambda each: len(each.path)), path, value)

@@ -19,6 +19,7 @@ from holdfast.tools.tool_choice import ALWAYS
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.app import HoldfastApp
+from holdfast.ui.tui.keys import question_keys
 from holdfast.ui.tui.widgets.detail_view import DetailView
 from holdfast.ui.tui.widgets.plan_detail import FileLines, files_of
 
@@ -195,7 +196,8 @@ async def test_shift_tab_accepts_all_edits_where_it_is_said_and_else_changes_the
         assert screen.controller.status.mode == "ask", "the answer sets it, once it is journalled"
 
 
-async def test_behind_a_quick_answer_an_option_is_highlighted(tmp_path: Path) -> None:
+async def test_behind_a_quick_answer_an_option_is_highlighted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question_keys, "PAUSE", 3600.0)  # however long the two Enters take here
     plan = plan_of(tmp_path, "bash", command="make one")
     async with showing(start(tmp_path)) as (screen, pilot):
         answered = ask(screen, plan)

@@ -130,7 +130,7 @@ class InlineScreen(Keyboard):
             drawn = self.paced(pieces)
             return "" if drawn is None else self._asking(self._clear(self._region.frame(drawn, height)))
         if not self.pacing.may_draw:
-            self._skipped = True
+            self.skip()
             return ""
         if not is_whole(pieces, columns=columns, rows=height):
             self._redraw()

@@ -25,7 +25,7 @@ from textual.widgets import Input, TextArea
 from holdfast.ui.tui.surroundings.background_colour import TerminalReplies
 from holdfast.ui.tui.terminal.frames import PlacedText, is_whole, pieces_of
 from holdfast.ui.tui.terminal.job_control import JobControl
-from holdfast.ui.tui.terminal.terminal_pace import Pacing, ShownRows, StatusAnswers, lowest
+from holdfast.ui.tui.terminal.terminal_pace import ANSWER_LOST, OVERDUE, Pacing, ShownRows, StatusAnswers, lowest
 
 IDLE = 0.1
 """Seconds between checks whether the thread should end."""
@@ -60,6 +60,7 @@ class Keyboard(JobControl):
         self.rows = ShownRows()
         """What it shows."""
         self._skipped = False  # whether a frame was: all rows are looked at next
+        self._lost: asyncio.TimerHandle | None = None  # draws what was skipped if no answer comes
         self._synchronized = False
         self._drawn_size = Size(0, 0)
 
@@ -93,7 +94,7 @@ class Keyboard(JobControl):
     def paced(self, pieces: Sequence[PlacedText]) -> Sequence[PlacedText] | None:
         """Return what to draw of a frame, None to skip it: the terminal is behind."""
         if not self.pacing.may_draw:
-            self._skipped = True
+            self.skip()
             return None
         if self._app.screen.size != self._drawn_size:
             self._drawn_size = self._app.screen.size
@@ -104,7 +105,9 @@ class Keyboard(JobControl):
         if self._skipped and whole:
             changed = self.rows.changed(pieces)
             drawn = lowest(changed) if self.pacing.is_slow else changed
-            self._skipped = len(drawn) < len(changed)  # the others follow when the terminal has taken these
+            self._skipped = False
+            if len(drawn) < len(changed):
+                self.skip()  # the others follow when the terminal has taken these
         elif self._skipped:  # a part of the screen, or rows in several pieces: these are drawn, and then all of it
             self._skipped = False
             self.rows.clear()
@@ -112,11 +115,20 @@ class Keyboard(JobControl):
         self.rows.note(drawn, whole=whole)
         return drawn
 
+    def skip(self) -> None:
+        """Draw all of the screen when the terminal has answered, or when its answer counts as lost."""
+        self._skipped = True
+        if self._lost is None:
+            self._lost = self._loop.call_later(ANSWER_LOST + OVERDUE, self._caught_up)
+
     def _take_again(self) -> None:
         self.rows.clear()
         super()._take_again()
 
     def _caught_up(self) -> None:
+        if self._lost is not None:
+            self._lost.cancel()
+            self._lost = None
         if self._skipped and self._app.screen_stack:
             self._app.screen.refresh()
 

@@ -44,17 +44,18 @@ class Pacing:
         self._asked_at: float | None = None
         self._took: float | None = None  # seconds until the last answer, None before the first
         self._since = 0  # characters since the last question
+        self._lock = threading.Lock()
         self._free = threading.Event()
         self._free.set()
 
     @property
     def may_draw(self) -> bool:
         """Return whether the terminal has taken what was drawn, if known."""
-        asked = self._asked_at
-        if asked is None or self._took is None:
-            return True
-        waited = self._clock() - asked
-        return waited < (OVERDUE if self._took < FAST else 0) or waited > ANSWER_LOST
+        with self._lock:
+            if self._asked_at is None or self._took is None:
+                return True
+            waited = self._clock() - self._asked_at
+            return waited < (OVERDUE if self._took < FAST else 0) or waited > ANSWER_LOST
 
     @property
     def is_slow(self) -> bool:
@@ -68,23 +69,25 @@ class Pacing:
 
     def question(self, size: int) -> str:
         """Return the question to write behind a frame of so many characters, "" if none is due."""
-        self._since += size
-        lost = self._asked_at is not None and self._clock() - self._asked_at > ANSWER_LOST
-        if (self._asked_at is not None and not lost) or (
-            self._took is not None and self._took < FAST and self._since < EVERY
-        ):
-            return ""
-        self._since = 0
-        self._asked_at = self._clock()
-        self._free.clear()
-        return STATUS_QUESTION
+        with self._lock:
+            self._since += size
+            now = self._clock()
+            if self._asked_at is not None and now - self._asked_at <= ANSWER_LOST:
+                return ""
+            if self._took is not None and self._took < FAST and self._since < EVERY:
+                return ""
+            self._since = 0
+            self._asked_at = now
+            self._free.clear()
+            return STATUS_QUESTION
 
     def answered(self) -> None:
         """Note an answer."""
-        if self._asked_at is not None:
-            self._took = self._clock() - self._asked_at
-            self._asked_at = None
-            self._free.set()
+        with self._lock:
+            if self._asked_at is not None:
+                self._took = self._clock() - self._asked_at
+                self._asked_at = None
+                self._free.set()
 
     def wait(self, seconds: float) -> None:
         """Wait for the answer, if the terminal ever answered: else it would be typed into the shell."""

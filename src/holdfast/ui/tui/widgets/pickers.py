@@ -213,9 +213,8 @@ class Picker(Over[str | None]):
         written = self.query_one(Input).value
         if written != self._narrowed:  # Enter right after a letter arrives before its change event
             self._narrow(written)
-        choices = self.query_one(OptionList)
-        if choices.highlighted is not None:
-            self.dismiss(self._value(choices.get_option_at_index(choices.highlighted).id or "0"))
+        if (value := self._highlighted) is not None:
+            self.dismiss(value)
 
     def action_keep(self) -> None:
         """Choose the highlighted item, to be kept."""
@@ -237,15 +236,13 @@ class Picker(Over[str | None]):
 
     def action_mark(self) -> None:
         """Do what Ctrl+F is for to the highlighted item."""
-        choices = self.query_one(OptionList)
-        if self._toggle is not None and choices.highlighted is not None:
-            self._toggle[1](self._value(choices.get_option_at_index(choices.highlighted).id or "0"))
+        if self._toggle is not None and (value := self._highlighted) is not None:
+            self._toggle[1](value)
 
     def offer(self, choices: Sequence[Choice], note: str) -> None:
         """Show other choices, with the same search and the same value highlighted, and a note below them."""
         shown = self.query_one(OptionList)
-        at = None if shown.highlighted is None else self._value(shown.get_option_at_index(shown.highlighted).id or "0")
-        place = shown.highlighted or 0
+        at, place = self._highlighted, shown.highlighted or 0
         self._choices = list(choices)
         self._narrow(self.query_one(Input).value, place, value=at)
         self._note(note)
@@ -254,7 +251,7 @@ class Picker(Over[str | None]):
         """Show the preview of a value, unless another is highlighted soon."""
         await asyncio.sleep(_PAUSE)
         said = await in_daemon(lambda: preview(value))
-        if self.is_attached:
+        if self.is_attached and self._highlighted == value:  # else the highlight has moved on
             lines = [Text(literal(line)) for line in said.split("\n")]
             for line in lines:
                 line.truncate(self._room, overflow="ellipsis")
@@ -271,10 +268,7 @@ class Picker(Over[str | None]):
             found = await in_daemon(lambda: search(words, lambda: self._narrowed == words))
             if self.is_attached and self._narrowed == words:
                 self._found = found
-                listed = self.query_one(OptionList)
-                at = listed.highlighted
-                value = None if at is None else self._value(listed.get_option_at_index(at).id or "0")
-                self._narrow(words, at or 0, value=value)
+                self._narrow(words, self.query_one(OptionList).highlighted or 0, value=self._highlighted)
 
         self.run_worker(look(), group="search", exclusive=True)
 
@@ -298,6 +292,13 @@ class Picker(Over[str | None]):
         """Return the cells of a row, according to the style sheet."""
         width = self.app.size.width  # pyright: ignore[reportUnknownMemberType] - an app of any result
         return min(_WIDEST, width * 96 // 100) - MARGINS
+
+    @property
+    def _highlighted(self) -> str | None:
+        """Return the highlighted value, None if nothing matches."""
+        choices = self.query_one(OptionList)
+        at = choices.highlighted
+        return None if at is None else self._value(choices.get_option_at_index(at).id or "0")
 
     def _value(self, option: str) -> str:
         return self._choices[int(option)].value
