@@ -129,12 +129,81 @@ def test_going_round_a_door_is_found(text: str) -> None:
     assert list(round_the_door(source("src/holdfast/agent/agent.py", text)))
 
 
+# --- typed decoding --------------------------------------------------------------------------------------------------
+
+TYPED = "typed_data.py"
+DECODING = ("json", "toml", "yaml", "msgpack")
+FORBIDDEN = {"convert", *DECODING}
+
+
+def names_a_type_to_msgspec(module: Source) -> Iterator[str]:
+    """Yield a sentence for each decoding to a type past its door: two first ones at once would end the process."""
+    if module.inner == TYPED:
+        return
+    for node in nodes(module.tree):
+        match node:
+            case ast.Attribute() if dotted(node) == "msgspec.convert":
+                named = "msgspec.convert"
+            case ast.Call(func=function, args=args, keywords=keywords) if _decodes(dotted(function)):
+                if not keywords and len(args) == (0 if dotted(function).endswith("Decoder") else 1):
+                    continue  # to what the text says itself, which needs no type
+                named = dotted(function)
+            case ast.ImportFrom(module="msgspec", names=names) if {each.name for each in names} & {
+                "convert",
+                *DECODING,
+            }:
+                named = "a name of msgspec"
+            case ast.ImportFrom(module=str(name)) if name.startswith("msgspec.") and name[8:] in DECODING:
+                named = f"a name of {name}"
+            case ast.Import(names=names) if any(each.name.startswith("msgspec") and each.asname for each in names):
+                named = "msgspec by another name"
+            case _:
+                continue
+        yield f"line {node.lineno} uses {named}: holdfast.typed_data decodes to a type, safely on any thread"
+
+
+def _decodes(name: str) -> bool:
+    return name in {f"msgspec.{each}.{what}" for each in DECODING for what in ("decode", "Decoder")}
+
+
+def test_types_are_named_to_msgspec_at_one_door() -> None:
+    expect_none(complaints(names_a_type_to_msgspec, sources("src")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import msgspec\nmsgspec.convert(1, int)",
+        "import msgspec\nf = partial(msgspec.convert, type=int)",
+        "import msgspec\nmsgspec.json.decode(b'', type=int)",
+        "import msgspec\ndef f():\n    return msgspec.toml.decode(b'', type=int)",
+        "import msgspec\n_decoder = msgspec.json.Decoder(int)",
+        "import msgspec\n_decoder = msgspec.msgpack.Decoder(type=int)",
+        "from msgspec import convert",
+        "from msgspec import json",
+        "from msgspec.json import Decoder",
+        "import msgspec as m",
+        "import msgspec.json as j",
+    ],
+)
+def test_a_type_named_past_the_door_is_found(text: str) -> None:
+    assert list(names_a_type_to_msgspec(source("src/holdfast/agent/agent.py", text)))
+
+
+@pytest.mark.parametrize(
+    "text", ["import msgspec\nmsgspec.json.decode(b'1')", "import msgspec\nd: msgspec.json.Decoder[int]"]
+)
+def test_decoding_without_a_type_is_right(text: str) -> None:
+    assert not list(names_a_type_to_msgspec(source("src/holdfast/agent/agent.py", text)))
+
+
 # --- pure modules ----------------------------------------------------------------------------------------------------
 
 PURE = (
     "errors.py",
     "tool_calls.py",
     "text.py",
+    "typed_data.py",
     "history/*",
     "session/journal/entries.py",
     "session/conversation/fold.py",

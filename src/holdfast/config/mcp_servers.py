@@ -16,6 +16,7 @@ from holdfast.config.project_config import nearest, read_settings_file
 from holdfast.errors import ConfigInvalid
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import LONGEST_SERVER, server_word
+from holdfast.typed_data import decode_json
 
 PROJECT_FILE = ".mcp.json"
 OWN_FILE = "mcp.json"
@@ -61,7 +62,7 @@ def server_file(path: Path) -> ServerFile:
     """Return the servers of a file; raises `ConfigInvalid` if it cannot be read or is no JSON of that form."""
     raw = read_settings_file(path, "MCP config")
     try:
-        entries = msgspec.json.decode(raw, type=_File).mcpServers
+        entries = decode_json(raw, _File).mcpServers
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigInvalid(
             f'MCP config {str(path)!r} cannot be used: {error}. Fix that file (expected {{"mcpServers": {{…}}}}).'
@@ -81,7 +82,7 @@ def server_file(path: Path) -> ServerFile:
 def server_of_entry(name: str, entry: bytes, *, source: str) -> McpServer | None:
     """Return the server of one entry in JSON, None if it is disabled; raises `ConfigInvalid` with its name and why."""
     try:
-        found = msgspec.json.decode(entry, type=ServerEntry)
+        found = decode_json(entry, ServerEntry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigInvalid(f"MCP server {name!r} in {source!r} is not used: {error}. Fix that entry.") from error
     if why := _fault(name, found):

@@ -17,6 +17,7 @@ from holdfast.config.settings import PermissionLists
 from holdfast.errors import ConfigInvalid
 from holdfast.system.git import repository
 from holdfast.tools.permission_rules.permission_rule import PermissionRule, RuleVerdict, permission_rule
+from holdfast.typed_data import decode_json
 
 _FOLDER = ".claude"
 _FILES = ("settings.json", "settings.local.json")
@@ -104,7 +105,7 @@ def own_claude_rules(home: Path | None) -> FoundRules:
 def claude_rules(path: Path, raw: bytes, *, base: Path) -> FoundRules:
     """Return the rules in one `settings.json` of Claude Code."""
     try:
-        known = msgspec.json.decode(raw, type=_Settings).permissions
+        known = decode_json(raw, _Settings).permissions
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return FoundRules(
             faults=(f"Settings {str(path)!r} cannot be read: {error}. Fix that file. Its rules are not used.",)

@@ -17,6 +17,7 @@ from holdfast.errors import ConfigInvalid, StorageFailed
 from holdfast.system.durable_files import make_folder, write_whole
 from holdfast.tool_calls import Pattern
 from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
+from holdfast.typed_data import decode_json
 
 APPROVALS = "approvals"
 """The name of the folder for all projects. It is next to the sessions folder."""
@@ -83,7 +84,7 @@ class Project:
 
     def _read(self) -> _Kept:
         try:
-            kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+            kept = decode_json(self._path.read_bytes(), _Kept)
         except FileNotFoundError:
             return _Kept(self._project)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

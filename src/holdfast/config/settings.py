@@ -17,6 +17,7 @@ from holdfast.session.journal.model_settings import (
     ModelSettings,
 )
 from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SearchName
+from holdfast.typed_data import decode_toml
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -226,7 +227,7 @@ def read_config(path: Path) -> Config:
 def decoded(raw: bytes, kind: type[Settings], *, name: str) -> Settings:
     """Decode the config called `name`. Raise `ConfigInvalid` with file, key and reason."""
     try:
-        return msgspec.toml.decode(raw, type=kind)
+        return decode_toml(raw, kind)
     except msgspec.ValidationError as error:
         raise ConfigInvalid(
             f"Config {name!r} has an invalid setting: {error}. {_near(str(error), kind)}Fix or remove that setting."

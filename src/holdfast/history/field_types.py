@@ -24,6 +24,7 @@ import msgspec
 
 from holdfast.history.fields import Fields, Kinds
 from holdfast.history.shape import IMAGES_ONLY, Flag, Item, Message, Odd, Path
+from holdfast.typed_data import convert_value
 
 _Object = Mapping[str, object]
 
@@ -168,7 +169,7 @@ def _is(value: object, type_: object) -> bool:
     if type_ is Never:
         return False
     try:
-        msgspec.convert(value, cast("Any", type_))
+        convert_value(value, cast("Any", type_))
     except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
         return False
     return True
@@ -285,7 +286,7 @@ def strangers(messages: Sequence[object], kinds: Kinds) -> Iterator[int]:
 
 def _fits(raw: object, shape: Any) -> bool:  # noqa: ANN401 - a type that is made here
     try:
-        msgspec.convert(raw, shape)
+        convert_value(raw, shape)
     except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
         return False
     return True

@@ -30,6 +30,7 @@ import msgspec
 from holdfast.config.servers import ModelOverrides, ProtocolKind, ReasoningKind
 from holdfast.providers.model_prices import Prices, Rates, TierRates, price_of
 from holdfast.session.journal.parts import Usage
+from holdfast.typed_data import decode_json
 
 TABLE = Path(__file__).with_name("models.json")
 
@@ -200,7 +201,7 @@ _BEDROCK = re.compile(r"(?:.*/)?(?:[a-z-]+\.)?anthropic\.(.*?)(?:-v\d+(?::.*)?)?
 @functools.cache
 def model_table() -> ModelTable:
     """Return the table, read once."""
-    return msgspec.json.decode(TABLE.read_bytes(), type=ModelTable)
+    return decode_json(TABLE.read_bytes(), ModelTable)
 
 
 def facts_of(name: str, *, kind: ProtocolKind | None = None, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
@@ -290,12 +291,12 @@ def _with_dashes(model: str) -> str:
 
 @functools.cache
 def _rows(provider: str) -> tuple[ModelRow, ...]:
-    return msgspec.json.decode(model_table().models[provider], type=tuple[ModelRow, ...])
+    return decode_json(model_table().models[provider], tuple[ModelRow, ...])
 
 
 @functools.cache
 def _rules(family: str) -> tuple[FamilyRule, ...]:
-    return msgspec.json.decode(model_table().families[family], type=tuple[FamilyRule, ...])
+    return decode_json(model_table().families[family], tuple[FamilyRule, ...])
 
 
 def _rule_of(provider: str, model: str, kind: ProtocolKind | None) -> FamilyRule | None:

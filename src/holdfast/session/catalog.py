@@ -21,6 +21,7 @@ from holdfast.session.journal.entries import ModelChanged, PromptAccepted, Reque
 from holdfast.session.journal.store import Reading
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, sync_path, write_whole
+from holdfast.typed_data import decode_json
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
@@ -321,7 +322,7 @@ def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
 
 def _cached(folder: Path) -> _About | None:
     try:
-        about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=_About)
+        about = decode_json((folder / ABOUT).read_bytes(), _About)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # missing or unreadable: it is rebuilt
     return about if about.id == folder.name else None  # a copied folder contains the original's cache

@@ -24,6 +24,7 @@ from holdfast.session.catalog import Catalog, SessionSummary, Stamp, journal_sta
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.system.durable_files import write_whole
+from holdfast.typed_data import decode_json
 
 WORDS_FILE = "words.txt"
 """The name of the cache in a session's folder."""
@@ -122,7 +123,7 @@ def _cached(folder: Path, stamp: Stamp) -> str | None:
     """Return the cached words, None if they are missing, unreadable or those of another state."""
     try:
         head, _, text = (folder / WORDS_FILE).read_bytes().decode().partition("\n")
-        of = msgspec.json.decode(head, type=_Stamped)
+        of = decode_json(head, _Stamped)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return text if of == _Stamped(folder.name, stamp, len(text)) else None

@@ -10,6 +10,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
 from holdfast.tools.tool import Instruction, Plan, Tool, ToolContext, ToolOutput, Traces
+from holdfast.typed_data import decode_json
 
 _Run = Callable[[dict[str, object], ToolContext], Awaitable[ToolOutput]]
 
@@ -33,7 +34,7 @@ class FunctionTool:
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return a plan that runs the function. Raise `ToolFailed` if the arguments are not a JSON object."""
         try:
-            given = msgspec.json.decode(arguments or "{}", type=dict[str, object])
+            given = decode_json(arguments or "{}", dict[str, object])
         except msgspec.DecodeError as error:
             raise ToolFailed(
                 f"Arguments of {self.name!r} are not a JSON object: {error}. Nothing was done. Call it again."

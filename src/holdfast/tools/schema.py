@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping
 from functools import cache
 from typing import TypeVar, cast
@@ -12,6 +11,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ToolSchema
+from holdfast.typed_data import json_decoder
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -60,21 +60,9 @@ def parse_arguments(raw: str, arguments: type[A], *, tool: str) -> A:
         ) from error
 
 
-_BUILDING = threading.Lock()
-
-
-def _decoder(arguments: type[A]) -> msgspec.json.Decoder[A]:
-    """Return the decoder of a struct.
-
-    msgspec 0.22 ends the process if two threads prepare the same struct at once, and calls are planned in threads.
-    """
-    with _BUILDING:
-        return _decoder_of(arguments)
-
-
 @cache
-def _decoder_of(arguments: type[A]) -> msgspec.json.Decoder[A]:
-    return msgspec.json.Decoder(arguments)
+def _decoder(arguments: type[A]) -> msgspec.json.Decoder[A]:
+    return json_decoder(arguments)
 
 
 _PLACE = re.compile(r"(?P<what>.*) - at `\$(?P<path>[^`]*)`", re.DOTALL)

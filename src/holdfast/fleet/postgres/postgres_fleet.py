@@ -31,6 +31,7 @@ from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode
+from holdfast.typed_data import convert_value
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _IDLE_CONNECTIONS = 4
@@ -295,7 +296,7 @@ def _mode(kind: InboxKind, body: InboxBody) -> str:
 
 
 def _session(row: tuple[object, ...]) -> FleetSession:
-    face = msgspec.convert(row[3], SessionFace)
+    face = convert_value(row[3], SessionFace)
     return FleetSession(
         id=str(row[0]),
         state=cast("FleetState", row[1]),

@@ -23,6 +23,7 @@ from holdfast.history.media.images import type_of
 from holdfast.history.rules.profile import TextLimits
 from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Role, Shape
 from holdfast.text import valid_unicode
+from holdfast.typed_data import convert_value, json_decoder
 
 Json = dict[str, object]
 
@@ -189,7 +190,7 @@ def cleaned(raw: object) -> object:
     if is_array(raw):
         return [cleaned(value) for value in raw]
     if isinstance(raw, msgspec.Struct):
-        return msgspec.convert(cleaned(msgspec.to_builtins(raw)), type(raw))
+        return convert_value(cleaned(msgspec.to_builtins(raw)), type(raw))
     return raw
 
 
@@ -289,7 +290,7 @@ def told_by(message: object) -> object:
     return message if more or not raw.get("content") else raw["content"]
 
 
-_arguments = msgspec.json.Decoder(dict[str, object])
+_arguments = json_decoder(dict[str, object])
 
 
 def is_arguments(text: object) -> bool:

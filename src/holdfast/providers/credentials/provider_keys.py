@@ -23,6 +23,7 @@ from holdfast.errors import ConfigInvalid, ModelUnusable, StorageFailed
 from holdfast.providers.credentials import system_keyring
 from holdfast.providers.registry import ModelEndpoint, Providers, resolve_endpoint, split
 from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.typed_data import decode_json
 
 Source = Literal["environment", "keyring", "file"]
 KeyPlace = Literal["keyring", "file"]
@@ -190,7 +191,7 @@ class KeyFile:
                 "replace the keys."
             )
         try:
-            kept = msgspec.json.decode(raw, type=_Kept)
+            kept = decode_json(raw, _Kept)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:  # their messages quote no content
             raise ConfigInvalid(
                 f"Key file {str(self.path)!r} is damaged: {error}. "

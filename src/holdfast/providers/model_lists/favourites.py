@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast.errors import ConfigInvalid, StorageFailed
 from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.typed_data import decode_json
 
 
 class _Favourites(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +30,7 @@ class Favourites:
         """Return the favourites, the oldest first. Raise `ConfigInvalid` for an unreadable file."""
         try:
             raw = self._path.read_bytes()
-            return tuple(dict.fromkeys(msgspec.json.decode(raw, type=_Favourites).models))
+            return tuple(dict.fromkeys(decode_json(raw, _Favourites).models))
         except FileNotFoundError:
             return ()
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -19,6 +19,7 @@ import msgspec
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.model_lists.pages import ListedModel
 from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.typed_data import decode_json
 
 LIFETIME = 24 * 3600
 """Seconds after which the provider is asked again."""
@@ -50,7 +51,7 @@ class StoredLists:
     def get(self, provider: str, address: str) -> StoredList | None:
         """Return the list of a provider at an address, however old; None if there is none that can be read."""
         try:
-            stored = msgspec.json.decode(_read(self.path(provider, address)), type=StoredList)
+            stored = decode_json(_read(self.path(provider, address)), StoredList)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return stored if (stored.provider, stored.address) == (provider, strip_credentials(address)) else None

@@ -32,6 +32,7 @@ from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import Usage
+from holdfast.typed_data import convert_value
 
 _FINISHES: Mapping[str, ModelFinish] = MappingProxyType(
     {"stop": "stop", "length": "max_tokens", "content_filter": "refusal", "tool_call": "calls"}
@@ -111,7 +112,7 @@ class InferredModel:
         if not details.keys() & {"finish_reason", "refusal", "block_reason"}:
             return
         made = tuple(ours for part in response.parts for ours in from_part(part))
-        parts = msgspec.convert(msgspec.to_builtins(made), tuple[Part, ...])  # a value of a wrong type ends here
+        parts = convert_value(msgspec.to_builtins(made), tuple[Part, ...])  # a value of a wrong type ends here
         reason = response.finish_reason or ""
         reason = reason if reason in _FINISHES else str(details.get("finish_reason"))
         counted = response.usage

@@ -20,6 +20,7 @@ from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, Th
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, RemoteCall, ToolSchema
+from holdfast.typed_data import json_decoder
 
 FORMAT = 1
 """The version of this journal format. A journal with a higher one is refused, never rewritten."""
@@ -375,7 +376,7 @@ Entry = (
 )
 
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+_decoder: msgspec.json.Decoder[Entry] = json_decoder(Entry)
 
 
 def encode(entry: Entry) -> bytes:

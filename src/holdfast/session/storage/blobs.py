@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.errors import DamageError
 from holdfast.system.durable_files import make_folder, sync_path, write_whole
+from holdfast.typed_data import decode_json
 
 BLOB_LIMIT = 32 * 1024
 """Bodies longer than this are stored outside the database, where they do not enlarge its log."""
@@ -51,7 +52,7 @@ class Blobs:
         if not stored.startswith(_REFERENCE):
             return stored
         try:
-            reference = msgspec.json.decode(stored, type=_Reference)
+            reference = decode_json(stored, _Reference)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamageError(f"Its reference to a blob cannot be understood ({error}).") from error
         try:

@@ -13,6 +13,7 @@ import msgspec
 from holdfast.errors import HoldfastError
 from holdfast.session.journal.store import Reading
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, LOCK_FILE, is_abandoned
+from holdfast.typed_data import decode_json
 
 _WAL, _TEMPORARY, _SPOOL = DATABASE + "-wal", DATABASE + ".tmp", "spool"
 _LEFT = frozenset({LOCK_FILE, DATABASE, _WAL, DATABASE + "-journal", _TEMPORARY, BLOBS, _SPOOL, ABOUT})
@@ -50,7 +51,7 @@ def has_blobs(folder: Path) -> bool:
 
 def _had_entry(folder: Path) -> bool:
     try:
-        about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=_About)
+        about = decode_json((folder / ABOUT).read_bytes(), _About)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return True
     return bool(about.cwd or about.title)

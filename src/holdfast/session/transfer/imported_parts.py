@@ -16,6 +16,7 @@ from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.transfer.foreign_content import bracketed, content_text, raw_arguments
 from holdfast.tool_calls import Outcome
+from holdfast.typed_data import convert_value
 
 OUTCOME = "holdfast_outcome"
 """The metadata key of a result for holdfast's outcome: pydantic-ai has no `not_started`."""
@@ -124,7 +125,7 @@ def model_of(response: Json) -> str:
 def usage_of(response: Json, told: _Told) -> Usage:
     """Return the token counts, zeros where there are none."""
     try:
-        tokens = msgspec.convert(response.get("usage") or {}, _Tokens)
+        tokens = convert_value(response.get("usage") or {}, _Tokens)
     except msgspec.ValidationError as error:
         told(f"the token counts could not be read ({error}) and are not counted.")
         return Usage()

@@ -23,6 +23,7 @@ from holdfast.session.transfer.changes import Changes, edits_told
 from holdfast.session.transfer.foreign_content import content_text
 from holdfast.session.transfer.to_entries import JOURNAL, calls_listed_alone, entries_of
 from holdfast.tool_calls import ToolSchema
+from holdfast.typed_data import convert_value
 
 DOCUMENT_FORMAT = "pydantic-ai"
 LIMIT = 50_000_000
@@ -181,7 +182,7 @@ def _last_model(body: tuple[Entry, ...]) -> str:
 def _ended(raw: object) -> TurnEnded | None:
     """Return how the last turn ended, None if holdfast did not write the document."""
     try:
-        return msgspec.convert(raw, TurnEnded)
+        return convert_value(raw, TurnEnded)
     except msgspec.ValidationError:
         return None
 
@@ -189,7 +190,7 @@ def _ended(raw: object) -> TurnEnded | None:
 def _tools(raw: object) -> tuple[ToolSchema, ...] | None:
     """Return the tools the document was made with, None if holdfast did not write the document."""
     try:
-        return msgspec.convert(raw, tuple[ToolSchema, ...])
+        return convert_value(raw, tuple[ToolSchema, ...])
     except msgspec.ValidationError:
         return None
 

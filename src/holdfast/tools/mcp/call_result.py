@@ -13,6 +13,7 @@ from holdfast.tool_calls import Image
 from holdfast.tools.tool import ToolOutput
 from holdfast.tools.truncation import cap
 from holdfast.tools.workspace.images import image
+from holdfast.typed_data import decode_json
 
 LONGEST_RESULT = 30_000
 """Bytes of an answer that the model reads: the beginning and the end of a longer one."""
@@ -51,7 +52,7 @@ def result_output(answer: bytes) -> ToolOutput:
     Raises `ToolFailed` if it is none.
     """
     try:
-        result = msgspec.json.decode(answer, type=_Result)
+        result = decode_json(answer, _Result)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ToolFailed(f"The server's answer cannot be read: {error}. The call was carried out.") from error
     texts: list[str] = []

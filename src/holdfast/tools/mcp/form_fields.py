@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
+from typing import cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from holdfast.system.browser import has_browser
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import QuestionOption, ServerQuestion, UserQuestion
+from holdfast.typed_data import convert_value
 
 DECLINE = "Decline: answer none of it"
 SKIP = "Leave this empty"
@@ -190,14 +192,15 @@ def form_fields(question: ServerQuestion) -> tuple[FormField, ...]:
     """Return the fields of a form in their order. A field whose schema cannot be read is one for any text."""
     properties = question.schema.get("properties")
     required = question.schema.get("required")
-    names: Mapping[str, object] = msgspec.convert(properties, dict[str, object]) if isinstance(properties, dict) else {}
+    given: object = cast("object", properties) if isinstance(properties, dict) else {}
+    names: Mapping[str, object] = convert_value(given, dict[str, object])
     needed = set(required) if isinstance(required, list) else set[object]()  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON
     return tuple(_field(name, schema, required=name in needed) for name, schema in names.items())
 
 
 def _field(name: str, schema: object, *, required: bool) -> FormField:
     try:
-        found = msgspec.convert(schema, _Schema)
+        found = convert_value(schema, _Schema)
     except msgspec.ValidationError:
         found = _Schema()
     items = found.items or _Items()

@@ -17,6 +17,7 @@ from holdfast.tools.mcp.tool_declarations import CALL, FIND, READ
 from holdfast.tools.mcp.tool_names import PREFIX, ListedTool, names_for_model, server_of, server_prefix
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 from holdfast.tools.truncation import cap
+from holdfast.typed_data import decode_json
 
 _LONGEST_LIST = 30_000
 _SHORT = 300
@@ -171,6 +172,6 @@ def _first_line(text: str) -> str:
 
 def _object(arguments: str) -> dict[str, object]:
     try:
-        return msgspec.json.decode(arguments or "{}", type=dict[str, object])
+        return decode_json(arguments or "{}", dict[str, object])
     except (msgspec.DecodeError, UnicodeError) as error:
         raise ToolFailed(f"The arguments are not a JSON object: {error}. Nothing was sent.") from error

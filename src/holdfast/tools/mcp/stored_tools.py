@@ -15,6 +15,7 @@ import msgspec
 from holdfast.system.durable_files import make_folder, write_whole
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import ListedTool
+from holdfast.typed_data import decode_json
 
 
 class PromptArgument(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +54,7 @@ class StoredTools:
     def get(self, server: McpServer) -> ToolList | None:
         """Return what the server listed last, None if that is not known. Never raises."""
         with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return msgspec.json.decode(self._path(server).read_bytes(), type=ToolList)
+            return decode_json(self._path(server).read_bytes(), ToolList)
         return None
 
     def all(self, servers: Iterable[McpServer]) -> dict[str, ToolList | None]:

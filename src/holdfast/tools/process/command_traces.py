@@ -15,6 +15,7 @@ from holdfast.tools.builtin.bash import kept_output, output
 from holdfast.tools.process.end_record import read_end
 from holdfast.tools.process.supervisor_client import CommandEnded, finished, partial
 from holdfast.tools.tool import ToolOutput, Traces
+from holdfast.typed_data import decode_json
 
 
 def traces_of(spool: Path, since: float, *, outputs: Path | None = None) -> Traces | None:
@@ -23,7 +24,7 @@ def traces_of(spool: Path, since: float, *, outputs: Path | None = None) -> Trac
     A long output is kept in `outputs`. The text is the same as if the end had been journalled normally.
     """
     try:
-        ended = msgspec.json.decode(read_end(spool) or b"", type=CommandEnded)
+        ended = decode_json(read_end(spool) or b"", CommandEnded)
     except (msgspec.DecodeError, UnicodeDecodeError):  # missing (killed, disk full) or forged
         return _cut_short(spool, since)
     found = finished(ended, spool)

@@ -17,6 +17,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import LINUX
+from holdfast.typed_data import decode_json
 
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.process.supervisor import main; main()"
 PACKAGES = Path(__file__).parents[3]
@@ -104,7 +105,7 @@ async def launched(folder: Path, *, contained: bool, name: str = SUPERVISOR, wra
         assert answers is not None
         with contextlib.suppress(TimeoutError):
             if ready := await asyncio.wait_for(answers.readline(), START):
-                pids = () if within else (process.pid, msgspec.json.decode(ready, type=_Ready).pid)
+                pids = () if within else (process.pid, decode_json(ready, _Ready).pid)
                 return Launched(process, answers, bool(within), _descriptors(pids))
         if process.returncode is None:
             process.kill()

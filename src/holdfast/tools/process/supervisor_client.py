@@ -30,6 +30,7 @@ from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import SUPERVISOR, Launched, launched
 from holdfast.tools.process.orphans import OrphanReport, reap
 from holdfast.tools.truncation import beginning
+from holdfast.typed_data import json_decoder
 
 HEAD = 10_000
 TAIL = 20_000
@@ -127,7 +128,7 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     survivors: int
 
 
-_decoder = msgspec.json.Decoder(_Refused | _Started | _Live | CommandEnded)
+_decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
 _Heard = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
 """What a waiting command can receive; None means that the supervisor died."""
 

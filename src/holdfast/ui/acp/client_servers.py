@@ -8,11 +8,12 @@ client sends it again when it loads a session.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
 from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.typed_data import convert_value
 from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
 
 _SOURCE = "the editor"
@@ -46,9 +47,9 @@ def client_servers(given: Sequence[object]) -> tuple[McpServer, ...]:
 def _server(given: object, place: int) -> McpServer:
     try:
         if isinstance(given, dict) and "url" in given:
-            remote = msgspec.convert(given, _Remote)
+            remote = convert_value(cast("object", given), _Remote)
         else:
-            local = msgspec.convert(given, _Stdio)
+            local = convert_value(cast("object", given), _Stdio)
             env = {each.name: each.value for each in local.env or ()}
             args = local.args or ()
             return McpServer(name=local.name, source=_SOURCE, command=local.command, args=args, env=env, verbatim=True)

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from holdfast.typed_data import convert_value
 from holdfast.ui.acp.prompt_content import PromptBlock
 from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
 
@@ -81,6 +82,6 @@ T = TypeVar("T")
 def method_params(params: object, kind: type[T]) -> T:
     """Return the parameters of a method. Raise `RpcError` if they are not."""
     try:
-        return msgspec.convert(params, kind)
+        return convert_value(params, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise RpcError(INVALID_PARAMS, f"The parameters are invalid: {error}.") from error

@@ -22,6 +22,7 @@ from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.mcp.tool_declarations import session_schemas
 from holdfast.tools.mcp.tool_names import names_for_model
+from holdfast.typed_data import convert_value, decode_json
 from holdfast.ui.startup.arguments import Arguments, Parser
 from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, own_server_path
 from holdfast.ui.startup.session_choice import working_directory
@@ -211,8 +212,8 @@ def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
     """Return the content of a file, and its servers, which are a part of it; raises `ConfigInvalid`."""
     raw = read_settings_file(path, "MCP config") if path.exists() else b"{}"
     try:
-        document = msgspec.json.decode(raw, type=dict[str, object])
-        servers = msgspec.convert(document.get("mcpServers", {}), dict[str, object])
+        document = decode_json(raw, dict[str, object])
+        servers = convert_value(document.get("mcpServers", {}), dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigInvalid(f"MCP config {str(path)!r} cannot be changed: {error}. Fix that file first.") from error
     document["mcpServers"] = servers

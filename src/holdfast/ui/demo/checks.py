@@ -16,6 +16,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.testing.http_exchange import admitted, wire_for_path
 from holdfast.testing.protocols.protocol import Incoming, Refusal
 from holdfast.testing.scripted_provider import Captured
+from holdfast.typed_data import decode_json
 
 KEY = "scripted"  # the API key of the demo's provider
 
@@ -76,12 +77,12 @@ class _Sent(msgspec.Struct, frozen=True):
 
     @property
     def read(self) -> list[_Message]:
-        return [msgspec.json.decode(message, type=_Message) for message in self.messages]
+        return [decode_json(message, _Message) for message in self.messages]
 
 
 def check_evidence(seen: DemoEvidence) -> tuple[Check, ...]:
     """Check every claim of the demo: what was saved, what the model was sent, and everything else."""
-    sent = [msgspec.json.decode(request.raw, type=_Sent) for request in seen.requests]
+    sent = [decode_json(request.raw, _Sent) for request in seen.requests]
     return (
         *_last_request(seen.entries, sent[-1].read if sent else []),
         *_requests(seen.requests, sent),

@@ -13,6 +13,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Image
 from holdfast.tools.workspace.images import image
+from holdfast.typed_data import json_decoder
 
 
 class PromptLine(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ class _Control(msgspec.Struct, frozen=True, tag_field="type", tag="control_reque
     request: _Subtype
 
 
-_decoder: msgspec.json.Decoder[_User | _Control] = msgspec.json.Decoder(_User | _Control)
+_decoder: msgspec.json.Decoder[_User | _Control] = json_decoder(_User | _Control)
 
 
 def parsed(line: bytes) -> InputLine | None:

@@ -11,6 +11,7 @@ import msgspec
 from holdfast.errors import UsageError
 from holdfast.text import printable
 from holdfast.tool_calls import Mode
+from holdfast.typed_data import convert_value
 from holdfast.ui.mcp_server.handed_sessions import (
     LONGEST_WAIT,
     TIME_LIMIT,
@@ -210,7 +211,7 @@ async def called(
 
 def _arguments(given: Mapping[str, object], kind: type[T]) -> T:
     try:
-        return msgspec.convert(given, kind)
+        return convert_value(given, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise UsageError(f"The arguments are invalid: {error}. Nothing was done.") from error
 

@@ -23,6 +23,7 @@ import msgspec
 
 from holdfast.errors import ConfigInvalid, StateError
 from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.typed_data import convert_value
 
 Right = Literal["read", "ask", "answer"]
 """`read`: see sessions. `ask`: begin sessions, send prompts, steer, stop. `answer`: approve calls, set the mode."""
@@ -114,7 +115,7 @@ class TokenFile:
 
     def _parsed(self, data: bytes) -> dict[str, _Token]:
         try:
-            tokens = msgspec.convert(tomllib.loads(data.decode()), _Tokens).tokens
+            tokens = convert_value(tomllib.loads(data.decode()), _Tokens).tokens
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
             raise ConfigInvalid(f"Token file {str(self._path)!r} is invalid: {error}. Fix it.") from error
         for name, each in tokens.items():

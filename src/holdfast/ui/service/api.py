@@ -21,6 +21,7 @@ from holdfast.errors import (
     UsageError,
 )
 from holdfast.fleet.record import FleetRecord
+from holdfast.typed_data import decode_json
 from holdfast.ui.service.access import Caller, Right, TokenFile
 
 if TYPE_CHECKING:
@@ -101,6 +102,6 @@ async def body_of(request: Request, kind: type[T]) -> T:
         if len(data) > LONGEST_BODY:
             raise ApiError(413, f"The body is longer than {LONGEST_BODY // 1024**2} MB. Send less.")
     try:
-        return msgspec.json.decode(bytes(data), type=kind)
+        return decode_json(bytes(data), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiError(400, f"The body is invalid: {error}.") from error

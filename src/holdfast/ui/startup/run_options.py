@@ -28,6 +28,7 @@ from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode, ToolSchema
 from holdfast.tools.tool_choice import chosen_tools
+from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import own_instructions
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
@@ -234,11 +235,11 @@ def _settings(arguments: Arguments) -> ModelSettings:
     }
     for name, value in said.items():
         try:
-            msgspec.convert({name: value}, ModelSettings)
+            convert_value({name: value}, ModelSettings)
         except msgspec.ValidationError:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} {value} is invalid (expected {_EXPECTED[name]}).") from None
-    return msgspec.convert(said, ModelSettings)
+    return convert_value(said, ModelSettings)
 
 
 _EXPECTED = {

@@ -14,6 +14,7 @@ import msgspec
 from holdfast.session.journal.entries import CallEnded, Cause, ShellEnded, ShellStarted, StopReason
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Effect
+from holdfast.typed_data import decode_json
 from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
 from holdfast.ui.view.edit_changes import EditChange, edit_changes
 from holdfast.ui.view.sentences import NoteKind, call_line
@@ -177,7 +178,7 @@ def _todo(part: CallPart) -> tuple[TodoLine, ...]:
     if declared_name(part) != "todo":
         return ()
     try:
-        return msgspec.json.decode(declared_arguments(part), type=_Todo).items
+        return decode_json(declared_arguments(part), _Todo).items
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return ()
 
@@ -193,6 +194,6 @@ def is_written(call: CallBlock, more: str) -> CallBlock:
     found = _SAYS_MOST.search(arguments)
     said = found[1] if found else ""
     with suppress(msgspec.DecodeError):
-        said = msgspec.json.decode(f'"{said}"', type=str)
+        said = decode_json(f'"{said}"', str)
     title = f"{call.name} {' '.join(said.split())[:100]}".rstrip()
     return msgspec.structs.replace(call, title=title, arguments=arguments, written=call.written + len(more))

@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.session.journal.parts import CallPart
+from holdfast.typed_data import decode_json
 from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
 
 _BETWEEN = "\n…\n"  # the lines between two replacements of one call
@@ -64,14 +65,14 @@ def edit_changes(part: CallPart) -> tuple[EditChange, ...]:
     try:
         match declared_name(part):
             case "write":
-                wanted = msgspec.json.decode(declared_arguments(part), type=_Write)
+                wanted = decode_json(declared_arguments(part), _Write)
                 return (EditChange(path=wanted.path, old=None, new=wanted.content),)
             case "edit":
-                edit = msgspec.json.decode(declared_arguments(part), type=_Replace)
+                edit = decode_json(declared_arguments(part), _Replace)
                 pieces = [_Piece(edit.old, edit.new, edit.all)] if edit.old else []
                 return _pieces(edit.path, [*pieces, *edit.edits])
             case "apply_patch":
-                return _patch(msgspec.json.decode(declared_arguments(part), type=_Patch).input)
+                return _patch(decode_json(declared_arguments(part), _Patch).input)
             case _:
                 return ()
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, ToolFailed):

@@ -16,6 +16,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.text import literal, printable
 from holdfast.tool_calls import Outcome
 from holdfast.tools.tool import Plan
+from holdfast.typed_data import decode_json
 from holdfast.ui.view.blocks import CallBlock, call_block, ended
 from holdfast.ui.view.declared_arguments import declared_arguments
 from holdfast.ui.view.edit_changes import EditChange
@@ -199,7 +200,7 @@ class _Path(msgspec.Struct, frozen=True):
 
 def _path_of(part: CallPart) -> str:
     try:
-        return msgspec.json.decode(declared_arguments(part), type=_Path).path
+        return decode_json(declared_arguments(part), _Path).path
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return ""
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from holdfast.typed_data import convert_value
+
 
 class ClientAbilities(msgspec.Struct, frozen=True, kw_only=True):
     """The client opens a terminal for a command, shows forms and addresses, and draws notices and compactions."""
@@ -37,7 +39,7 @@ def client_abilities(capabilities: Mapping[str, object] | None) -> ClientAbiliti
 
 def _within(said: Mapping[str, object], name: str) -> Mapping[str, object]:
     try:
-        return msgspec.convert(said.get(name), dict[str, object])
+        return convert_value(said.get(name), dict[str, object])
     except msgspec.ValidationError:
         return {}
 

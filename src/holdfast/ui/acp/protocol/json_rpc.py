@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.text import valid_unicode
+from holdfast.typed_data import convert_value
 
 RequestId = str | int | None
 """The id of a request. The protocol allows null."""
@@ -92,7 +93,7 @@ def message_of(line: bytes) -> RpcMessage | None:
     except (ValueError, RecursionError) as error:
         return RpcFault(PARSE_ERROR, f"The line is not JSON: {error}.")
     try:
-        message = msgspec.convert(raw, _Message)
+        message = convert_value(raw, _Message)
     except (msgspec.ValidationError, RecursionError) as error:
         return RpcFault(INVALID_REQUEST, f"The line is no JSON-RPC 2.0 message: {error}.", _seen_id(raw))
     return _kind(message)
@@ -135,7 +136,7 @@ def _decoded(line: bytes) -> object:
 def _seen_id(raw: object) -> RequestId:
     """Return the id of what should have been a message, None if there is none."""
     try:
-        return msgspec.convert(raw, _Identified).id
+        return convert_value(raw, _Identified).id
     except (msgspec.ValidationError, RecursionError):
         return None
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
 from holdfast.ui.view.question import AnswerChoice, Question
 
@@ -52,7 +53,7 @@ class _Permission(msgspec.Struct, frozen=True):
 def chosen_option(result: object, question: Question) -> AnswerChoice | Literal["cancelled"] | None:
     """Return what the client's answer chooses: `cancelled` if the user closed the question, None if it is no answer."""
     try:
-        outcome = msgspec.convert(result, _Permission).outcome
+        outcome = convert_value(result, _Permission).outcome
     except (msgspec.ValidationError, RecursionError):
         return None
     return "cancelled" if outcome.outcome == "cancelled" else question.choice(outcome.option_id)

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
 from holdfast.ui.view.question import Question
 
@@ -42,7 +43,7 @@ class FilledForm(msgspec.Struct, frozen=True):
 def filled_form(result: object) -> FilledForm | None:
     """Return the client's answer, None if it is none."""
     try:
-        return msgspec.convert(result, FilledForm)
+        return convert_value(result, FilledForm)
     except (msgspec.ValidationError, RecursionError):
         return None
 

@@ -11,6 +11,7 @@ from holdfast.errors import ProviderFault
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import StoredEntry
+from holdfast.typed_data import convert_value
 from holdfast.ui.headless.json_lines import JsonLines
 from holdfast.ui.headless.output_format import RunOpened
 from holdfast.ui.headless.turn_end import TurnWatch
@@ -64,7 +65,7 @@ class StreamJsonDialect:
             self._watch = TurnWatch()
         if isinstance(entry, e.RequestFailed):
             try:
-                self._watch.see(TurnFailed(msgspec.convert(entry.fault, ProviderFault)))
+                self._watch.see(TurnFailed(convert_value(entry.fault, ProviderFault)))
             except msgspec.ValidationError:  # a fault of a newer version has the exit code of one that is not retried
                 return
         self._watch.see(Fact(seq, entry))

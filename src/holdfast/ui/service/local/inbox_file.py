@@ -33,6 +33,7 @@ from holdfast.errors import SessionBusy, StateError, StorageFailed
 from holdfast.fleet.record import InboxKind, InboxRow
 from holdfast.session.storage.lease import Lease
 from holdfast.system.durable_files import make_folder
+from holdfast.typed_data import convert_value
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS inbox (
@@ -192,4 +193,4 @@ def _row(values: Sequence[object]) -> NamedRow:
         "done": done,
         "refused": refused,
     }
-    return NamedRow(str(name), msgspec.convert(fields, InboxRow))
+    return NamedRow(str(name), convert_value(fields, InboxRow))

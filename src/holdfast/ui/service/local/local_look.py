@@ -35,6 +35,7 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode, Remember
 from holdfast.tools.tool import Plan
+from holdfast.typed_data import convert_value
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.service.local.inbox_file import InboxFile, NamedRow
 from holdfast.ui.service.local.served_session import ServedSession
@@ -385,6 +386,6 @@ class LocalLook:
 
 def _converted(body: object, kind: type[T]) -> T:
     try:
-        return msgspec.convert(body, kind)
+        return convert_value(body, kind)
     except msgspec.ValidationError as error:
         raise UsageError(f"Body is invalid: {error}. Fix it.") from error

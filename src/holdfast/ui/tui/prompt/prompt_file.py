@@ -16,6 +16,7 @@ from holdfast.errors import StateError
 from holdfast.system.durable_files import make_folder
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
+from holdfast.typed_data import decode_json
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.view.columns import count_noun
@@ -56,7 +57,7 @@ class PromptFile:
                 raise StateError(f"Cannot read the prompt history {str(path)!r}: {error.strerror}.") from error
             for line in lines:
                 try:
-                    kept = msgspec.json.decode(line, type=_Kept)
+                    kept = decode_json(line, _Kept)
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     damaged += 1
                     continue

@@ -11,6 +11,7 @@ from rich.style import Style
 
 from holdfast.text import literal
 from holdfast.tool_calls import Outcome
+from holdfast.typed_data import decode_json
 from holdfast.ui.tui.render.diff import Change, changes, draw_changes, language_of
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, StyledRun, clean, crop, fold_runs, make_line
 from holdfast.ui.tui.render.plain_text import (
@@ -178,7 +179,7 @@ def _arguments(block: CallBlock) -> list[Fragment]:
 def _in_words(arguments: str) -> str:
     """Return arguments one per line, a command unchanged; anything but a JSON object as written."""
     try:
-        said = msgspec.json.decode(arguments, type=dict[str, object])
+        said = decode_json(arguments, dict[str, object])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return arguments
     return "\n".join(str(value) if name == "command" else f"{name}: {value}" for name, value in said.items())
