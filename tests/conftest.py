@@ -42,6 +42,8 @@ FAULTS = Path(__file__).parent / "faults"
 # signal that is caught is reset to its default when a program starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
 
 
 def pytest_report_header() -> str:

@@ -9,7 +9,7 @@ import termios
 import pytest
 from history_screen import HistoryTerminal
 from launching import World
-from terminal import Terminal
+from terminal import Key, Terminal
 from test_inline import PROMPT
 from test_terminal import sleeper
 
@@ -65,6 +65,9 @@ def test_the_terminal_is_given_back(one_world: World, kind: str, state: str, num
         if state == "command":
             eventually(lambda: sleeper(world))
         terminal.kill(number)
+        if kind == "--plain" and number == signal.SIGINT:  # it stops what runs
+            terminal.wait_text("Stopping|again to leave")
+            terminal.send(Key.CTRL_D)
         ended = terminal.wait()
         if kind == "--plain" and number in (signal.SIGTERM, signal.SIGHUP):
             assert ended == 130

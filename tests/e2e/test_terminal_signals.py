@@ -117,6 +117,7 @@ def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number
         pid = os.tcgetpgrp(terminal.descriptor)
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
+        terminal.settle()  # what the terminal answers later would be typed into the shell
         os.kill(pid, number)
         terminal.wait_text("Stopped")
         terminal.send("echo $((6 * 7))\r")

@@ -64,6 +64,20 @@ def test_a_slow_one_gets_one_frame_at_a_time() -> None:
     assert pacing.may_draw
 
 
+def test_an_answer_that_the_shell_has_read_is_not_waited_for() -> None:
+    clock = Clock()
+    pacing = Pacing(clock)
+    pacing.question(0)
+    clock.now = 1.0
+    pacing.answered()
+    pacing.question(0)
+    assert not pacing.may_draw
+    pacing.forget()
+    assert pacing.may_draw
+    pacing.answered()  # it came all the same
+    assert pacing.question(1) == STATUS_QUESTION
+
+
 def test_only_changed_rows_are_drawn_again_the_lowest_first() -> None:
     shown = ShownRows()
     frame = [PlacedText(row, 1, f"old {row}") for row in (1, 2, 3)]

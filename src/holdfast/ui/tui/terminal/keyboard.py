@@ -67,6 +67,7 @@ class Keyboard(JobControl):
     def start_application_mode(self) -> None:
         """Take the terminal, and ask at once how fast it is."""
         self.rows.clear()
+        self.pacing.forget()
         super().start_application_mode()
         super().write(self.pacing.question(0))
 
@@ -123,6 +124,7 @@ class Keyboard(JobControl):
 
     def _take_again(self) -> None:
         self.rows.clear()
+        self.pacing.forget()
         super()._take_again()
 
     def _caught_up(self) -> None:

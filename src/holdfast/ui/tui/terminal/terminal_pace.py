@@ -89,6 +89,12 @@ class Pacing:
                 self._asked_at = None
                 self._free.set()
 
+    def forget(self) -> None:
+        """Expect no answer any more: the shell has read it."""
+        with self._lock:
+            self._asked_at = None
+            self._free.set()
+
     def wait(self, seconds: float) -> None:
         """Wait for the answer, if the terminal ever answered: else it would be typed into the shell."""
         if self._took is not None:
