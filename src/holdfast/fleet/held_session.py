@@ -12,7 +12,7 @@ from holdfast.session.journal.store import Store
 class HeldSession(Protocol):
     """A session whose lease this process holds. One thread at a time.
 
-    The worker's loop is written against this, so that it drives sessions in PostgreSQL and local ones alike.
+    The look is written against this, so that it drives sessions in PostgreSQL and local ones alike.
     """
 
     @property
@@ -49,8 +49,12 @@ class HeldSession(Protocol):
         """Return the rows that are not done, in order."""
         ...
 
+    def name_of(self, row: InboxRow) -> str:
+        """Return the id that the entry of a message carries, "" if the append itself marks its row as done."""
+        ...
+
     def expect(self, row: InboxRow) -> None:
-        """Mark `row` as done in the transaction of the next append that has an entry of its kind."""
+        """Mark `row` as done with the next append that has an entry of its kind."""
         ...
 
     def forget(self, row: InboxRow) -> None:

@@ -12,6 +12,7 @@ from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.mail import Mail
 from holdfast.fleet.postgres.postgres_store import PostgresStore
 from holdfast.fleet.record import InboxKind, InboxRow
+from holdfast.fleet.row_entry import becomes
 from holdfast.session.journal import entries as e
 
 TakeVerdict = Literal["busy", "held", "elsewhere", "dead"]
@@ -56,6 +57,11 @@ class PostgresHeld:
     def waiting(self) -> tuple[InboxRow, ...]:
         """Return the rows that are not done, in order."""
         return inbox_rows(self._database, self.id, waiting=True)
+
+    def name_of(self, row: InboxRow) -> str:
+        """Return "": the append itself marks the row."""
+        del row
+        return ""
 
     def expect(self, row: InboxRow) -> None:
         """Mark `row` as done in the transaction of the next append that has an entry of its kind."""
@@ -142,29 +148,6 @@ class PostgresHeld:
                     taken.append((row.id, place))
                     break
         return taken
-
-
-def becomes(row: InboxRow, entry: e.Entry) -> bool:  # noqa: PLR0911 - a line for each kind
-    """Return whether `entry` is what the row asked for."""
-    match row.kind, entry:
-        case "prompt", e.PromptAccepted(text=text, queued=""):
-            return text == row.body.get("text")
-        case "steer" | "later", e.Queued(text=text) | e.PromptAccepted(text=text, queued=""):
-            return text == row.body.get("text")
-        case "answer", e.ApprovalAnswered(call=call):
-            return call == row.body.get("call")
-        case "stop", e.TurnEnded():
-            return True
-        case "model", e.ModelChanged(model=model):
-            return model == row.body.get("model")
-        case "mode", e.ModeChanged(mode=mode):
-            return mode == row.body.get("mode")
-        case "rename", e.Titled():
-            return True
-        case "recall", e.Recalled(queued=message):
-            return message == row.body.get("id")
-        case _:
-            return False
 
 
 def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> PostgresHeld | NotTaken:

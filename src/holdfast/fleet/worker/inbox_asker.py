@@ -1,56 +1,100 @@
-"""Asks the user of a fleet: the question is in the journal, the answer comes as a row of the inbox."""
+"""Asks the user through the inbox of a session: the question is in the journal, the answer comes as a row."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
 
 from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.errors import UsageError
 from holdfast.fleet.record import InboxRow
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, Remember
 from holdfast.tools.tool import Plan
+from holdfast.typed_data import convert_value
+
+T = TypeVar("T")
+
+
+class OfferedAnswer(Protocol):
+    """One answer that a question offers: what it allows from then on."""
+
+    @property
+    def remember(self) -> Remember:
+        """Return for how long what is like the call is allowed."""
+        ...
+
+    @property
+    def mode(self) -> Mode | None:
+        """Return the approval mode that it sets, None if it sets none."""
+        ...
+
+
+Offers = Callable[[Plan, str], Sequence[OfferedAnswer]]
+"""Returns what the question about a plan offers; the text says why it is asked."""
+
+
+class AnswerBody(msgspec.Struct, frozen=True):
+    """The body of an `answer`."""
+
+    call: str
+    allowed: bool
+    words: str = ""
+    chosen: tuple[str, ...] = ()
+    remember: Remember = ""
+    mode: Mode | None = None
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """An open question, and its answer as soon as there is one."""
+
+    offered: Sequence[OfferedAnswer]
+    answer: asyncio.Future[ApprovalAnswer]
 
 
 class InboxAsker:
     """The open questions of one session; an `Asker`. `changed` is called when one opens."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, changed: Callable[[], None], offers: Offers) -> None:
         self._changed = changed
-        self._open: dict[str, asyncio.Future[ApprovalAnswer]] = {}
+        self._offers = offers
+        self._open: dict[str, _Asked] = {}
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         """Return the user's answer; it may take hours, unless the turn is parked."""
-        del plan, why  # the journal has them
-        future = self._open[call.id] = asyncio.get_running_loop().create_future()
+        asked = self._open[call.id] = _Asked(self._offers(plan, why), asyncio.get_running_loop().create_future())
         self._changed()
         try:
-            return await future
+            return await asked.answer
         finally:
             self._open.pop(call.id, None)
 
     @property
-    def asking(self) -> bool:
-        """Return whether a question waits."""
-        return any(not future.done() for future in self._open.values())
+    def asking(self) -> tuple[str, ...]:
+        """Return the calls whose question waits."""
+        return tuple(call for call, asked in tuple(self._open.items()) if not asked.answer.done())
 
     def answer(self, row: InboxRow) -> bool:
-        """Give the answer of a row to its question, and return whether it is open."""
-        future = self._open.get(str(row.body.get("call")))
-        if future is None or future.done():
+        """Give the answer of a row to its question, and return whether it is open. Raise `UsageError` to refuse it."""
+        body = _converted(row.body, AnswerBody)
+        asked = self._open.get(body.call)
+        if asked is None or asked.answer.done():
             return False
-        future.set_result(_answer_of(row))
+        if body.remember and body.remember not in {each.remember for each in asked.offered}:
+            raise UsageError(
+                f"Answer cannot be remembered as {body.remember!r}: this call does not offer it. Leave it out."
+            )
+        if body.mode is not None and body.mode not in {each.mode for each in asked.offered}:
+            raise UsageError(f"Answer cannot set the mode {body.mode!r}: this call does not offer it. Leave it out.")
+        asked.answer.set_result(ApprovalAnswer(body.allowed, body.words, body.remember, body.mode, body.chosen))
         return True
 
 
-def _answer_of(row: InboxRow) -> ApprovalAnswer:
-    body = row.body
-    mode = body.get("mode")
-    return ApprovalAnswer(
-        allowed=bool(body.get("allowed")),
-        reason=str(body.get("words", "")),
-        remember="session" if body.get("remember") == "session" else "",
-        mode=None if mode is None else cast("Mode", mode),
-        chosen=tuple(str(each) for each in cast("list[object]", body.get("chosen", []))),
-    )
+def _converted(body: object, kind: type[T]) -> T:
+    try:
+        return convert_value(body, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"Body is invalid: {error}. Fix it.") from error

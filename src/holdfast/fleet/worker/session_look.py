@@ -2,11 +2,12 @@
 
 A look may come late, twice, or at two workers at once. It takes the lease or leaves the session, and nothing it does
 depends on having been called at the right time. What it drives is an ordinary `Agent`. What a user asks comes as rows
-of the inbox, in order: a prompt waits for the turn before, all else is done when it is seen.
+of the inbox (`InboxRequests`). A fleet's worker and the local server drive their sessions by this look; `LookRules` are
+what differs.
 
 What a crash left is settled first, by the agent's own recovery. If the turn was lost with its worker, and not ended by
-the user or the model, the look then says so in a prompt and continues. A session in which five workers died is
-held for a user: one session must not take the fleet along.
+the user or the model, the look then says so in a prompt and continues; the local server leaves that to its user, as the
+terminal does. A session in which five workers died is held for a user: one session must not take the fleet along.
 
 A user who thinks must not hold a slot. When a question is open, and nothing runs, the turn is parked and the lease
 given back; the row with the answer wakes the session again.
@@ -16,20 +17,24 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol, cast, get_args
+from typing import Literal
+
+import msgspec
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.parked_turn import park
 from holdfast.agent.stop_cause import StopCause
-from holdfast.errors import HoldfastError, LeaseLost, StateError, StorageFailed, UsageError
+from holdfast.errors import HoldfastError, LeaseLost, StateError, StorageFailed
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.record import InboxRow
+from holdfast.fleet.worker.driven_agent import AgentMaker, DrivenAgent
 from holdfast.fleet.worker.inbox_asker import InboxAsker
+from holdfast.fleet.worker.inbox_requests import InboxRequests
 from holdfast.session.journal.entries import PromptAccepted, TurnEnded
 from holdfast.system.threads import in_daemon
-from holdfast.tool_calls import Mode
 
 GO_ON = "[holdfast: the worker that ran this turn was lost. Look at what it left, then continue the task.]"
 """The prompt that continues a turn after its worker died."""
@@ -37,23 +42,31 @@ GO_ON = "[holdfast: the worker that ran this turn was lost. Look at what it left
 DRAINED = "the worker ends"
 LOST = "the worker lost the session"
 MOST_TRIES = 5
-_PARK_AFTER = 2.0
 _TASKS_END = 3.0
 
 LookEnd = Literal["given", "again", "held", "lost"]
 """`again`: another look is needed soon."""
 
 
-class AgentMaker(Protocol):
-    """Makes the agent of a session in its place."""
+class LookRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs between those who drive sessions.
 
-    def __call__(self, held: HeldSession, place: SessionPlace, ask: InboxAsker) -> Agent:
-        """Return the agent. A session without entries gets its first ones."""
-        ...
+    `grace` is how long a running turn may go on in a drain, before it is stopped for the cause `drained`. A question is
+    parked after `parks_after` seconds, or never if that is None. `continues` is whether a turn that was lost with its
+    process goes on by itself. A session in which nothing waits stays open for `lingers` seconds. With `one_turn` it is
+    given back after a turn, though more prompts wait.
+    """
+
+    grace: float = 30.0
+    drained: StopCause = StopCause("external", DRAINED)
+    parks_after: float | None = 2.0
+    continues: bool = True
+    lingers: float = 0.0
+    one_turn: bool = False
 
 
 class SessionLook:
-    """One look at one held session, on one event loop."""
+    """One look at one held session, on one event loop. `said` gets what a user should see of a bug."""
 
     def __init__(
         self,
@@ -61,24 +74,42 @@ class SessionLook:
         *,
         make: AgentMaker,
         open_place: Callable[[str, Mapping[str, object]], SessionPlace],
-        grace: float = 30.0,
-        park_after: float = _PARK_AFTER,
+        rules: LookRules,
+        said: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._held = held
         self._make = make
         self._open_place = open_place
-        self._grace = grace
-        self._park_after = park_after
+        self._rules = rules
+        self._said = said
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
-        self._asker = InboxAsker(self._changed.set)
+        self._asker = InboxAsker(
+            self._changed.set, lambda plan, why: self._driven.offers(plan, self._driven.agent.mode, why)
+        )
         self._asked_since: float | None = None
-        self._seen: set[int] = set()
-        self._begun = 0  # the row of the last prompt that was begun
         self._turn: asyncio.Task[TurnEnded | None] | None = None
+        self._turns = 0
         self._draining = self._lost = False
-        self._agent_or_none: Agent | None = None
+        self._driven_or_none: DrivenAgent | None = None
         self._settled = False
+
+    # --- what others see ----------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Return whether a turn runs."""
+        return self._turn is not None and not self._turn.done()
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """Return the calls whose question waits for an answer."""
+        return self._asker.asking
+
+    @property
+    def mode(self) -> str:
+        """Return the approval mode, "" before the session has its agent."""
+        return "" if self._driven_or_none is None else self._agent.mode
 
     def drain(self) -> None:
         """Begin no more turns, let the running one go on for the grace, then stop it. From any thread."""
@@ -88,22 +119,25 @@ class SessionLook:
         """Stop the turn at once: the session is, or will soon be, another worker's. From any thread."""
         self._call_soon(self._begin_loss)
 
+    # --- the look -----------------------------------------------------------------------------------------------
+
     async def run(self) -> LookEnd:
         """Drive the session until nothing waits, and give it back; raises what is no fault of the session."""
         place = await in_daemon(lambda: self._open_place(self._held.id, self._held.place))
         self._held.put_place(place.values())
-        self._agent_or_none = self._make(self._held, place, self._asker)
+        driven = self._driven_or_none = self._make(self._held, place, self._asker)
+        requests = InboxRequests(self._held, driven, self._asker, changed=self._changed.set)
         parked = was_lost = False
         try:
             self._held.watch(lambda: self._call_soon(self._changed.set))
             self._take_up()
             await asyncio.sleep(0)  # the turn has begun, so that a stop that waits already reaches it
-            parked = await self._drive()
+            parked = await self._drive(requests)
             was_lost = not self._lost and self._was_lost()
             await self._agent.tasks.end(_TASKS_END, "the session is given back")
         finally:
-            if self._turn is not None and not self._turn.done():
-                self._agent.stop(StopCause("external", DRAINED))
+            if self.running:
+                self._agent.stop(self._rules.drained)
             await self._agent.close()
         if self._lost:
             return "lost"
@@ -118,9 +152,13 @@ class SessionLook:
             return {**place.values(), "unsaved": str(error)}
 
     @property
+    def _driven(self) -> DrivenAgent:
+        assert self._driven_or_none is not None
+        return self._driven_or_none
+
+    @property
     def _agent(self) -> Agent:
-        assert self._agent_or_none is not None
-        return self._agent_or_none
+        return self._driven.agent
 
     def _give(self, values: dict[str, object], *, parked: bool, was_lost: bool) -> LookEnd:
         if self._held.tries >= MOST_TRIES and was_lost:
@@ -139,20 +177,25 @@ class SessionLook:
 
     # --- the loop -----------------------------------------------------------------------------------------------
 
-    async def _drive(self) -> bool:
+    async def _drive(self, requests: InboxRequests) -> bool:
         """Serve the inbox until nothing waits; return whether the turn was parked."""
         while True:
             self._changed.clear()
             if self._turn is not None and self._turn.done():
-                await self._finish()
+                await self._finish(requests)
             if self._lost:
                 return False
             if self._turn is None and not self._settled:
                 await self._agent.recover()
                 self._settled = True
-            waits = self._serve()
-            if self._turn is None and (self._draining or not self._begin(waits)):
-                return False
+            waits = requests.serve(running=self.running)
+            if self._turn is None:
+                if self._draining:
+                    return False
+                if not self._begin(requests, waits):
+                    if not await self._lingers():
+                        return False
+                    continue
             if await self._parks():
                 return True
             await self._wait()
@@ -160,9 +203,9 @@ class SessionLook:
     async def _wait(self) -> None:
         """Wait until a row arrives, the turn ends, a question opens or is to be parked, or the worker ends."""
         timeout = None
-        if self._asker.asking:
+        if self._asker.asking and self._rules.parks_after is not None:
             self._asked_since = self._asked_since or time.monotonic()
-            timeout = max(0.0, self._asked_since + self._park_after - time.monotonic())
+            timeout = max(0.0, self._asked_since + self._rules.parks_after - time.monotonic())
         else:
             self._asked_since = None
         changed = asyncio.ensure_future(self._changed.wait())
@@ -172,10 +215,22 @@ class SessionLook:
         finally:
             changed.cancel()
 
-    async def _parks(self) -> bool:
-        if self._asked_since is None or not self._asker.asking:
+    async def _lingers(self) -> bool:
+        """Wait for something to do while nothing runs. Return false if the session need not stay open."""
+        if not self._rules.lingers:
             return False
-        if not self._draining and time.monotonic() < self._asked_since + self._park_after:
+        tasks = self._agent.conversation.open_tasks
+        try:
+            await asyncio.wait_for(self._changed.wait(), None if tasks else self._rules.lingers)
+        except TimeoutError:
+            return bool(self._held.waiting())
+        return True
+
+    async def _parks(self) -> bool:
+        after = self._rules.parks_after
+        if after is None or self._asked_since is None or not self._asker.asking:
+            return False
+        if not self._draining and time.monotonic() < self._asked_since + after:
             return False
         return await park(self._agent)
 
@@ -185,22 +240,22 @@ class SessionLook:
             self._settled = True
             self._turn = asyncio.ensure_future(self._agent.resume_turn())
 
-    def _begin(self, waits: InboxRow | None) -> bool:
+    def _begin(self, requests: InboxRequests, waits: InboxRow | None) -> bool:
         """Begin the next turn, and return whether there is one."""
-        if self._was_lost() and self._held.tries < MOST_TRIES and not self._went_on():
+        was_lost = self._was_lost()
+        if was_lost and self._held.tries < MOST_TRIES and not self._is_stopped():
             self._turn = asyncio.ensure_future(self._agent.run(GO_ON))
             return True
-        if waits is None or (self._was_lost() and self._held.tries >= MOST_TRIES):
+        if waits is None or (was_lost and self._held.tries >= MOST_TRIES) or (self._rules.one_turn and self._turns):
             return False
-        self._held.expect(waits)
-        self._begun = waits.id
-        self._turn = asyncio.ensure_future(self._agent.run(str(waits.body["text"])))
+        self._turn = asyncio.ensure_future(requests.begin(waits))
         return True
 
-    async def _finish(self) -> None:
+    async def _finish(self, requests: InboxRequests) -> None:
         """Take note of a turn that has ended, whatever it raised."""
         turn, self._turn = self._turn, None
-        self._seen.clear()
+        self._turns += 1
+        requests.turn_ended()
         self._settled = False  # what the record did not take, because it was away, is settled before anything else
         assert turn is not None
         try:
@@ -209,97 +264,18 @@ class SessionLook:
             self._lost = True
         except StorageFailed:  # the record was away longer than the patience: look again from the start
             raise
-        except HoldfastError as error:  # a prompt that cannot be run, a model that is unknown: told in the journal
-            for row in self._held.waiting():
-                if row.kind == "prompt":
-                    self._held.close_row(row, str(error))
-                    break
-
-    # --- the inbox ----------------------------------------------------------------------------------------------
-
-    def _serve(self) -> InboxRow | None:
-        """Do what the rows ask for, in order, and return the first prompt that waits for its turn."""
-        first: InboxRow | None = None
-        rows = self._held.waiting()
-        stopped = max((row.id for row in rows if row.kind == "stop"), default=0)
-        for row in rows:
-            if row.kind in ("prompt", "steer", "later") and self._begun < row.id < stopped:
-                continue  # the stop closes it
-            if row.kind in ("steer", "later") and self._agent.turn is None and not self._runs:
-                first = first or row  # without a turn to join it is a prompt
-            elif row.kind == "prompt":
-                first = first or row
-            elif row.id not in self._seen and not (first is not None and row.kind in ("model", "mode")):
-                try:
-                    self._do(row, rows)
-                except UsageError as error:
-                    self._held.close_row(row, str(error))
-        return first
-
-    @property
-    def _runs(self) -> bool:
-        return self._turn is not None and not self._turn.done()
-
-    def _do(self, row: InboxRow, rows: tuple[InboxRow, ...]) -> None:
-        agent, held, body = self._agent, self._held, row.body
-        match row.kind:
-            case "stop":
-                for each in rows:
-                    if each.kind in ("prompt", "steer", "later") and self._begun < each.id < row.id:
-                        held.close_row(each, "It was stopped before its turn.")
-                if self._runs:
-                    held.expect(row)
-                    self._seen.add(row.id)
-                    agent.stop(StopCause("user"))
-                else:
-                    held.close_row(row)
-            case "answer":
-                if self._asker.answer(row):
-                    held.expect(row)
-                    self._seen.add(row.id)
-                elif not self._runs or not any(
-                    each.part.id == body["call"] and not each.answered for each in agent.conversation.open_calls
-                ):
-                    held.close_row(row, "The question is no longer open.")
-            case "steer" | "later" if agent.turn is not None:
-                held.expect(row)
-                agent.queue(str(body["text"]), row.kind)
-            case "model":
-                held.expect(row)
-                agent.use_model(str(body["model"]))
-                self._close_if_waiting(row)
-            case "mode":
-                held.expect(row)
-                agent.mode = _mode(body)
-                self._close_if_waiting(row)
-            case "rename":
-                held.expect(row)
-                agent.rename(str(body["title"]))
-            case "recall":
-                self._recall(row, rows)
-            case _:  # a steer for a turn that is about to begin: seen again when it has
-                self._loop.call_later(0.02, self._changed.set)
-
-    def _recall(self, row: InboxRow, rows: tuple[InboxRow, ...]) -> None:
-        for each in rows:
-            if str(each.id) == row.body["id"] and each.id != row.id and each.id not in self._seen:
-                self._held.close_row(each, "It was recalled.")
-                self._held.close_row(row)
-                return
-        self._held.expect(row)
-        self._agent.recall(str(row.body["id"]))
-
-    def _close_if_waiting(self, row: InboxRow) -> None:
-        """Close a row that changed nothing: it became no entry."""
-        if any(each.id == row.id for each in self._held.waiting()):
-            self._held.close_row(row)
+        except HoldfastError as error:  # an unknown model stands in the journal, a prompt that cannot be run is refused
+            requests.refuse_begun(str(error))
+        except Exception as error:  # noqa: BLE001 - the top of a driven session: the turn is settled, the row says it
+            self._said(f"Session {self._held.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
+            requests.refuse_begun(f"Internal error: {type(error).__name__}. See the log of the process.")
 
     # --- what the journal says of the end before -----------------------------------------------------------------
 
     def _was_lost(self) -> bool:
-        """Return whether the last turn ended with its worker, and not by the model, the user or a failure."""
+        """Return whether the last turn ended with its worker, by no other's will or fault, and is to be continued."""
         ended = self._agent.conversation.last_end
-        if ended is None or self._agent.conversation.is_open:
+        if not self._rules.continues or ended is None or self._agent.conversation.is_open:
             return False
         if ended.cause == "crash":  # not one that was there when the session was pushed
             began = (
@@ -313,7 +289,7 @@ class SessionLook:
             return True
         return ended.cause == "external" and ended.detail in (DRAINED, LOST)
 
-    def _went_on(self) -> bool:
+    def _is_stopped(self) -> bool:
         return any(row.kind == "stop" for row in self._held.waiting())
 
     # --- the worker's end ---------------------------------------------------------------------------------------
@@ -321,27 +297,20 @@ class SessionLook:
     def _begin_drain(self) -> None:
         if not self._draining:
             self._draining = True
-            self._loop.call_later(self._grace, lambda: self._stop(DRAINED))
+            self._loop.call_later(self._rules.grace, lambda: self._stop(self._rules.drained))
             self._changed.set()
 
     def _begin_loss(self) -> None:
         self._lost = True
-        self._stop(LOST)
+        self._stop(StopCause("external", LOST))
         self._changed.set()
 
-    def _stop(self, why: str) -> None:
-        if self._agent_or_none is not None:
-            self._agent_or_none.stop(StopCause("external", why))
+    def _stop(self, cause: StopCause) -> None:
+        if self._driven_or_none is not None:
+            self._agent.stop(cause)
 
     def _call_soon(self, work: Callable[[], object]) -> None:
         try:
             self._loop.call_soon_threadsafe(work)
         except RuntimeError:  # the loop has closed: the look is over
             return
-
-
-def _mode(body: Mapping[str, object]) -> Mode:
-    mode = body["mode"]
-    if mode not in get_args(Mode):
-        raise UsageError(f"Unknown mode {mode!r} (expected one of {', '.join(get_args(Mode))}).")
-    return cast("Mode", mode)

@@ -16,9 +16,10 @@ from holdfast.errors import HoldfastError, LeaseLost, StateError
 from holdfast.fleet.places.local_places import LocalPlaces
 from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
 from holdfast.fleet.postgres.database import Database
+from holdfast.fleet.worker.driven_agent import AgentMaker
 from holdfast.fleet.worker.engine import LOOK_QUEUE, Engine
 from holdfast.fleet.worker.life import WorkerLife
-from holdfast.fleet.worker.session_look import AgentMaker, LookEnd, SessionLook
+from holdfast.fleet.worker.session_look import LookEnd, LookRules, SessionLook
 
 _LOG = logging.getLogger("holdfast.fleet")
 _FORGET_AFTER = 600.0  # seconds after which the engine's record of an ended look is deleted
@@ -124,7 +125,8 @@ class Worker:
             self._enqueue(session)
 
     async def _looked(self, held: PostgresHeld) -> LookEnd:
-        look = SessionLook(held, make=self._make, open_place=self._places.open, grace=self._grace)
+        rules = LookRules(grace=self._grace)
+        look = SessionLook(held, make=self._make, open_place=self._places.open, rules=rules, said=self._said)
         with self._lock:
             self._looks[held.id] = look
         try:

@@ -11,17 +11,20 @@ import msgspec
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import first_entry
+from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import read_config
 from holdfast.errors import UsageError
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.places.restored_toolbox import RestoredToolbox, gone_sentence
 from holdfast.fleet.traces.turn_traces import TurnTraces
-from holdfast.fleet.worker.inbox_asker import InboxAsker
+from holdfast.fleet.worker.driven_agent import DrivenAgent
+from holdfast.fleet.worker.inbox_asker import OfferedAnswer
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
+from holdfast.providers.registry import split
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.store import Reading, StoredEntry
@@ -29,9 +32,12 @@ from holdfast.system.durable_files import make_folder
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
+from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Plan
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions, run_options
+from holdfast.ui.view.question import question_of
 
 Emit = Callable[[str, Event], None]
 """Gets each event of each session, with the session's id."""
@@ -53,7 +59,7 @@ class SessionAgents:
         self._folder_of = folder_of
         self._emit = emit
 
-    def __call__(self, held: HeldSession, place: SessionPlace, ask: InboxAsker) -> Agent:
+    def __call__(self, held: HeldSession, place: SessionPlace, ask: Asker) -> DrivenAgent:
         """Return the agent of a session. A session without entries gets its first ones; raises `HoldfastError`."""
         options = self._options(place.cwd)
         folder = self._folder_of(held.id)
@@ -102,7 +108,7 @@ class SessionAgents:
             fallback=options.fallback,
         )
         agent.permissions.resume(chosen=options.mode_chosen)
-        return agent
+        return DrivenAgent(agent=agent, offers=_offers, check_model=lambda name: split(name, options.providers))
 
     def _options(self, cwd: Path) -> RunOptions:
         own = read_config(homes(self._environ).config)
@@ -134,3 +140,8 @@ class SessionAgents:
             entries.append(e.title_entry(title))
         held.store.append(entries, expected=0)
         return toolbox, held.store.read()
+
+
+def _offers(plan: Plan, mode: Mode, why: str) -> tuple[OfferedAnswer, ...]:
+    """Return what a question offers: nothing is remembered for a folder on one of many machines."""
+    return tuple(each for each in question_of(plan, mode=mode, why=why).choices if each.remember != "project")

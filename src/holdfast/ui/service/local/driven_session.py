@@ -8,13 +8,24 @@ import traceback
 from collections.abc import Callable
 
 from holdfast.agent.events import Event
+from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError, SessionBusy, StorageFailed
 from holdfast.fleet.traces.turn_traces import TurnTraces
+from holdfast.fleet.worker.session_look import LookRules, SessionLook
 from holdfast.session.journal.store import Finding, StoredEntry
 from holdfast.ui.service.local.inbox_file import InboxFile
-from holdfast.ui.service.local.local_look import LocalLook
+from holdfast.ui.service.local.local_held import LocalHeld
+from holdfast.ui.service.local.served_agent import ServedAgent
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
+
+LINGER = 10.0
+"""Seconds that an idle session stays open, so that what follows soon need not open it again."""
+
+_RULES = LookRules(
+    grace=0.0, drained=StopCause("signal", "the server stopped"), parks_after=None, continues=False, lingers=LINGER
+)
+"""A local session holds no lease that others wait for, and its user is near: nothing is parked or continued."""
 
 
 class DrivenSession:
@@ -43,7 +54,8 @@ class DrivenSession:
         self._yolo = yolo
         self._leaving = False
         self._again = False
-        self.look: LocalLook | None = None
+        self.look: SessionLook | None = None
+        self._held: LocalHeld | None = None
         self._traces = TurnTraces(session)
         self._thread = threading.Thread(target=self._serve, name=f"session {session}", daemon=True)
 
@@ -53,14 +65,14 @@ class DrivenSession:
 
     def wake(self) -> None:
         """Look at the inbox again."""
-        if self.look is not None:
-            self.look.wake()
+        if self._held is not None:
+            self._held.wake()
 
     def leave(self) -> None:
         """End soon; what runs is stopped."""
         self._leaving = True
         if self.look is not None:
-            self.look.leave()
+            self.look.drain()
 
     def join(self, within: float) -> bool:
         """Return whether the session was closed within so many seconds."""
@@ -74,7 +86,7 @@ class DrivenSession:
             debug_log_note(f"Session {self.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
             self._refuse(f"Internal error: {type(error).__name__}. See the server's log.")
         finally:
-            self.look = None
+            self.look = self._held = None
             self.opened.set()
             self._ended(self)
 
@@ -96,18 +108,23 @@ class DrivenSession:
         for record in self.records:
             self._traces.know(record)
         self.findings = served.session.reading.findings
-        try:
-            look = LocalLook(served, self._inbox, publish=self._take, yolo=self._yolo)
-        except BaseException:
-            served.closing.close()
-            served.session.store.close()
-            raise
-        self.look = look
+        held = LocalHeld(served, self._inbox)
+        made = ServedAgent(served, held, publish=self._take, yolo=self._yolo)
+        look = SessionLook(held, make=made, open_place=made.place, rules=_RULES, said=debug_log_note)
+        self.look, self._held = look, held
         self.opened.set()
         if self._leaving:
-            look.leave()
-        await look.run()
-        self._inbox.drop(self.id)
+            look.drain()
+        try:
+            held.reconcile()
+            await look.run()
+        except StorageFailed as error:  # a full disk: what waits stays there, and is tried again
+            debug_log_note(f"Session {self.id!r}: {error}")
+            self.busy = str(error)
+        except HoldfastError as error:
+            self._refuse(str(error))
+        finally:
+            held.close()
 
     def _take(self, event: StoredEntry | Event) -> None:
         if isinstance(event, StoredEntry):

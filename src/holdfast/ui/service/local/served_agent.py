@@ -1,0 +1,110 @@
+"""The agent of a session that the local server drives, with the options that a run in its folder has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agent.agent import Agent
+from holdfast.agent.events import Event, Fact
+from holdfast.agent.turn.asker import Asker
+from holdfast.fleet.held_session import HeldSession
+from holdfast.fleet.places.place import SessionPlace
+from holdfast.fleet.worker.driven_agent import DrivenAgent
+from holdfast.providers.connect import connect
+from holdfast.providers.model import Model
+from holdfast.providers.model_table import window_of
+from holdfast.providers.registry import split
+from holdfast.session.journal.store import StoredEntry
+from holdfast.system.threads import in_daemon
+from holdfast.tool_calls import Mode
+from holdfast.ui.headless.attachments import attached
+from holdfast.ui.service.local.local_held import LocalHeld
+from holdfast.ui.service.local.served_session import ServedSession
+from holdfast.ui.startup.debug_log_option import debug_log_note
+from holdfast.ui.view.question import question_of
+
+
+class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """The folder of a local session: a `SessionPlace` that nothing moves."""
+
+    cwd: Path
+    identity: str = "local"
+    wrap: tuple[str, ...] = ()
+
+    def values(self) -> dict[str, object]:
+        """Return the folder."""
+        return {"cwd": str(self.cwd)}
+
+    def save(self, turn: int) -> dict[str, object]:
+        """Return the folder: it is what it is."""
+        del turn
+        return self.values()
+
+    def close(self, *, remove: bool) -> None:
+        """Do nothing: the folder is the user's."""
+
+
+class ServedAgent:
+    """An `AgentMaker` for one open session. `publish` gets each durable entry, and live events, and must not block."""
+
+    def __init__(
+        self, served: ServedSession, held: LocalHeld, *, publish: Callable[[StoredEntry | Event], None], yolo: bool
+    ) -> None:
+        self._served = served
+        self._held = held
+        self._publish = publish
+        self._yolo = yolo
+
+    def place(self, session: str, values: Mapping[str, object]) -> SessionPlace:
+        """Return the session's folder."""
+        del session, values
+        return OwnFolder(cwd=self._served.session.cwd)
+
+    def __call__(self, held: HeldSession, place: SessionPlace, ask: Asker) -> DrivenAgent:
+        """Return the agent."""
+        del held
+        options, session = self._served.options, self._served.session
+        agent = Agent(
+            store=session.store,
+            toolbox=session.toolbox,
+            connect=self._connect,
+            mode=options.mode,
+            emit=self._emit,
+            ask=ask,
+            limits=options.limits,
+            context=options.config.context,
+            window=lambda name: window_of(name, options.config.models),
+            project=options.project_of(place.cwd),
+            debug=options.arguments.debug,
+            log=self._served.log,
+            reading=session.reading,
+            providers=options.providers,
+            defaults=options.settings_of,
+            fallback=options.fallback,
+        )
+        agent.permissions.resume(chosen=options.mode_chosen)
+        if not agent.conversation.chosen_model and options.model:
+            agent.use_model(options.model)
+        modes: tuple[Mode, ...] = ("ask", "accept-edits", "plan", *(("yolo",) if self._yolo else ()))
+        return DrivenAgent(
+            agent=agent,
+            modes=modes,
+            offers=lambda plan, mode, why: question_of(plan, mode=mode, why=why).choices,
+            check_model=lambda name: split(name, options.providers),
+            attached=lambda agent, text: attached(agent, text, debug_log_note),
+        )
+
+    async def _connect(self, name: str) -> Model:
+        options = self._served.options
+        aim = await in_daemon(lambda: options.endpoint(name))  # the keyring may be slow
+        return await connect(aim, options.limits.of(name), log=self._served.log)
+
+    def _emit(self, event: Event) -> None:
+        if not isinstance(event, Fact):
+            self._publish(event)
+            return
+        self._publish(StoredEntry(event.seq, self._served.session.store.appended_at, event.entry))
+        self._held.recorded(event.seq, event.entry)
