@@ -58,6 +58,7 @@ class Chaos:
         self.fleet = PostgresFleet(url)
         self.sessions: list[str] = []
         self.takeovers: list[float] = []
+        self.not_taken = 0
         self.deeds: Counter[str] = Counter()
         self.log = (folder / "workers.log").open("wb")
 
@@ -114,7 +115,7 @@ class Chaos:
             print(f"{deed}: {dict(self.deeds)}", flush=True)
 
     def kill(self, victim: subprocess.Popen[bytes]) -> None:
-        """Kill a worker, start another, and measure until a peer has taken one of its sessions."""
+        """Kill a worker, start another, and measure until a peer has taken each of its sessions."""
         held: list[tuple[str, str]] = []
         database = Database(self.url)
         with suppress(Exception):
@@ -129,21 +130,23 @@ class Chaos:
         self.start_worker()
         victim.wait()
         if held:
-            threading.Thread(target=self.measure, args=(database, held[0], since), daemon=True).start()
+            threading.Thread(target=self.measure, args=(database, held, since), daemon=True).start()
         else:
             database.close()
 
-    def measure(self, database: Database, held: tuple[str, str], since: float) -> None:
-        session, worker = held
+    def measure(self, database: Database, held: list[tuple[str, str]], since: float) -> None:
+        waiting = dict(held)
         with suppress(Exception):
-            while time.monotonic() < since + 30:
-                rows = database.call("select holder from holdfast.session where id = %s", session)
-                if rows[0][0] not in (worker, None):
-                    self.takeovers.append(time.monotonic() - since)
-                    break
-                if rows[0][0] is None:
-                    break
+            while waiting and time.monotonic() < since + 30:
+                rows = database.call("select id, holder from holdfast.session where id = any(%s)", list(waiting))
+                for session, holder in rows:
+                    if holder == waiting[str(session)]:
+                        continue
+                    if holder is not None:  # None: it was given back in the moment before
+                        self.takeovers.append(time.monotonic() - since)
+                    del waiting[str(session)]
                 time.sleep(0.02)
+            self.not_taken += len(waiting)
         database.close()
 
     def is_done(self) -> bool:
@@ -291,7 +294,8 @@ def report(chaos: Chaos, found: list[str], seconds: float) -> None:
     times = sorted(chaos.takeovers)
     p50 = f"{times[len(times) // 2]:.2f} s of {len(times)} ({times[0]:.2f} to {times[-1]:.2f})" if times else "none"
     print(f"{len(chaos.sessions)} sessions, {len(chaos.sessions) * chaos.options.prompts} prompts, {dict(chaos.deeds)}")
-    print(f"turns ended {dict(ends)}; calls ended {dict(outcomes)}; {seconds:.0f} s; takeover p50 {p50}")
+    late = f", {chaos.not_taken} not within 30 s" if chaos.not_taken else ""
+    print(f"turns ended {dict(ends)}; calls ended {dict(outcomes)}; {seconds:.0f} s; takeover p50 {p50}{late}")
     print(f"{len(found)} violations")
     for each in found[:50]:
         print(f"  {each}")

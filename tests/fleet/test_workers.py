@@ -113,6 +113,33 @@ def test_a_killed_worker_is_noticed_and_its_turn_goes_on(
     print(f"settled after {settled:.2f} s")  # noqa: T201 - shown with -s
 
 
+def test_a_session_of_a_killed_worker_does_not_wait_for_a_slot(
+    workers: Workers, provider: ScriptedProvider, tmp_path: Path
+) -> None:
+    first = workers.start("--slots", "1")
+    provider.extend([Say("begin"), Hold("lost"), Say("never")])
+    session = workers.session(tmp_path / "lost", "long work", "and then")
+    provider.wait_for("lost", timeout=60)
+    workers.start("--slots", "1")
+    provider.extend([Say("begin"), Hold("full"), Say("the slot is free")])
+    other = workers.session(tmp_path / "full", "long work")
+    provider.wait_for("full", timeout=60)
+    waits = [workers.session(tmp_path / f"waits{number}", "wait") for number in range(5)]
+    provider.extend([Say("went on")])
+    first.kill()
+    eventually(lambda: len([each for each in entries(workers, session) if isinstance(each, e.TurnEnded)]) == 2)
+    workers.until(session, "waiting", free=True)  # its next prompt waits for a slot, as those of the others do
+    found = entries(workers, session)
+    assert [entry.cause for entry in found if isinstance(entry, e.TurnEnded)] == ["crash", "finished"]
+    assert [entry.text for entry in found if isinstance(entry, e.PromptAccepted)] == ["long work", GO_ON]
+    assert {workers.fleet.session(each).state for each in waits} == {"waiting"}
+    assert workers.fleet.session(other).state == "running"
+    provider.extend(*([Say("done")] for _ in range(len(waits) + 1)))
+    provider.release("full")
+    for each in (session, other, *waits):
+        workers.until(each, "idle", free=True)
+
+
 def test_a_stopped_worker_writes_nothing_and_comes_back_under_another_name(
     workers: Workers, provider: ScriptedProvider, tmp_path: Path
 ) -> None:

@@ -8,6 +8,11 @@ Edges and the level. A row that is asked puts a look into the queue in its own t
 sweep, a scheduled workflow of which each run happens once in the whole fleet, finds what an edge missed: sessions in
 which something waits and that no living worker holds.
 
+Takeovers. With full slots a session whose worker died would wait for a slot among all that have none yet: DBOS takes
+partitions of a full queue at random, without regard to age or priority. So such sessions have a queue and slots of
+their own, as many again: a worker can take all that an equal peer had. A takeover lasts for one turn, the one that was
+lost; what else waits in the session then waits with all others.
+
 What DBOS leaves open: a workflow of a worker that died stays "pending" and occupies its session's place in the queue.
 DBOS itself recovers only what its own executor had. So the sweep cancels the workflows of executors that are dead by
 the record's clock.
@@ -24,6 +29,7 @@ from dbos import DBOS, DBOSConfig
 from holdfast.fleet.postgres.database import sqlalchemy_url
 
 LOOK_QUEUE = "sessions"
+TAKEOVER_QUEUE = "takeovers"
 _SWEEPS = "sweeps"
 _POLL = 0.2  # seconds; each look at a queue is two statements
 _VERSION = "1"
@@ -42,9 +48,13 @@ class Engine:
         slots: int,
         every: float,
         look: Callable[[str], None],
+        takeover: Callable[[str], None],
         sweep: Callable[[], None],
     ) -> None:
-        """Begin to run looks, at most `slots` at once, and one sweep `every` so many seconds in the whole fleet."""
+        """Begin to run looks, at most `slots` at once, and one sweep `every` so many seconds in the whole fleet.
+
+        A `takeover` is the look at a session whose worker died; as many as `slots` may run beside the others.
+        """
         config: DBOSConfig = {
             "name": "holdfast",
             "system_database_url": sqlalchemy_url(url),
@@ -52,21 +62,21 @@ class Engine:
             "application_version": _VERSION,
             "run_migrations": False,
             "use_listen_notify": False,
-            "max_executor_threads": 2 * slots + 4,
+            "max_executor_threads": 4 * slots + 4,
             "sys_db_pool_size": 4,
             "log_level": "CRITICAL",
             "scheduler_polling_interval_sec": 5.0,
         }
-        self._slots = threading.BoundedSemaphore(slots)
-        self._look = look
         self._sweep = sweep
         self._over = threading.Event()
         DBOS(config=config)
-        DBOS.workflow(name="look")(self._run_look_of())
+        DBOS.workflow(name="look")(self._run_look_of(look, slots))
+        DBOS.workflow(name="takeover")(self._run_look_of(takeover, slots))
         swept = DBOS.workflow(name="sweep")(self._run_sweep_of())
-        DBOS.listen_queues([LOOK_QUEUE, f"{LOOK_QUEUE}@{host}", _SWEEPS])
+        queues = [f"{name}{where}" for name in (TAKEOVER_QUEUE, LOOK_QUEUE) for where in ("", f"@{host}")]
+        DBOS.listen_queues([*queues, _SWEEPS])
         DBOS.launch()
-        for name in (LOOK_QUEUE, f"{LOOK_QUEUE}@{host}"):
+        for name in queues:
             DBOS.register_queue(
                 name,
                 partition_concurrency=1,
@@ -87,14 +97,16 @@ class Engine:
             ]
         )
 
-    def _run_look_of(self) -> Callable[[str], None]:
-        def look(session: str) -> None:
-            """Look at a session. Beyond the slots it waits; the sweep begins none that already waits."""
-            with self._slots:
-                if not self._over.is_set():
-                    self._look(session)
+    def _run_look_of(self, look: Callable[[str], None], most: int) -> Callable[[str], None]:
+        slots = threading.BoundedSemaphore(most)
 
-        return look
+        def run(session: str) -> None:
+            """Look at a session. Beyond the slots it waits; the sweep begins none that already waits."""
+            with slots:
+                if not self._over.is_set():
+                    look(session)
+
+        return run
 
     def _run_sweep_of(self) -> Callable[[datetime, object], None]:
         def sweep(at: datetime, context: object) -> None:

@@ -76,6 +76,7 @@ class Worker:
                 slots=self._slots,
                 every=self._ttl / 6,
                 look=self.look,
+                takeover=lambda session: self.look(session, one_turn=True),
                 sweep=self.sweep,
             )
             self._said(f"worker {self.id} on {self._host}: {self._slots} slots")
@@ -94,8 +95,8 @@ class Worker:
                 look.drain()
         self._over.set()
 
-    def look(self, session: str) -> None:
-        """Look at one session until nothing waits in it."""
+    def look(self, session: str, *, one_turn: bool = False) -> None:
+        """Look at one session until nothing waits in it, or with `one_turn` until a turn of it has ended."""
         if self._life is None or self._life.is_lost or self._draining:
             return
         with self._lock:
@@ -103,17 +104,17 @@ class Worker:
                 return
             self._driven.add(session)
         try:
-            self._take(session, self._life)
+            self._take(session, self._life, one_turn=one_turn)
         finally:
             with self._lock:
                 self._driven.discard(session)
 
-    def _take(self, session: str, life: WorkerLife) -> None:
+    def _take(self, session: str, life: WorkerLife, *, one_turn: bool) -> None:
         taken = take(self._url, session, self.id, mail=life.mail)
         if isinstance(taken, NotTaken):
             return
         try:
-            end = asyncio.run(self._looked(taken))
+            end = asyncio.run(self._looked(taken, one_turn=one_turn))
             self._failures.pop(session, None)
         except LeaseLost:
             end = "lost"
@@ -124,8 +125,8 @@ class Worker:
         if end == "again":
             self._enqueue(session)
 
-    async def _looked(self, held: PostgresHeld) -> LookEnd:
-        rules = LookRules(grace=self._grace)
+    async def _looked(self, held: PostgresHeld, *, one_turn: bool) -> LookEnd:
+        rules = LookRules(grace=self._grace, one_turn=one_turn)
         look = SessionLook(held, make=self._make, open_place=self._places.open, rules=rules, said=self._said)
         with self._lock:
             self._looks[held.id] = look
@@ -170,8 +171,11 @@ class Worker:
             if self._engine is not None:
                 self._engine.cancel([str(row[0]) for row in stale])
                 self._engine.forget([str(row[0]) for row in old])
-            for session, host in database.call("select * from holdfast.neglected()"):
-                database.call("select holdfast.enqueue(%s, %s)", session, host)
+            for session, host, orphan in database.call("select * from holdfast.neglected()"):
+                if orphan:
+                    database.call("select holdfast.enqueue_takeover(%s, %s)", session, host)
+                else:
+                    database.call("select holdfast.enqueue(%s, %s)", session, host)
         finally:
             database.close()
 
