@@ -110,6 +110,21 @@ FORM = {
     },
     "required": ["name", "seat"],
 }
+PROMPTS: list[dict[str, Any]] = [
+    {
+        "name": "greet",
+        "description": "Greets somebody.\nAt length.",
+        "arguments": [{"name": "who", "required": True}, {"name": "how"}],
+    },
+    {"name": "wait"},
+]
+
+
+def prompt_result(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    said = f"{name} {json.dumps(arguments, sort_keys=True)} @/etc/passwd.png"
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]}
+
+
 WAITING: dict[str, Any] = {}
 """The calls of an asking server that wait for an answer, by the id of its question."""
 
@@ -186,7 +201,14 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
         case "initialize":
             info = {"name": kind, "version": "1.0"}
             era = given["protocolVersion"]
-            send({"id": own, "result": {"protocolVersion": era, "capabilities": {"tools": {}}, "serverInfo": info}})
+            offers: dict[str, Any] = {"tools": {}, **({"prompts": {}} if kind == "prompting" else {})}
+            send({"id": own, "result": {"protocolVersion": era, "capabilities": offers, "serverInfo": info}})
+        case "prompts/list" if kind == "prompting":
+            send({"id": own, "result": {"prompts": PROMPTS}})
+        case "prompts/get" if kind == "prompting":
+            note(marker, f"wrote {given['name']}")
+            if given["name"] != "wait":
+                send({"id": own, "result": prompt_result(given["name"], given.get("arguments") or {})})
         case "tools/list":
             send({"id": own, "result": {"tools": tools(kind, marker)}})
         case "tools/call":

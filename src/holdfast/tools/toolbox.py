@@ -6,6 +6,7 @@ session starts with the declarations alone.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -14,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.errors import StorageFailed
+from holdfast.errors import StorageFailed, UsageError
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
@@ -26,6 +27,7 @@ from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpConnections, McpSettings
+    from holdfast.tools.mcp.server_state import ServerState
     from holdfast.tools.process.supervisors import Supervisors
     from holdfast.tools.web_search.backends import SearchBackend
 
@@ -67,6 +69,7 @@ class LocalToolbox:
         self._backend: SearchBackend | None = None
         self._remote = remote
         self._mcp: McpSettings | None = None
+        self._writing: set[asyncio.Event] = set()
         self.schemas: tuple[ToolSchema, ...] = (
             *(each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)),
             *remote,
@@ -138,6 +141,51 @@ class LocalToolbox:
             self._remote, self.schemas = now, (*own, *now)
             vars(self).pop("_tools", None)  # made again when the next one is called
         return (*own, *now)
+
+    async def written_out(self, typed: str) -> str:
+        """Return what the model is to read for what the user typed: the text of a server's prompt, if that is named.
+
+        Nothing is awaited for any other text. Raises `UsageError`, or `ToolFailed`, also if `stop_writing` is called.
+        """
+        if not typed.startswith("/mcp__"):
+            return typed
+        from holdfast.tools.mcp.prompt_commands import chosen_prompt, prompt_arguments, typed_command  # noqa: PLC0415 - when one is typed
+
+        command = typed_command(typed, () if self._mcp is None else (each.name for each in self._mcp.servers))
+        stop = asyncio.Event()
+        self._writing.add(stop)
+        try:
+            chosen = chosen_prompt(command, await self._connections.listed(command.server, stop))
+            given = prompt_arguments(chosen, command.words)
+            written = await self._connections.prompt(chosen.server, chosen.prompt.name, given, stop)
+        finally:
+            self._writing.discard(stop)
+        if not written.strip():
+            raise UsageError(
+                f"The prompt {'/' + chosen.name!r} of MCP server {chosen.server!r} is empty. Type your own."
+            )
+        return written
+
+    async def server_states(self) -> tuple[ServerState, ...]:
+        """Return the state of each MCP server of the session. Starts none."""
+        return () if self._mcp is None else await self._connections.states()
+
+    async def restart_server(self, server: str) -> None:
+        """Start a server again; raises `ToolFailed`, `UsageError` for an unknown one. `stop_writing` stops the wait."""
+        known = () if self._mcp is None else tuple(each.name for each in self._mcp.servers)
+        if server not in known:
+            raise UsageError(f"Unknown MCP server {server!r} (expected one of {', '.join(known) or 'none'}). See /mcp.")
+        stop = asyncio.Event()
+        self._writing.add(stop)
+        try:
+            await self._connections.restart(server, stop)
+        finally:
+            self._writing.discard(stop)
+
+    def stop_writing(self) -> None:
+        """Stop what waits for a server's prompt, or its restart."""
+        for stop in self._writing:
+            stop.set()
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
         """Allow fetching from these networks although they are not public. Call this before `tools`."""

@@ -60,7 +60,7 @@ def test_commands_are_offered() -> None:
     assert matching("/model x") == ()
     assert matching("x /model") == ()
     assert len(matching("/")) == len(SLASH_COMMANDS)
-    (offered,) = matching_commands("/cos")
+    (offered,) = matching_commands("/cos", tuple)
     assert (offered.text, offered.length) == ("/cost ", 4)
 
 
@@ -68,11 +68,11 @@ def test_a_full_name_is_offered_first() -> None:
     """So that Enter runs what is typed, by whichever of its names."""
     for command in SLASH_COMMANDS:
         for name in (command.name, *command.aliases):
-            assert matching_commands(f"/{name}")[0].text == f"/{name} "
+            assert matching_commands(f"/{name}", tuple)[0].text == f"/{name} "
 
 
 def test_descriptions_stand_in_a_column() -> None:
-    rows = [row.plain for row in suggestion_rows(matching_commands("/"))]
+    rows = [row.plain for row in suggestion_rows(matching_commands("/", tuple))]
     assert len({row.index(command.does) for row, command in zip(rows, SLASH_COMMANDS, strict=True)}) == 1
     assert rows[1].startswith("/new, /clear ")
     assert [row.plain for row in suggestion_rows(files("a", ("a.py", "b_a")))] == ["a.py", "b_a"]

@@ -21,6 +21,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, started
+from holdfast.tools.mcp.server_state import ServerState
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
 from holdfast.tools.mcp.tool_names import ListedTool, names_for_model, server_prefix, server_word
 from holdfast.tools.process.launch import SUPERVISOR
@@ -62,6 +63,7 @@ class McpConnections:
         self._supervisor = Supervisor(folder, _SERVERS)
         self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
         self._starts: dict[str, list[float]] = {}
+        self._logs: dict[str, str] = {}  # of servers that were ended
         self._number = 0
 
     def contain(self) -> None:
@@ -101,6 +103,44 @@ class McpConnections:
         """Return the tools of each server as far as they are known without asking."""
         lists = {name: self._stored.get(server) for name, server in self.servers.items()}
         return {name: listed.tools for name, listed in lists.items() if listed is not None}
+
+    async def states(self) -> tuple[ServerState, ...]:
+        """Return the state of each server. Starts none."""
+        return tuple([await self._state(each) for each in self.servers])
+
+    async def _state(self, server: str) -> ServerState:
+        opening, log = self._opening.get(server), self._logs.get(server, "")
+        if opening is None or opening.cancelled():
+            return ServerState(server=server)
+        if not opening.done():
+            return ServerState(server=server, state="starting", log=log)
+        if (error := opening.exception()) is not None:
+            return ServerState(server=server, state="failed", why=str(error), log=log)
+        connection = opening.result()
+        return ServerState(
+            server=server,
+            state="ended" if connection.is_over else "connected",
+            why=await connection.why_over() if connection.is_over else "",
+            version=connection.listed.version,
+            tools=len(connection.listed.tools),
+            skipped=connection.skipped,
+            log=connection.log,
+        )
+
+    async def restart(self, server: str, stop: asyncio.Event) -> None:
+        """End a server and start it again, however often it ended before; raises `ToolFailed`, also during a call."""
+        opening = self._opening.get(server)
+        connection = None if opening is None or not opening.done() or _failed(opening) else opening.result()
+        if connection is not None and connection.is_calling:
+            raise ToolFailed(f"MCP server {server!r} was not restarted: a call of it runs. Press Esc first, or wait.")
+        if opening is not None and not opening.done():
+            opening.cancel()
+            await asyncio.wait({opening})
+        if connection is not None:
+            await connection.close(ENDS_WITHIN)
+        self._opening.pop(server, None)
+        self._starts.pop(server, None)
+        await self._connected(server, stop)
 
     async def _connected(self, server: str, stop: asyncio.Event) -> ServerConnection:
         """Return an open connection, waiting for it until `stop` is set; raises `ToolFailed`."""
@@ -147,6 +187,7 @@ class McpConnections:
             await connection.open()
         except ToolFailed as failed:
             if process is not None:
+                self._logs[server.name] = process.log
                 await process.end(0.0)
             raise ToolFailed(
                 f"MCP server {server.name!r} cannot be reached: {_ended(str(failed))} Nothing was sent."
@@ -189,7 +230,11 @@ def _connection_type() -> type[ServerConnection]:
 
 
 def _is_over(opening: asyncio.Task[ServerConnection]) -> bool:
-    return opening.cancelled() or opening.exception() is not None or opening.result().is_over
+    return _failed(opening) or opening.result().is_over
+
+
+def _failed(opening: asyncio.Task[ServerConnection]) -> bool:
+    return opening.cancelled() or opening.exception() is not None
 
 
 def _some(names: Mapping[str, object]) -> str:

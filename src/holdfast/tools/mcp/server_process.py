@@ -60,6 +60,11 @@ class ServerProcess:
         self._spool = spool
         self.reader, self.writer = streams
 
+    @property
+    def log(self) -> str:
+        """Return the last lines that it wrote on stderr, "" if there are none."""
+        return _last(partial(self._spool))
+
     async def how_it_ended(self, within: float) -> str:
         """Return how the server ended and what it said last, waiting up to `within` seconds for its end."""
         await asyncio.wait({self._run}, timeout=within)
@@ -161,6 +166,9 @@ def _ending(done: CommandFinished) -> str:
 
 def last_lines(text: str) -> str:
     """Return the last lines of a server's stderr as a part of a message, "" if there are none."""
-    lines = text.strip().splitlines()[-_LAST_LINES:]
-    last = "\n".join(lines)[-_LAST_CHARACTERS:]
-    return f" Its last lines on stderr:\n{last}" if lines else ""
+    last = _last(text)
+    return f" Its last lines on stderr:\n{last}" if last else ""
+
+
+def _last(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[-_LAST_LINES:])[-_LAST_CHARACTERS:]

@@ -126,10 +126,16 @@ class EditorSession:
     def welcome(self) -> None:
         """Show what a client knows of an open session: commands, title, usage. Later updates are shown as they come."""
         waits = self._agent.recovery.can_resume
-        self._notify(commands_update(waits=waits))
+        self._list_commands(waits=waits)
+        if self._lists is not None:
+            self._lists.when_known(self._list_commands)
         if waits:
             self._notify(self._updates.note(_WAITS))
         self._display.opened()
+
+    def _list_commands(self, *, waits: bool | None = None) -> None:
+        open_ = self._agent.recovery.can_resume if waits is None else waits
+        self._notify(commands_update(self._options.prompt_commands(), waits=open_))
 
     async def close(self) -> None:
         """Stop what runs, end all processes and release the session. The prompts are answered before."""
@@ -165,6 +171,7 @@ class EditorSession:
         """Stop every prompt that was read until now."""
         for prompt in self._prompts:
             prompt.stop = prompt.stop or cause
+        self._session.toolbox.stop_writing()
         self._agent.stop(cause)
 
     def cancel_request(self, request: RequestId) -> None:
@@ -173,6 +180,7 @@ class EditorSession:
             if prompt.request == request:
                 prompt.stop = prompt.stop or _CLIENT
                 if prompt is self._prompts[0]:
+                    self._session.toolbox.stop_writing()
                     self._agent.stop(_CLIENT)
 
     async def _answer(self, prompt: _Prompt, before: asyncio.Task[None] | None) -> None:
@@ -206,7 +214,10 @@ class EditorSession:
             turn = asyncio.ensure_future(self._resumed())
         else:
             mentioned = attached(self._agent, text, lambda why: self._display.show(self._updates.note(why, "warning")))
-            turn = asyncio.ensure_future(self._agent.run(text, images=(*images, *mentioned)))
+            if prompt.stop is not None and text.startswith("/mcp__"):
+                return "end_turn"  # the server was not asked
+            written = await self._session.toolbox.written_out(text)
+            turn = asyncio.ensure_future(self._agent.run(written, images=(*images, *mentioned)))
         await asyncio.sleep(0)  # the turn has the session before a stop can reach it
         if prompt.stop is not None:
             self._agent.stop(prompt.stop)
@@ -217,7 +228,7 @@ class EditorSession:
 
     async def _resumed(self) -> e.TurnEnded:
         """Ask the open question again, and run its turn to its end."""
-        self._notify(commands_update(waits=False))
+        self._list_commands(waits=False)
         ended = await self._agent.resume_turn()
         if ended is None:
             raise StateError("The open question could not be asked again: its turn is settled. Send a new prompt.")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from holdfast.ui.acp.display.call_cards import AcpFields
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.prompt_commands import ServerPrompt
 
 CommandName = Literal["compact", "uncompact", "rename", "continue"]
 
@@ -41,11 +45,17 @@ def asks_again(command: PromptCommand | None) -> bool:
     return command is not None and command.name == "continue"
 
 
-def commands_update(*, waits: bool) -> AcpFields:
-    """Return the update that lists the commands; `waits` is whether a question is still open."""
+def commands_update(prompts: Iterable[ServerPrompt], *, waits: bool) -> AcpFields:
+    """Return the update that lists the commands, also those for the `prompts` of servers.
+
+    `waits` is whether a question is still open.
+    """
     listed: list[AcpFields] = []
     for name, (says, hint) in _OFFERED.items():
         if name == "continue" and not waits:
             continue
         listed.append({"name": name, "description": says, **({"input": {"hint": hint}} if hint else {})})
+    for each in prompts:
+        hint = {"input": {"hint": each.takes}} if each.takes else {}
+        listed.append({"name": each.name, "description": each.does, **hint})
     return {"sessionUpdate": "available_commands_update", "availableCommands": listed}

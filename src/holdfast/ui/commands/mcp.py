@@ -94,7 +94,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             for line in listed_lines(_settings(environ, cwd)):
                 print(line)
         case "get":
-            for line in _details(_named(arguments.name, environ, cwd)):
+            for line in server_details(_named(arguments.name, environ, cwd)):
                 print(line)
         case "test":
             return _test(_named(arguments.name, environ, cwd), environ=environ, cwd=cwd)
@@ -140,7 +140,8 @@ def _named(name: str, environ: Mapping[str, str], cwd: Path) -> McpServer:
     return servers[name]
 
 
-def _details(server: McpServer) -> list[str]:
+def server_details(server: McpServer) -> list[str]:
+    """Return what a server is, as lines for people, without the values that may be secrets."""
     rows = [("name", server.name), ("source", home(server.source)), ("url" if server.url else "command", server.shown)]
     rows += [("env", name) for name in server.env]  # values may be secrets
     rows += [("header", name) for name in server.headers]

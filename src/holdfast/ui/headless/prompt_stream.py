@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import CheckFinding, Event, Fact, TurnFailed
 from holdfast.agent.stop_cause import StopCause
-from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError
+from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, UsageError
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Cause, PromptAccepted, TurnEnded
 from holdfast.tool_calls import Image
@@ -73,8 +73,17 @@ class TurnResults:
 class PromptStream:
     """The turns of one run, from lines that become prompts."""
 
-    def __init__(self, agent: Agent, reader: LineReader, output: StreamJsonOutput, results: TurnResults) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        written: Callable[[str], Awaitable[str]],
+        reader: LineReader,
+        output: StreamJsonOutput,
+        results: TurnResults,
+    ) -> None:
+        """Create it; `written` returns what the model reads for the text of a line, or raises why that is not known."""
         self._agent = agent
+        self._written = written
         self._reader = reader
         self._output = output
         self._results = results
@@ -117,8 +126,8 @@ class PromptStream:
             if waiting.message.id not in self._left:
                 return waiting.message.text, waiting.message.images, waiting.message.id
         while (line := self._unread.popleft() if self._unread else await self._reader.lines.get()) is not None:
-            if (prompt := self._take(line)) is not None:
-                return prompt.text, self._images(prompt), ""
+            if (prompt := self._take(line)) is not None and (text := await self._text(prompt, line)):
+                return text, self._images(prompt), ""
         return None
 
     async def _feed(self, turn: asyncio.Future[TurnEnded]) -> None:
@@ -133,9 +142,21 @@ class PromptStream:
             if line is None or not await self._agent.begun():
                 self._unread.append(line)
                 break
-            if (prompt := self._take(line)) is not None:
-                self._agent.queue(prompt.text, "later", images=self._images(prompt))
+            if (prompt := self._take(line)) is not None and (text := await self._text(prompt, line)):
+                self._agent.queue(text, "later", images=self._images(prompt))
         await asyncio.wait({turn})
+
+    async def _text(self, prompt: PromptLine, line: Line) -> str:
+        """Return what the model reads for a prompt, "" if that is not known: then the line is answered here."""
+        try:
+            return await self._written(prompt.text)
+        except HoldfastError as error:
+            self._skip(line, str(error))
+            return ""
+
+    def _skip(self, line: Line, why: str) -> None:
+        self._bad = True
+        self._output.bad_line(line.number, f"Line {line.number} of the input was skipped: {why.rstrip('.')}.")
 
     def _images(self, prompt: PromptLine) -> tuple[Image, ...]:
         """Return the images of a prompt: its own, then those that its text mentions."""
@@ -155,8 +176,7 @@ class PromptStream:
             case RefusedRequest(request=request, why=why):
                 self._output.answer(request, error=why)
             case BadLine(why=why):
-                self._bad = True
-                self._output.bad_line(line.number, f"Line {line.number} of the input was skipped: {why.rstrip('.')}.")
+                self._skip(line, why)
             case None:
                 pass
         return None

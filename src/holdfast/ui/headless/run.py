@@ -26,6 +26,7 @@ from holdfast.errors import (
     EXIT_INTERRUPTED,
     HoldfastError,
     StateError,
+    ToolFailed,
     UsageError,
 )
 from holdfast.providers.connect import connect, preload
@@ -37,6 +38,7 @@ from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
+from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.headless.input_reader import LineReader
 from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
@@ -168,6 +170,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
         end(why)
 
     def end(why: StopCause) -> None:
+        session.toolbox.stop_writing()
         (agent if stream is None else stream).stop(why)
 
     def emit(event: Event) -> None:
@@ -185,18 +188,27 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
         with runner:
             agent = agent_of(options, session, emit=emit, log=log)
             if many is not None and results is not None:
-                stream = PromptStream(agent, LineReader(sys.stdin.fileno(), loop), many, results)
+                stream = PromptStream(
+                    agent, session.toolbox.written_out, LineReader(sys.stdin.fileno(), loop), many, results
+                )
             heed_signals(loop, stop)
             opened = opened_of(agent, session, options)
             if stream is not None:
                 code = runner.run(_turns(agent, stream, opened=opened, output=output))
                 stopped = stream.stopped
             else:
-                ended = runner.run(_turn(agent, prompt or "", opened=opened, output=output, watch=watch))
+                ended = runner.run(
+                    _turn(agent, prompt or "", session.toolbox, opened=opened, output=output, watch=watch)
+                )
                 stopped, code = ended.turn.cause in STOPPED, ended.exit_code
         late = bool(signalled) and not stopped  # for the turn, not for what waits for its reader
         if not stopped and not late:
             patience = None
+    except ToolFailed as failed:  # the prompt of a server
+        if not signalled:
+            raise
+        debug_log_note(str(failed))
+        return EXIT_INTERRUPTED
     finally:
         unwritten = output.close(patience)
     if unwritten:
@@ -288,15 +300,18 @@ async def _turns(agent: Agent, stream: PromptStream, *, opened: RunOpened, outpu
         await agent.close()
 
 
-async def _turn(agent: Agent, prompt: str, *, opened: RunOpened, output: OutputFormat, watch: TurnWatch) -> RunEnded:
+async def _turn(
+    agent: Agent, prompt: str, toolbox: LocalToolbox, *, opened: RunOpened, output: OutputFormat, watch: TurnWatch
+) -> RunEnded:
     """Run the turn, show it and return how it ended."""
     try:
         before = agent.conversation
         output.begin(opened)
         images = attached(agent, prompt, lambda why: output.event(CheckFinding(why)))
         try:
-            # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts.
-            turn = await agent.run(prompt, images=images)
+            # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts,
+            # but for the prompt of a server.
+            turn = await agent.run(await toolbox.written_out(prompt), images=images)
         except HoldfastError as error:
             after = agent.conversation
             turn = after.last_end

@@ -40,7 +40,8 @@ HELP = (
 def is_command(text: str) -> bool:
     """Return whether a line is a command: not a path, and not the beginning of several lines."""
     name, *_ = text.split(maxsplit=1) or [""]
-    return name.startswith("/") and "/" not in name[1:] and "\n" not in text
+    server = name.startswith("/mcp__")  # the prompt of a server is one
+    return name.startswith("/") and "/" not in name[1:] and "\n" not in text and not server
 
 
 class Departure(msgspec.Struct, frozen=True):

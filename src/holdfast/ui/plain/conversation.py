@@ -29,6 +29,7 @@ from holdfast.errors import HoldfastError
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.text import printable
+from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
 from holdfast.ui.advice import COMMAND_LINE, advised
 from holdfast.ui.headless.attachments import attached
@@ -142,7 +143,10 @@ class PlainConversation:
 
     async def _begin(self, text: str) -> None:
         images = attached(self._agent, text, lambda why: self._output.event(CheckFinding(why)))
-        await self._ended(self._agent.run(text, images=images))
+        await self._ended(self._run(text, images))
+
+    async def _run(self, text: str, images: tuple[Image, ...]) -> TurnEnded:
+        return await self._agent.run(await self._session.toolbox.written_out(text), images=images)
 
     async def _ended(self, running: Coroutine[object, object, TurnEnded | None]) -> None:
         """Wait for the end of a turn, and do what the lines that come during it say."""
@@ -178,7 +182,7 @@ class PlainConversation:
             elif text.startswith("!") or not await self._agent.begun():
                 self._unread.append(line)
             elif text.strip():
-                self._agent.queue(text, "steer")
+                self._agent.queue(await self._session.toolbox.written_out(text), "steer")
                 self._say("Queued: the model reads it with the next request.")
         except HoldfastError as error:
             self._say(f"Error: {advised(error, COMMAND_LINE)}")
@@ -234,7 +238,7 @@ class PlainConversation:
             self._leave()
         elif self._turn is not None:
             self._say("Stopping.")
-            self._agent.stop(why)
+            self._stop(why)
         else:
             self._agent.stop(why)  # a command of the user's
             self._say("Press Ctrl+C again to leave.")
@@ -247,8 +251,12 @@ class PlainConversation:
 
     def _leave(self, why: StopCause | None = None) -> None:
         self._over = True
-        self._agent.stop(why or StopCause("user"))
+        self._stop(why or StopCause("user"))
         self._reader.stop()
+
+    def _stop(self, why: StopCause) -> None:
+        self._session.toolbox.stop_writing()
+        self._agent.stop(why)
 
 
 def _text(line: Line) -> str:

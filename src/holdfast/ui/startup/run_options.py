@@ -36,6 +36,7 @@ from holdfast.ui.startup.session_rules import project_of, session_rules
 
 if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpSettings
+    from holdfast.tools.mcp.prompt_commands import ServerPrompt
     from holdfast.tools.toolbox import LocalToolbox
 
 DEMO = "demo"
@@ -116,6 +117,14 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         from holdfast.tools.mcp.tool_declarations import session_schemas  # noqa: PLC0415 - if there are servers
 
         return session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
+
+    def prompt_commands(self) -> tuple[ServerPrompt, ...]:
+        """Return the commands for the prompts of MCP servers, as far as their lists are known."""
+        if self.mcp is None:
+            return ()
+        from holdfast.tools.mcp.prompt_commands import known_commands  # noqa: PLC0415 - if there are servers
+
+        return known_commands(self.mcp.stored.all(self.mcp.servers))
 
     @property
     def catalog(self) -> Catalog:

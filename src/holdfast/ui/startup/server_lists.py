@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ class ServerLists:
         self._options = options
         self._task: asyncio.Task[None] | None = None
         self._waited = False
+        self.failures: dict[str, str] = {}
+        """Why servers could not be asked, by their names."""
 
     async def begin(self) -> None:
         """Begin to ask, if a server is configured."""
@@ -36,13 +39,19 @@ class ServerLists:
         new = unknown_servers(settings)
         if new.servers:
             with suppress(OSError):  # no folder for it: the session finds the tools on demand
-                await ask_servers(new, cwd=self._options.cwd, within=_WITHIN)
+                answers = await ask_servers(new, cwd=self._options.cwd, within=_WITHIN)
+                self.failures = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
 
     async def wait(self) -> None:
         """Wait a little for the lists, which a new session declares; not again, and not for a session that has them."""
         if self._task is not None and not self._waited and self._options.resumed is None:
             self._waited = True
             await asyncio.wait({self._task}, timeout=LIST_WAIT)
+
+    def when_known(self, act: Callable[[], object]) -> None:
+        """Call `act` once the servers have been asked, unless that is given up. Not if none needs to be asked."""
+        if self._task is not None:
+            self._task.add_done_callback(lambda task: task.cancelled() or act())
 
     async def close(self, *, leaving: bool) -> None:
         """End the servers that are still being asked, when the user leaves."""

@@ -86,7 +86,7 @@ class HoldfastApp(App[int]):
         self.transcript = Transcript(id="transcript", thoughts=start.config.show_thinking)
         self.dialogs = Dialogs(self)
         self.work = WorkList()
-        self.completions = Completions(start.cwd)
+        self.completions = Completions(start.cwd, prompts=start.prompt_commands)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
         self._prompts = KeptPrompts(start.environ, self.dialogs, self.composer.past_prompts)

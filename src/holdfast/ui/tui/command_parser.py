@@ -66,7 +66,7 @@ SLASH_COMMANDS: tuple[_Command, ...] = (
     _Command("uncompact", "undo the last compaction"),
     _Command("export", "export the conversation to a file", "[FORM] [FILE]"),
     _Command("tasks", "list background tasks, see their output, stop one", "[[stop] ID]"),
-    _Command("mcp", "list MCP servers and their tools"),
+    _Command("mcp", "show MCP servers: state, tools, last log lines; restart one", "[[restart] SERVER]"),
     _Command("diff", "show what changed: in the last turn, the session, or the working tree", "[turn|session|tree]"),
     _Command("copy", "copy the last answer"),
     _Command("status", "show session, model, folder, versions"),
@@ -102,7 +102,7 @@ def parse_slash_command(text: str) -> SlashInput | None:
         return None
     name, _, rest = text.strip()[1:].partition(" ")
     rest = rest.strip()
-    if "/" in name:
+    if "/" in name or name.startswith("mcp__"):  # the prompt of a server is one
         return None
     command = _BY_NAME.get(name)
     if command is None:

@@ -43,6 +43,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     InputReturned,
     InUse,
     Refused,
+    ServersShown,
     SessionClosed,
     SessionOpenedMessage,
     TaskOutput,
@@ -186,7 +187,7 @@ class SessionController:
                 self._show_model(self.status.model)
             case Fact(entry=e.ApprovalAnswered(mode=mode) | e.ModeChanged(mode=mode, why="plan")) if mode is not None:
                 self.status = msgspec.structs.replace(self.status, mode=mode)
-            case InputReturned() | ErrorMessage() | TaskOutput() | Closed():
+            case InputReturned() | ErrorMessage() | TaskOutput() | ServersShown() | Closed():
                 pass
             case _:
                 self.status = self._progress.happened(told, self.status, time.monotonic())
@@ -250,6 +251,11 @@ class SessionController:
         self._have_session()
         self.status = self._progress.submitted(self.status)
         self.agent.work.shell(command, share=share)
+
+    def restart_server(self, server: str) -> None:
+        """Start an MCP server of the session again, and show how that went."""
+        self.status = self._progress.submitted(self.status)
+        self.agent.servers(server, restart=True)
 
     def compact(self, wish: str) -> None:
         """Summarize older messages of the open session."""

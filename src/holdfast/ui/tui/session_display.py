@@ -25,6 +25,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     InputReturned,
     InUse,
     Refused,
+    ServersShown,
     SessionClosed,
     SessionOpenedMessage,
     TaskOutput,
@@ -112,6 +113,10 @@ class SessionDisplay:
                 from holdfast.ui.tui.widgets.help_pages import lines_page  # noqa: PLC0415 - few read it
 
                 target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
+            case ServersShown():
+                from holdfast.ui.tui.pages.server_page import show_servers  # noqa: PLC0415 - likewise
+
+                show_servers(told, target)
             case CurrentConversation():
                 self._show_work()
             case InputAccepted() | Window() | Closed():

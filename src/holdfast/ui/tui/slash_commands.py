@@ -160,10 +160,17 @@ def _keys(target: CommandTarget, _rest: str) -> None:
     target.dialogs.read(lines_page(title, [*lines, *([""] * bool(faults)), *faults]))
 
 
-def _mcp(target: CommandTarget, _rest: str) -> None:
-    from holdfast.ui.commands.mcp import listed_lines  # noqa: PLC0415 - when it is asked for
-
-    target.dialogs.read(lines_page("MCP servers", listed_lines(target.controller.options.mcp)))
+def _mcp(target: CommandTarget, rest: str) -> None:
+    word, _, name = rest.partition(" ")
+    settings = target.controller.options.mcp
+    known = [] if settings is None else [each.name for each in settings.servers]
+    server = name.strip() if word == "restart" else rest
+    if (rest and server not in known) or (word == "restart" and not server):
+        raise UsageError(f"Unknown MCP server {server!r} (expected one of {', '.join(known) or 'none'}). See /mcp.")
+    if word == "restart":
+        target.controller.restart_server(server)
+    else:
+        target.controller.agent.servers(server)
 
 
 def _doctor(target: CommandTarget, _rest: str) -> None:

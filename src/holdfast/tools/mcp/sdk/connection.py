@@ -87,6 +87,22 @@ class ServerConnection:
         """Return how many lines the server printed that are no messages."""
         return self._traffic.skipped
 
+    @property
+    def is_calling(self) -> bool:
+        """Return whether a call runs."""
+        return self._call is not None
+
+    @property
+    def log(self) -> str:
+        """Return the last lines that the server wrote on stderr, "" if there are none."""
+        return "" if self._process is None else self._process.log
+
+    async def why_over(self) -> str:
+        """Return why the connection ended, without waiting for more."""
+        if self._traffic.fault or self._process is None:
+            return await self._end_of_server()
+        return await self._process.how_it_ended(0.0)
+
     async def open(self) -> None:
         """Shake hands and list the tools; raises `ToolFailed` if that fails: then nothing was asked of a tool."""
         opened = asyncio.Event()

@@ -33,6 +33,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     ErrorMessage,
     InputReturned,
     InUse,
+    ServersShown,
     SessionClosed,
     Window,
 )
@@ -43,6 +44,7 @@ from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.debug_log.log import Log
+    from holdfast.tools.toolbox import LocalToolbox
 
 
 class AgentThread:
@@ -63,12 +65,15 @@ class AgentThread:
         self._connect_to = connect
         self._mode: Mode = options.mode
         self._agent: Agent | None = None
+        self._toolbox: LocalToolbox | None = None
         self._project: Project | None = None
         self._unopened = ""  # why the last attempt to open a session failed
         self._servers = ServerLists(options)
         self._closing = ExitStack()  # closed together with the session
         self._question = OpenQuestion(send)
-        self.work = RunningWork(self._commands, opened=lambda: self._agent, session=self._session, send=send)
+        self.work = RunningWork(
+            self._commands, opened=lambda: self._agent, session=self._session, written=self._written_out, send=send
+        )
         wakes = self.work.take if options.config.wake else None
         self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=wakes)
 
@@ -159,6 +164,23 @@ class AgentThread:
 
         self._commands.call_soon(use)
 
+    def servers(self, server: str = "", *, restart: bool = False) -> None:
+        """Send the states of the MCP servers as `ServersShown`, after a restart of one if that is asked for."""
+
+        async def show() -> None:
+            toolbox = self._toolbox
+            if restart:
+                if toolbox is None or self._agent is None:
+                    raise UsageError("No session is open, so no server runs. Each is started when it is needed.")
+                await toolbox.restart_server(server)
+            states = () if toolbox is None or self._agent is None else await toolbox.server_states()
+            self._send(ServersShown(states, self._servers.failures, server))
+
+        if restart:
+            self._commands.submit_user_action(show)
+        else:
+            self._commands.submit(show)
+
     def forbid(self, pattern: Pattern) -> None:
         """Remove a pattern that is always allowed in this folder."""
 
@@ -189,7 +211,12 @@ class AgentThread:
 
         self._commands.submit(call)
 
+    async def _written_out(self, typed: str) -> str:
+        return typed if self._toolbox is None else await self._toolbox.written_out(typed)
+
     def _stop_running(self, cause: StopCause | None) -> None:
+        if self._toolbox is not None:
+            self._toolbox.stop_writing()
         if self._agent is not None:
             self._agent.stop(cause)
 
@@ -230,6 +257,7 @@ class AgentThread:
             debug_log(options, session.id, say=lambda text: self._send(ErrorMessage(text)))
         )
         options.prepare(session.toolbox)
+        self._toolbox = session.toolbox
         project = self._project = options.project_of(session.cwd)
         from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from holdfast.agent.events import Event, Fact
@@ -10,6 +12,9 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.server_state import ServerState
 
 
 class CurrentConversation(msgspec.Struct, frozen=True):
@@ -85,6 +90,17 @@ class TaskOutput(msgspec.Struct, frozen=True):
     text: str
 
 
+class ServersShown(msgspec.Struct, frozen=True):
+    """The states of the MCP servers, which the user asked to see: those of the session, and earlier `failures`.
+
+    `server` is the one to show alone, "" for all.
+    """
+
+    states: tuple[ServerState, ...]
+    failures: dict[str, str]
+    server: str = ""
+
+
 class ErrorMessage(msgspec.Struct, frozen=True):
     """Something failed; `message` says what, why, and what to do."""
 
@@ -123,6 +139,7 @@ AgentMessage = (
     | InputAccepted
     | Window
     | TaskOutput
+    | ServersShown
     | ErrorMessage
     | InUse
     | SessionClosed

@@ -30,15 +30,18 @@ class RunningWork:
         *,
         opened: Callable[[], Agent | None],
         session: Callable[[], Agent],
+        written: Callable[[str], Awaitable[str]],
         send: Callable[[AgentMessage], None],
     ) -> None:
         """Create it with nothing running.
 
-        `opened` returns the open session, `session` too, or raises why there is none; `send` neither blocks nor raises.
+        `opened` returns the open session, `session` too, or raises why there is none; `written` returns what the model
+        reads for a typed text, or raises why that is not known; `send` neither blocks nor raises.
         """
         self._commands = commands
         self._opened = opened
         self._session = session
+        self._written = written
         self._send = send
         self._shells: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Task[None] | None = None
@@ -82,13 +85,14 @@ class RunningWork:
         """Queue the text for the running turn, else start one; commands are still served."""
         try:
             agent = self._session()
+            written = await self._written(text)
             if await agent.begun():
-                agent.queue(text, when, images=self._attached(agent, text))
+                agent.queue(written, when, images=self._attached(agent, text))
                 return
         except HoldfastError as error:
             self._send(Refused(text, advised(error, SCREEN)))
             return
-        await self.begin(agent, lambda: agent.run(text, images=self._attached(agent, text)), text)
+        await self.begin(agent, lambda: agent.run(written, images=self._attached(agent, text)), text)
 
     async def begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
         """Start `turn` once the one before it has ended."""

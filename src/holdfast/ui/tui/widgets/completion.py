@@ -6,8 +6,9 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.cells import cell_len
@@ -21,6 +22,9 @@ from holdfast.tools.workspace.file_walk import walk
 from holdfast.tools.workspace.safe_paths import SafePath
 from holdfast.ui.tui.command_parser import matching
 from holdfast.ui.tui.prompt.dropped_paths import mention
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.prompt_commands import ServerPrompt
 
 MOST_FILES = 20_000
 MOST_SECONDS = 1.0
@@ -44,11 +48,16 @@ class Suggestion(msgspec.Struct, frozen=True):
     length: int
 
 
-def matching_commands(before: str) -> tuple[Suggestion, ...]:
-    """Return the commands that complete the text before the cursor."""
-    return tuple(
-        Suggestion(match.names, match.command.does, f"/{match.name} ", len(before)) for match in matching(before)
+def matching_commands(before: str, prompts: Callable[[], Iterable[ServerPrompt]]) -> tuple[Suggestion, ...]:
+    """Return the commands that complete the text before the cursor, those for the `prompts` of servers last."""
+    own = (Suggestion(match.names, match.command.does, f"/{match.name} ", len(before)) for match in matching(before))
+    if not before.startswith("/") or any(sign.isspace() for sign in before):
+        return tuple(own)
+    begun = before[1:]
+    offered = (
+        Suggestion(each.usage, each.does, f"/{each.name} ", len(before)) for each in prompts() if begun in each.name
     )
+    return (*own, *offered)
 
 
 def file_begun(before: str) -> str | None:
@@ -123,9 +132,10 @@ def suggestion_rows(suggestions: Sequence[Suggestion]) -> list[Text]:
 class Completions(OptionList, can_focus=False):
     """The completions above the composer, if there are any."""
 
-    def __init__(self, root: Path) -> None:
-        """Complete commands, and files beneath `root`."""
+    def __init__(self, root: Path, *, prompts: Callable[[], Iterable[ServerPrompt]]) -> None:
+        """Complete commands, those for the `prompts` of servers too, and files beneath `root`."""
         super().__init__(id="completions")
+        self._prompts = prompts
         self._suggestions: Sequence[Suggestion] = ()
         self._listing = Listing()
         self._scan: asyncio.Task[None] | None = None
@@ -149,7 +159,7 @@ class Completions(OptionList, can_focus=False):
             self._scan = None
         begun = file_begun(before)
         if begun is None:
-            self.offer(matching_commands(before))
+            self.offer(matching_commands(before, self._prompts))
         else:
             self._scan = asyncio.create_task(self._look(begun))
 

@@ -1,0 +1,24 @@
+"""What is known of a server in a session: whether it is connected, why not, and what it said last on stderr."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+StateName = Literal["not started", "starting", "connected", "failed", "ended"]
+
+
+class ServerState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one server; `why` is a sentence if it failed or ended, `version` is what it calls itself.
+
+    `skipped` is how many lines of its output were no messages, `log` has the last lines of its stderr.
+    """
+
+    server: str
+    state: StateName = "not started"
+    why: str = ""
+    version: str = ""
+    tools: int = 0
+    skipped: int = 0
+    log: str = ""

@@ -1,0 +1,64 @@
+"""The page of MCP servers: what each is, whether it is connected or why not, and what it said last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from holdfast.text import literal
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.server_state import ServerState
+from holdfast.ui.commands.mcp import listed_lines, server_details
+from holdfast.ui.tui.agent_thread.messages import ServersShown
+from holdfast.ui.tui.choices import CommandTarget
+from holdfast.ui.tui.widgets.help_pages import lines_page
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.connections import McpSettings
+
+_LOG = 3
+
+
+def show_servers(shown: ServersShown, target: CommandTarget) -> None:
+    """Open the page."""
+    lines = server_lines(shown, target.controller.options.mcp)
+    title = f"MCP server {shown.server}" if shown.server else "MCP servers"
+    target.dialogs.read(lines_page(literal(title), [literal(each) for each in lines]))
+
+
+def server_lines(shown: ServersShown, settings: McpSettings | None) -> list[str]:
+    """Return the lines of the page: of all servers, or of one with its whole log."""
+    servers: tuple[McpServer, ...] = () if settings is None else settings.servers
+    states = {each.server: each for each in shown.states}
+    lines: list[str] = []
+    if not shown.server:
+        lines += [*listed_lines(settings), *([""] * bool(servers))]
+    for server in servers:
+        if shown.server in ("", server.name):
+            state = states.get(server.name, ServerState(server=server.name))
+            if shown.server:
+                lines += server_details(server)
+            lines += _state_lines(state, shown.failures.get(server.name, ""), alone=bool(shown.server))
+    if servers and not shown.server:
+        lines += ["", "/mcp SERVER shows one with its log, /mcp restart SERVER starts it again."]
+    return lines
+
+
+def _state_lines(state: ServerState, earlier: str, *, alone: bool) -> Iterator[str]:
+    """Yield the lines of one server; `earlier` is why it could not be asked when holdfast started."""
+    why = state.why
+    name = state.state
+    if name == "not started" and earlier:
+        name, why = "failed", earlier
+    version = f", {state.version.strip()}" if state.version.strip() else ""
+    needs = "needs sign-in" if "holdfast mcp login" in why else name
+    yield f"{state.server}: {needs}{version}"
+    first, *rest = why.strip().splitlines() or [""]
+    if first:
+        yield f"  {first}"
+    if state.skipped:
+        yield f"  {state.skipped} lines of its output were no messages and were skipped."
+    log = state.log.splitlines() or rest
+    if log:
+        yield "  Its last lines on stderr:"
+        yield from (f"    {line}" for line in (log if alone else log[-_LOG:]))
