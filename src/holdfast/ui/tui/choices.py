@@ -86,7 +86,7 @@ def pick_turn(target: CommandTarget) -> None:
     prompts = target.controller.prompts
     if not prompts:
         raise UsageError("Nothing to rewind yet.")
-    choices = [Choice(str(each.turn), " ".join(each.text.split()), f"turn {each.turn}") for each in reversed(prompts)]
+    choices = [Choice(str(each.turn), _line(target, each.text), f"turn {each.turn}") for each in reversed(prompts)]
     target.dialogs.pick(
         "Rewind to before… (conversation only; files are not restored)",
         choices,
@@ -99,5 +99,10 @@ def pick_prompt(target: CommandTarget) -> None:
     prompts = tuple(dict.fromkeys(reversed(target.composer.past_prompts.prompts)))
     if not prompts:
         raise UsageError("No earlier prompts yet.")
-    choices = [Choice(text, " ".join(text.split())) for text in prompts]
+    choices = [Choice(text, _line(target, text)) for text in prompts]
     target.dialogs.pick("Prompt history", choices, target.composer.give_back)
+
+
+def _line(target: CommandTarget, prompt: str) -> str:
+    """Return a prompt in one line, pastes as their marks, so that the question behind a paste is seen."""
+    return " ".join(target.composer.pastes.shown(prompt).split())

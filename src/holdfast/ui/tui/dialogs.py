@@ -85,12 +85,14 @@ class Dialogs:
         keep: tuple[str, Callable[[str], None]] | None = None,
         preview: Callable[[str], str] | None = None,
         search: ContentSearch | None = None,
+        typed: Callable[[str], Choice | None] = lambda _: None,
     ) -> Picker:
         """Let the user choose, then call `then`, or `left` on cancel; a previewed theme is undone. Return the list.
 
         `remove` is what Ctrl+X does to a choice, `toggle` what Ctrl+F does: a short description, and the function.
         `keep` is called instead of `then` for a choice by Ctrl+S.
-        `preview` returns what stands below the list for a choice, `search` which choices have words in them.
+        `preview` returns what stands below the list for a choice, `search` which choices have words in them, and
+        `typed` the choice that what was written stands for if nothing matches.
         """
         before = self._app.theme
 
@@ -127,6 +129,7 @@ class Dialogs:
             keep="" if keep is None else keep[0],
             preview=preview,
             search=search,
+            typed=typed,
         )
         self._app.push_screen(picker, chosen)
         return picker

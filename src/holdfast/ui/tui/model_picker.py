@@ -45,12 +45,13 @@ class _ModelPicker:
     def open(self) -> None:
         """Show what is at hand, and ask the provider in use for its list."""
         self._picker = self._target.dialogs.pick(
-            "Model (any other: /model PROVIDER:MODEL)",
+            "Model (or type PROVIDER:MODEL)",
             self._choices(),
             self._use,
             left=self._closed,
             toggle=("marks a favourite", self._toggle),
             keep=("keeps it", self._keep),
+            typed=self._typed,
         )
         self._target.dialogs.in_background(self._look, self._found)
 
@@ -81,6 +82,15 @@ class _ModelPicker:
             self._target.composer.give_back(f"/model {provider}:")
         else:
             self._target.controller.use_model(chosen)
+
+    def _typed(self, written: str) -> Choice | None:
+        """Return the model that what was written names: one of a provider, without its prefix of the one in use."""
+        provider = written.partition(":")[0]
+        if provider not in self._target.controller.providers:
+            provider = self._now.partition(":")[0]
+            written = f"{provider}:{written}"
+        usable = provider in self._target.controller.providers and not any(map(str.isspace, written))
+        return Choice(written, written, "not in the list") if usable else None
 
     def _keep(self, chosen: str) -> None:
         """Let the user choose where the model is kept."""

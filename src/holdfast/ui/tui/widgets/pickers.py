@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
@@ -44,6 +45,9 @@ _ABOVE = 6
 """Lines of a picker besides its rows and what is below them: the padding, the title and the search."""
 
 _GAP = 2
+
+_WRITTEN = "written"
+"""The id of the option that stands for what was written; the others have their numbers."""
 
 ContentSearch = Callable[[str, Callable[[], bool]], Mapping[str, str]]
 """Returns the values in which words occur, each with an excerpt; may end once its second argument returns false."""
@@ -82,7 +86,16 @@ def _row(choice: Choice, column: int, width: int) -> Text:
 
 
 class Over(ModalScreen[T]):
-    """A dialog over the screen, redrawn whenever the screen beneath changes."""
+    """A dialog over the screen, redrawn whenever the screen beneath changes. It closes once."""
+
+    _left = False
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        """Close it with the first result: behind Enter, an Esc may be on its way."""
+        if self._left:
+            return AwaitComplete.nothing()
+        self._left = True
+        return super().dismiss(result)
 
     def on_mount(self) -> None:
         """Watch the screen beneath."""
@@ -128,8 +141,11 @@ class Picker(Over[str | None]):
         keep: str = "",
         preview: Callable[[str], str] | None = None,
         search: ContentSearch | None = None,
+        typed: Callable[[str], Choice | None] = lambda _: None,
     ) -> None:
         """Show `choices`; `shown` is called with the highlighted value.
+
+        If nothing matches what the user wrote, the list says so, or has what `typed` makes of it.
 
         `preview` and `search` are called on another thread: what stands below the list, and what else matches.
         Ctrl+X removes a choice if `remove` is set; Ctrl+F does what `toggle` says, which may `offer` other choices.
@@ -145,6 +161,8 @@ class Picker(Over[str | None]):
         """Whether the choice was made with Ctrl+S."""
         self._preview = preview
         self._search = search
+        self._typed = typed
+        self._written: Choice | None = None  # the choice that stands for what was written
         self._found: Mapping[str, str] = {}  # the excerpts of the values that the search found
         self._narrowed = ""
         self._noted = ""
@@ -227,11 +245,13 @@ class Picker(Over[str | None]):
         choices = self.query_one(OptionList)
         if self._remove is None or choices.highlighted is None:
             return
-        number = int(choices.get_option_at_index(choices.highlighted).id or "0")
+        if (option := choices.get_option_at_index(choices.highlighted).id) == _WRITTEN:
+            return
+        number = int(option or "0")
         if self._remove[1](self._choices[number].value):
             del self._choices[number]
             self._narrow(self.query_one(Input).value, choices.highlighted)
-            if not choices.option_count:
+            if self._highlighted is None:
                 self._note("")  # it was about the last one
 
     def action_mark(self) -> None:
@@ -301,6 +321,8 @@ class Picker(Over[str | None]):
         return None if at is None else self._value(choices.get_option_at_index(at).id or "0")
 
     def _value(self, option: str) -> str:
+        if option == _WRITTEN and self._written is not None:
+            return self._written.value
         return self._choices[int(option)].value
 
     def _narrow(self, search: str, at: int = 0, *, value: str | None = None) -> None:
@@ -318,8 +340,13 @@ class Picker(Over[str | None]):
                     row = _row(excerpt, 0, self._room)  # noqa: PLW2901 - the same line with an excerpt
                 at = choices.option_count if choice.value == value else at
                 choices.add_option(Option(row, id=str(number)))
+        self._written = self._typed(search.strip()) if words and not choices.option_count else None
+        if self._written is not None:
+            choices.add_option(Option(_row(self._written, 0, self._room), id=_WRITTEN))
         if choices.option_count:
             choices.highlighted = min(at, choices.option_count - 1)
+        elif words:
+            choices.add_option(Option(Text("Nothing matches.", "dim"), disabled=True))
 
 
 class TextPage(Over[None]):

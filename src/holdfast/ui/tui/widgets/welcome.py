@@ -61,7 +61,7 @@ def hints(situation: Situation) -> tuple[str, ...]:
     if situation.looked and not situation.repository:
         found.append("Not a git repository: !git init lets /diff show what a session changed")
     found.append("/help for keys and commands · @ to mention a file")
-    found.append("Esc interrupts · Esc Esc rewinds · your work is always saved: `holdfast -c` resumes")
+    found.append("Esc interrupts · Esc Esc rewinds · your work is always saved: holdfast -c resumes")
     found.append("Shift+Tab changes what may run without asking")
     return tuple(found[:SHOWN_HINTS])
 
