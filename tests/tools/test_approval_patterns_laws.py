@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import Effect, FileChange, Pattern
-from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
+from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.approval_patterns import allowed, pattern_words, suggested, unmatchable
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
+from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.workspace.command_surroundings import on_disk

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import Pattern
-from holdfast.tools.approval import Allow, Ask, Policy, decide
+from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.command_words import harmless
 from holdfast.tools.programs import BY_NAME

@@ -17,6 +17,7 @@ import httpx2
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers import sse
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.credentials.redaction import spellings
 from holdfast.providers.error_mapping import connection_failure, http_failure, invalid_response, without_secrets
 from holdfast.providers.http_client import (
@@ -30,7 +31,6 @@ from holdfast.providers.http_client import (
 )
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import StreamEvent
-from holdfast.providers.outbox import Outbox
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
@@ -49,7 +49,7 @@ class HttpModel:
         self._target = target
         self._protocol = protocol
         self._http = http
-        self._outbox = Outbox(target, protocol)
+        self._body_writer = BodyWriter(target, protocol)
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class HttpModel:
 
     def prefix(self, conversation: Conversation) -> RequestPrefix:
         """Return what the body of a request with this conversation begins with."""
-        return self._outbox.prefix(conversation)
+        return self._body_writer.prefix(conversation)
 
     @asynccontextmanager
     async def stream(
@@ -95,7 +95,7 @@ class HttpModel:
         request = self._http.build_request(
             "POST",
             self._protocol.url(self._target, whole=whole),
-            content=self._outbox.body(conversation, whole=whole),
+            content=self._body_writer.body(conversation, whole=whole),
             headers={
                 "accept": "application/json" if whole else "text/event-stream",
                 # Only an uncompressed body can be measured before unpacking, and a compressed stream arrives late.

@@ -1,7 +1,7 @@
 """The interface of a tool: a schema, a plan that only looks, and a run that acts.
 
 `plan` has no effect, so what the user approves and the journal records is known before anything happens. A tool never
-decides whether it may run; `holdfast.tools.approval` does.
+decides whether it may run; `holdfast.tools.approval_decision` does.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.config.servers import Server
-from holdfast.providers.outbox import Outbox
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.anthropic_messages import WIRE
 from holdfast.providers.registry import ModelEndpoint, known_providers, resolve_endpoint
@@ -38,7 +38,7 @@ def target(name: str) -> ModelEndpoint:
 
 
 def written(sent: Conversation, *, whole: bool = False) -> Json:
-    raw = Outbox(target(sent.model), WIRE).body(sent, whole=whole)
+    raw = BodyWriter(target(sent.model), WIRE).body(sent, whole=whole)
     judge("anthropic", raw.replace(b'"redacted_thinking","data"', b'"thinking","thinking"'))  # which it does not know
     return json.loads(raw)
 
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_anthropics_gets_no_cache_mark() -> None:
 def test_without_a_prompt_and_tools_there_is_no_word_of_them() -> None:
     sent = conversation("home:m", GO, system="")
     assert sent.opened is not None
-    body = json.loads(Outbox(target("home:m"), WIRE).body(sent, whole=True))
+    body = json.loads(BodyWriter(target("home:m"), WIRE).body(sent, whole=True))
     assert {"system", "stream"}.isdisjoint(body)
 
 
@@ -137,7 +137,7 @@ def test_only_what_failed_is_an_error(outcome: Outcome) -> None:
 def test_arguments_are_sent_as_the_model_wrote_them() -> None:
     raw = '{ "path":"a.txt",\n "n": 1.0, "big": 12345678901234567890, "e": 1e400 }'
     sent = conversation(NAME, GO, AssistantMessage(NAME, (CallPart("c1", "read", raw),)), GO)
-    assert raw.encode() in Outbox(target(NAME), WIRE).body(sent, whole=False)
+    assert raw.encode() in BodyWriter(target(NAME), WIRE).body(sent, whole=False)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_arguments_are_sent_as_the_model_wrote_them() -> None:
     [('{"a": 1, "a": 2}', b'"input":{"a":2}'), ('{"a": {"b": 1, "b": [2.5]}}', b'"input":{"a":{"b":[2.5]}}')],
 )
 def test_a_key_that_stands_twice_is_sent_once_with_its_last_value(raw: str, sent: bytes) -> None:
-    body = Outbox(target(NAME), WIRE).body(
+    body = BodyWriter(target(NAME), WIRE).body(
         conversation(NAME, GO, AssistantMessage(NAME, (CallPart("c1", "read", raw),)), GO), whole=False
     )
     assert sent in body
@@ -155,7 +155,7 @@ def test_a_key_that_stands_twice_is_sent_once_with_its_last_value(raw: str, sent
 def test_arguments_that_are_deep_are_sent() -> None:
     raw = '{"a":' * 900 + "1" + "}" * 900  # DeepSeek's judge reads no such body
     sent = conversation(NAME, GO, AssistantMessage(NAME, (CallPart("c1", "read", raw),)), GO)
-    assert raw.encode() in Outbox(target(NAME), WIRE).body(sent, whole=False)
+    assert raw.encode() in BodyWriter(target(NAME), WIRE).body(sent, whole=False)
 
 
 def test_empty_text_and_unsigned_thinking_are_left_out() -> None:
@@ -165,7 +165,7 @@ def test_empty_text_and_unsigned_thinking_are_left_out() -> None:
 
 def test_the_mark_stands_on_the_last_block_that_may_have_one() -> None:
     thought = ThinkingPart("hm", signature="sig")
-    last = Outbox(target(NAME), WIRE).body(
+    last = BodyWriter(target(NAME), WIRE).body(
         conversation(NAME, GO, AssistantMessage(NAME, (TextPart("so"), thought))), whole=False
     )
     text, thinking = json.loads(last)["messages"][-1]["content"]
@@ -181,10 +181,10 @@ def test_the_mark_stays_off_what_the_writer_made() -> None:
 
 
 def test_the_mark_moves_and_changes_nothing_that_was_sent() -> None:
-    outbox = Outbox(target(NAME), WIRE)
+    body_writer = BodyWriter(target(NAME), WIRE)
     first = conversation(NAME, GO)
     longer = conversation(NAME, GO, AssistantMessage(NAME, (TextPart("so"),)), GO)
-    once, again, then = (outbox.body(each, whole=False) for each in (first, first, longer))
+    once, again, then = (body_writer.body(each, whole=False) for each in (first, first, longer))
     assert once == again
     assert json.loads(then)["messages"][0]["content"] == [{"type": "text", "text": "go"}]
     assert then.count(b"cache_control") == once.count(b"cache_control") == 3

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.config.servers import Server
-from holdfast.providers.outbox import Outbox
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols.gemini import WIRE
 from holdfast.providers.registry import Provider, Providers, known_providers, resolve_endpoint
 from holdfast.session.conversation.conversation import (
@@ -40,7 +40,7 @@ def conversation(*messages: ConversationMessage, tools: tuple[ToolSchema, ...] =
 
 def written(*messages: ConversationMessage, tools: tuple[ToolSchema, ...] = (), system: str = "S") -> dict[str, Any]:
     """Return the body, which Google's types have read."""
-    raw = Outbox(TARGET, WIRE).body(conversation(*messages, tools=tools, system=system), whole=False)
+    raw = BodyWriter(TARGET, WIRE).body(conversation(*messages, tools=tools, system=system), whole=False)
     judge("gemini", raw)
     return json.loads(raw)
 
@@ -171,7 +171,7 @@ def test_a_response_of_nothing_but_a_seal_is_left_out() -> None:
 )
 def test_arguments_are_sent_as_the_model_wrote_them(raw: str, sent: str) -> None:
     message = AssistantMessage(NAME, (msgspec.structs.replace(CALL, arguments=raw),))
-    body = Outbox(TARGET, WIRE).body(conversation(GO, message), whole=False)
+    body = BodyWriter(TARGET, WIRE).body(conversation(GO, message), whole=False)
     assert f'"args":{sent}'.encode() in body
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.config.servers import Server
-from holdfast.providers.outbox import Outbox
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols.openai_responses import WIRE
 from holdfast.providers.registry import ModelEndpoint, known_providers, resolve_endpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation, Result, UserMessage
@@ -30,7 +30,7 @@ def target(name: str) -> ModelEndpoint:
 
 
 def written(sent: Conversation, *, whole: bool = False) -> Json:
-    raw = Outbox(target(sent.model), WIRE).body(sent, whole=whole)
+    raw = BodyWriter(target(sent.model), WIRE).body(sent, whole=whole)
     judge("openai-responses", raw)
     return json.loads(raw)
 

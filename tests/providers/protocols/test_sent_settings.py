@@ -10,8 +10,8 @@ import pytest
 from holdfast.config.servers import ModelOverrides, Server
 from holdfast.config.settings import Config
 from holdfast.errors import ConfigInvalid
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.credentials.redaction import key_variables
-from holdfast.providers.outbox import Outbox
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.protocol import JsonObject
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
@@ -37,7 +37,7 @@ def asked(name: str, **settings: Any) -> Conversation:
 
 def body(name: str, known: Providers = OWN, **settings: Any) -> JsonObject:
     target = resolve_endpoint(name, ENVIRON, known)
-    raw = Outbox(target, protocol_of(target.provider.kind)).body(asked(name, **settings), whole=False)
+    raw = BodyWriter(target, protocol_of(target.provider.kind)).body(asked(name, **settings), whole=False)
     return msgspec.json.decode(raw, type=dict[str, object])
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.providers.outbox import Outbox
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.registry import profile_of, resolve_endpoint
 from holdfast.session.conversation.fold import Fold
@@ -83,7 +83,7 @@ def sent(fold: Fold) -> dict[str, Any]:
     conversation = validate_request(conversation, profile).conversation
     target = resolve_endpoint(conversation.model, ENVIRON)
     protocol = protocol_of(target.provider.kind)
-    raw = Outbox(target, protocol).body(conversation, whole=False)
+    raw = BodyWriter(target, protocol).body(conversation, whole=False)
     path = protocol.url(target, whole=False).partition("//")[2].partition("/")[2]
     headers = {"authorization": "Bearer k", **protocol.headers(target, conversation)}
     incoming = Incoming(method="POST", path=f"/{path.partition('?')[0]}", headers=headers, body=raw)

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from holdfast.session.journal.entries import Entry, decode
-from holdfast.session.request.request_body import Body, anthropic, openai_chat, settled_conversation
+from holdfast.session.request.exported_body import Body, anthropic, openai_chat, settled_conversation
 
 LINES = Path(__file__).with_name("folds_before_names.jsonl").read_bytes().splitlines()
 WRITERS: dict[str, Callable[[Sequence[Entry]], Body]] = {

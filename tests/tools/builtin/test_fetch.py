@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.approval import Allow, Ask, Policy, decide
+from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.builtin.fetch import FetchTool
 from holdfast.tools.tool import ToolContext, ToolOutput

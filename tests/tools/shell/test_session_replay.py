@@ -10,7 +10,7 @@ import pytest
 from shell_cases import cases
 
 from holdfast.tool_calls import Mode, Pattern
-from holdfast.tools.approval import Allow, Ask, Policy, decide
+from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput

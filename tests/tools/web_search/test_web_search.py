@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.errors import ConfigInvalid, ToolFailed
 from holdfast.tool_calls import Mode, SearchName
-from holdfast.tools.approval import Allow, Ask, Policy, decide
+from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.arguments.tolerant_tool import TolerantTool, trained
 from holdfast.tools.permission_rules.permission_rule import permission_rule

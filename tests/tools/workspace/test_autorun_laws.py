@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.approval import Allow, Ask, Policy, decide
+from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.read_write import WriteTool

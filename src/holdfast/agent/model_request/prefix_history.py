@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from holdfast.errors import InvalidRequest, ModelUnusable
-from holdfast.providers.outbox import Outbox
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.registry import ModelEndpoint, Providers, profile_of, split
 from holdfast.session.conversation.conversation import Conversation
@@ -80,7 +80,7 @@ class _Writer:
     def __init__(self, model: str, providers: Providers) -> None:
         self._profile = profile_of(model, providers)
         self._validator = RequestValidator()
-        self._outbox: Outbox | None = None
+        self._body_writer: BodyWriter | None = None
         self._before: tuple[str, Sequence[bytes]] | None = None  # digest of the head, messages
         self.since: list[StoredEntry] = []  # the entries since the last request to this model
         try:
@@ -89,19 +89,19 @@ class _Writer:
             return
         if not provider.through_pydantic_ai:
             target = ModelEndpoint(provider, name, key=None, address=None)
-            self._outbox = Outbox(target, protocol_of(provider.kind))
+            self._body_writer = BodyWriter(target, protocol_of(provider.kind))
 
     def sent(self, seq: int, started: e.RequestStarted, conversation: Conversation) -> SentRequest:
         """Return what is known of a request with this conversation."""
         written, kept, changed = None, 0, ""
-        if self._outbox is not None:
+        if self._body_writer is not None:
             try:
                 valid = self._validator.validate(conversation, self._profile).conversation
             except InvalidRequest as error:
                 changed = str(error)
             else:
-                written = self._outbox.prefix(valid)
-                kept, changed = self._compared(written, tuple(self._outbox.encoded))
+                written = self._body_writer.prefix(valid)
+                kept, changed = self._compared(written, tuple(self._body_writer.encoded))
         self.since.clear()
         return SentRequest(seq, started.step, started.attempt, started.model, started.prefix, written, kept, changed)
 

@@ -25,7 +25,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval import Allow, Ask, Deny, decide, readable
+from holdfast.tools.approval_decision import Allow, Ask, Deny, decide, readable
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:

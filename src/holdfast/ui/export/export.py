@@ -64,10 +64,10 @@ def document_of(reading: Reading, session: str, form: Form) -> dict[str, object]
             entries = (record.entry for record in reading.records if not isinstance(record.entry, decided))
             return export(fold(entries, left="fork"))
         case "openai-chat" | "anthropic":
-            from holdfast.session.request import request_body  # noqa: PLC0415 - only these forms need the profiles
+            from holdfast.session.request import exported_body  # noqa: PLC0415 - only these forms need the profiles
 
-            conversation = request_body.settled_conversation(record.entry for record in reading.records)
-            return (request_body.openai_chat if form == "openai-chat" else request_body.anthropic)(conversation)
+            conversation = exported_body.settled_conversation(record.entry for record in reading.records)
+            return (exported_body.openai_chat if form == "openai-chat" else exported_body.anthropic)(conversation)
         case _:
             assert_never(form)
 

@@ -14,7 +14,7 @@ from holdfast.history import check
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation
 from holdfast.session.journal.entries import Entry, PromptAccepted, ResponseEnded
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
-from holdfast.session.request.request_body import Body, anthropic, openai_chat, settled_conversation
+from holdfast.session.request.exported_body import Body, anthropic, openai_chat, settled_conversation
 from journals import journals, opened
 from laws import law
 

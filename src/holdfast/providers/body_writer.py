@@ -24,7 +24,7 @@ from holdfast.session.journal.parts import RequestPrefix
 _ENCODER = msgspec.json.Encoder()
 
 
-class Outbox:
+class BodyWriter:
     """The encoded messages of one conversation with one model."""
 
     def __init__(self, target: ModelEndpoint, protocol: ProviderProtocol) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.providers.outbox import Outbox
+from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, profile_of, resolve_endpoint
@@ -57,7 +57,7 @@ def spoken(name: str) -> tuple[ModelEndpoint, ProviderProtocol]:
 @given(data=st.data())
 def test_a_body_is_the_one_written_from_the_beginning_whatever_was_sent_before(name: str, data: st.DataObject) -> None:
     endpoint, protocol = spoken(name)
-    outbox = Outbox(endpoint, protocol)
+    body_writer = BodyWriter(endpoint, protocol)
     long = data.draw(sendable(name))
     for _ in range(data.draw(st.integers(1, 4))):
         length = data.draw(st.integers(0, len(long.messages)))
@@ -69,7 +69,7 @@ def test_a_body_is_the_one_written_from_the_beginning_whatever_was_sent_before(n
         if messages and data.draw(st.booleans()):  # as after a compaction
             messages = (UserMessage((), ("another",)), *messages[1:])
         asked = replace(long, messages=messages, opened=opened)
-        assert outbox.body(asked, whole=whole) == Outbox(endpoint, protocol).body(asked, whole=whole)
+        assert body_writer.body(asked, whole=whole) == BodyWriter(endpoint, protocol).body(asked, whole=whole)
 
 
 EVERY = tuple(f"{name}:{provider.model or 'm'}" for name, provider in PROVIDERS.items())
@@ -95,15 +95,15 @@ def begun(long: Conversation, length: int, *, system: str | None = None) -> Conv
 def test_the_bytes_of_a_longer_conversation_begin_with_those_of_the_shorter_one(name: str, data: st.DataObject) -> None:
     """Also behind a rewind, a compaction and another system prompt, from which on they begin anew."""
     endpoint, protocol = spoken(name)
-    outbox = Outbox(endpoint, protocol)
+    body_writer = BodyWriter(endpoint, protocol)
     for _ in range(data.draw(st.integers(1, 3))):
         long = data.draw(spoken_conversation(name))
         system = data.draw(st.sampled_from([None, "ANOTHER"]))
         kept = b""
         for length in range(data.draw(st.sampled_from(range(1, len(long.messages) + 1, 2))), len(long.messages) + 1, 2):
             asked = begun(long, length, system=system)
-            body = outbox.body(asked, whole=False)
-            assert body == Outbox(endpoint, protocol).body(asked, whole=False)
+            body = body_writer.body(asked, whole=False)
+            assert body == BodyWriter(endpoint, protocol).body(asked, whole=False)
             assert body.startswith(kept)
             kept = settled(body, name)
 
@@ -128,7 +128,7 @@ def test_at_amazon_thinking_that_was_signed_behind_a_pruned_result_is_not_sent()
     every = {b"signed-1", b"then-1", b"signed-2", b"then-2"}
 
     def signed(entries: list[Entry]) -> set[bytes]:
-        body = Outbox(endpoint, protocol).body(normalize(fold(entries), endpoint.provider.profile), whole=False)
+        body = BodyWriter(endpoint, protocol).body(normalize(fold(entries), endpoint.provider.profile), whole=False)
         return {each for each in every if each in body}
 
     assert signed(journal) == every
@@ -161,8 +161,8 @@ PROFILES = {provider.profile.name: name for name, provider in zip(EVERY, PROVIDE
 def test_over_a_long_session_nearly_every_byte_is_sent_again_as_it_was(name: str) -> None:
     """Measured: 99.9998 %, and 99.9949 % where the mark moves."""
     endpoint, protocol = spoken(name)
-    outbox, long = Outbox(endpoint, protocol), long_session(name)
-    bodies = [outbox.body(begun(long, length), whole=False) for length in range(1, len(long.messages) + 1, 2)]
+    body_writer, long = BodyWriter(endpoint, protocol), long_session(name)
+    bodies = [body_writer.body(begun(long, length), whole=False) for length in range(1, len(long.messages) + 1, 2)]
     again = sum(same(before, after) for before, after in pairwise(bodies))
     ratio = again / sum(map(len, bodies[:-1]))
     assert ratio >= 0.9999, f"{name}: {ratio:.6%} of {sum(map(len, bodies[:-1])):,} bytes"
@@ -209,8 +209,8 @@ def test_a_writer_that_fails_halfway_leaves_the_next_request_whole(data: st.Data
     endpoint, protocol = spoken("openai-chat:m")
     asked = data.draw(sendable("openai-chat:m").filter(lambda each: len(each.messages) > 2))
     halfway = Halfway(protocol)
-    outbox = Outbox(endpoint, halfway)  # pyright: ignore[reportArgumentType] - the rest is the protocol's
-    outbox.body(replace(asked, messages=asked.messages[:1]), whole=False)
+    body_writer = BodyWriter(endpoint, halfway)  # pyright: ignore[reportArgumentType] - the rest is the protocol's
+    body_writer.body(replace(asked, messages=asked.messages[:1]), whole=False)
     with pytest.raises(MemoryError):
-        outbox.body(asked, whole=False)
-    assert outbox.body(asked, whole=False) == Outbox(endpoint, protocol).body(asked, whole=False)
+        body_writer.body(asked, whole=False)
+    assert body_writer.body(asked, whole=False) == BodyWriter(endpoint, protocol).body(asked, whole=False)
