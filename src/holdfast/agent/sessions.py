@@ -24,7 +24,6 @@ from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ToolSchema
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.toolbox import LocalToolbox
 
 
@@ -60,6 +59,8 @@ def create(  # noqa: PLR0913 - what a session begins with
     session = own or catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
+        from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - when there is a session
+
         toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools, remote=remote)
         opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
         if instructions:

@@ -19,9 +19,7 @@ from holdfast.errors import StorageFailed, UsageError
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
-from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.workspace.file_snapshots import present
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
@@ -70,6 +68,9 @@ class LocalToolbox:
         self._remote = remote
         self._mcp: McpSettings | None = None
         self._writing: set[asyncio.Event] = set()
+        from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a session
+        from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - likewise
+
         self.schemas: tuple[ToolSchema, ...] = (
             *(each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)),
             *remote,

@@ -27,7 +27,6 @@ from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode, ToolSchema
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import own_instructions
@@ -99,6 +98,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def tools_of(self, model: str) -> frozenset[str]:
         """Return the names of the tools of a new session with a model."""
+        from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - when there is a session
+
         return chosen_tools(model, dialect=self.config.edit_tool, search=self.config.search is not None)
 
     @property

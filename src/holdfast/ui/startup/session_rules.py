@@ -16,7 +16,6 @@ from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Config, PermissionLists
 from holdfast.errors import ConfigInvalid, UsageError
 from holdfast.system.user_directories import homes
-from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.tools.permission_rules.permission_rule import PermissionRule, unmatched
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.ui.startup.arguments import Arguments
@@ -73,6 +72,8 @@ def own_rules(environ: Mapping[str, str], config: Config) -> FoundRules:
 
 def rule_note(rule: PermissionRule) -> str:
     """Return why a rule matches no call of holdfast's tools, "" if it may match one."""
+    from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there are rules
+
     return unmatched(rule, {schema.name for schema in DECLARATIONS})
 
 

@@ -14,6 +14,7 @@ from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.driver import Driver
+from textual.reactive import Initialize, Reactive
 from textual.widgets import Input
 
 from holdfast.agent.stop_cause import StopCause
@@ -33,7 +34,7 @@ from holdfast.ui.tui.session_controller import SessionController
 from holdfast.ui.tui.session_display import SessionDisplay, Widgets
 from holdfast.ui.tui.surroundings.presence import Presence
 from holdfast.ui.tui.tasks.task_list import leave
-from holdfast.ui.tui.themes import DARK, LIGHT
+from holdfast.ui.tui.themes import DARK, LIGHT, first_theme
 from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
@@ -57,11 +58,21 @@ _TICK = 0.1
 """Seconds between updates of the status line while something runs."""
 
 
+def _theme_of(app: HoldfastApp) -> str:
+    """Return the theme to begin with; to assign it to an app that runs would parse the style sheet a second time."""
+    app.register_theme(DARK)
+    app.register_theme(LIGHT)
+    return app.first_theme.name
+
+
 class HoldfastApp(App[int]):
     """The full-screen terminal. What it knows of the session, it has from its controller."""
 
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = "#composer"  # else the transcript is styled as focused first
+
+    theme = Reactive(Initialize(_theme_of))
 
     BINDINGS: ClassVar[list[BindingType]] = list(MAIN_KEYS)
 
@@ -77,6 +88,7 @@ class HoldfastApp(App[int]):
         inline: bool = False,
     ) -> None:
         """Create it; with `inline`, `keyboard` is an `InlineScreen`."""
+        self.first_theme = first_theme(start.config.theme, start.environ)  # before Textual makes the style sheet of it
         super().__init__(driver_class=keyboard)
         self._inline = inline
         self._scrollback: Scrollback | None = None
@@ -113,9 +125,6 @@ class HoldfastApp(App[int]):
 
     def on_mount(self) -> None:
         """Start: show the prompt first, then do what takes time."""
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        self.theme = self.presence.first_theme(self.available_themes)
         self.shown.greet()
         self._use_keys()
         self.composer.focus()
@@ -148,10 +157,11 @@ class HoldfastApp(App[int]):
             self._key_faults = found.faults
 
     def _begin(self) -> None:
+        self.approval.fill()
         self.controller.start()
-        self.presence.begin()
+        self.presence.begin(self.first_theme)
         self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
-        self.dialogs.say("\n".join((*self._start.notices, *self._key_faults)))
+        self.dialogs.say("\n".join(filter(None, (self.first_theme.problem, *self._start.notices, *self._key_faults))))
         if self._start.choose:
             from holdfast.ui.tui.sessions.session_list import pick_session  # noqa: PLC0415 - when it is asked for
 

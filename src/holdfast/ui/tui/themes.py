@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from textual.theme import Theme
+import msgspec
+from textual.theme import BUILTIN_THEMES, Theme
+
+from holdfast.ui.tui.surroundings.background_colour import light_by_environment
 
 DARK = Theme(
     name="holdfast-dark",
@@ -35,6 +38,22 @@ LIGHT = Theme(
     panel="#dfe5e1",
     dark=False,
 )
+
+
+class FirstTheme(msgspec.Struct, frozen=True):
+    """The theme to begin with; it is `given` if the user chose none that exists, so that the background may decide."""
+
+    name: str
+    given: bool
+    problem: str = ""
+
+
+def first_theme(chosen: str | None, environ: Mapping[str, str]) -> FirstTheme:
+    """Return the theme that the config names, else the one for what the environment says of the background."""
+    if chosen in BUILTIN_THEMES or chosen in (DARK.name, LIGHT.name):
+        return FirstTheme(chosen, given=False)
+    problem = "" if chosen is None else f"Unknown theme {chosen!r} in config.toml. See /theme."
+    return FirstTheme((LIGHT if light_by_environment(environ) else DARK).name, given=True, problem=problem)
 
 
 def theme_names(available: Mapping[str, Theme]) -> tuple[str, ...]:

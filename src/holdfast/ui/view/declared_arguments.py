@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from holdfast.errors import ToolFailed
 from holdfast.session.journal.parts import CallPart
-from holdfast.tools.builtin.declarations import DECLARATIONS
 
 
 def declared_name(part: CallPart) -> str:
     """Return the name of the tool that the call reaches: its own, if the model called it by another."""
+    from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a call to show
+
     if any(schema.name == part.name for schema in DECLARATIONS):
         return part.name
     from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - for such a call
@@ -20,6 +21,7 @@ def declared_name(part: CallPart) -> str:
 def declared_arguments(part: CallPart) -> str:
     """Return the JSON that the tool of the call takes, with its own names; unchanged for tools of others."""
     from holdfast.tools.arguments.tolerant_reader import read_arguments  # noqa: PLC0415 - when there is a call to show
+    from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a call to show
 
     name = declared_name(part)
     for schema in DECLARATIONS:

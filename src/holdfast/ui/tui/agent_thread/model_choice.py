@@ -10,7 +10,6 @@ from holdfast.providers.registry import Providers
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import Effort, ModelSettings
-from holdfast.tools.builtin.declarations import DECLARATIONS
 
 
 class ModelChoice:
@@ -35,6 +34,8 @@ class ModelChoice:
 
     def effort_note(self, effort: Effort | None, model: str) -> str:
         """Return what `model` gets in place of this effort, "" if it gets just that."""
+        from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when one is asked for
+
         changed = e.ModelSettingsChanged(settings=ModelSettings(effort=effort))
         opened = e.SessionOpened(session="", cwd="", model=model, system="", tools=DECLARATIONS, version=__version__)
         return " ".join(setting_notes(fold((opened, changed)), self._providers))

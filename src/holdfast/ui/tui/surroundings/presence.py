@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Container
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,9 @@ from textual.app import App
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.surroundings.attention import is_away, notification, reason, title
-from holdfast.ui.tui.surroundings.background_colour import QUESTION, SILENT, WAIT, light_by_environment, light_by_reply
+from holdfast.ui.tui.surroundings.background_colour import QUESTION, SILENT, WAIT, light_by_reply
 from holdfast.ui.tui.terminal.keyboard import Keyboard
-from holdfast.ui.tui.themes import DARK, LIGHT
+from holdfast.ui.tui.themes import DARK, LIGHT, FirstTheme
 from holdfast.ui.tui.widgets.activity import STOPPING
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.welcome import Situation, Welcome, situation_of
@@ -41,18 +40,9 @@ class Presence:
         self._dialogs = dialogs
         self._command: StatusCommand | None = None
 
-    def first_theme(self, known: Container[str]) -> str:
-        """Return the theme to begin with: the configured one, else by what the environment says of the background."""
-        if (chosen := self._start.config.theme) is not None:
-            if chosen in known:
-                return chosen
-            self._dialogs.say(f"Unknown theme {chosen!r} in config.toml. See /theme.")
-        light = light_by_environment(self._start.environ)
-        self._given_theme = LIGHT.name if light else DARK.name
-        return self._given_theme
-
-    def begin(self) -> None:
-        """Start; the prompt is on the screen."""
+    def begin(self, theme: FirstTheme) -> None:
+        """Start; the prompt is on the screen, in this theme."""
+        self._given_theme = theme.name if theme.given else ""
         self._ask_background()
         self._before = self._line.status
         self._app.watch(self._app, "app_focus", self._focus)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from rich.cells import cell_len
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
@@ -75,13 +74,14 @@ class Approval(Vertical):
         self.keys = QuestionKeys()
         """The keys pressed lately, here and in the composer."""
 
-    def compose(self) -> ComposeResult:
-        """Yield the question, the detail, the answers, a line for a reason, and what the keys do."""
-        yield Static(id="question", markup=False)
-        yield DetailView(id="detail")
-        yield OptionList(id="answers")
-        yield Input(placeholder=_WHY, id="reason")
-        yield Static(id="keys", markup=False)
+    def fill(self) -> None:
+        """Mount the question, the detail, the answers, a line for a reason, and what the keys do; before it is asked.
+
+        Not composed: a screen would style what it does not show before it shows its prompt.
+        """
+        reason = Input(placeholder=_WHY, id="reason")
+        question, keys = Static(id="question", markup=False), Static(id="keys", markup=False)
+        self.mount(question, DetailView(id="detail"), OptionList(id="answers"), reason, keys)
 
     def ask(self, asked: ApprovalRequested, *, mode: Mode, take: bool) -> None:
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
@@ -159,7 +159,8 @@ class Approval(Vertical):
 
     def on_resize(self) -> None:
         """Keep room for the answers at any size."""
-        self._fit()
+        if self.children:
+            self._fit()
 
     def close(self) -> None:
         """Close the prompt."""
