@@ -38,7 +38,7 @@ autovacuum_naptime = 10s
 def programs() -> Path | None:
     """Return the folder with PostgreSQL's own programs, None if it is not installed."""
     if (found := shutil.which("initdb")) and shutil.which("postgres"):
-        return Path(found).parent
+        return Path(found).resolve().parent  # of a link too: the other programs stand beside the real one
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda each: _version(each.parts[-3]))
     return folders[-1].parent if folders else None
 
@@ -57,14 +57,19 @@ def missing() -> str:
 class Server:
     """A server of the tests' own, in a folder that goes with it."""
 
-    def __init__(self, folder: Path, bin_folder: Path) -> None:
+    def __init__(self, folder: Path, bin_folder: Path, *, follows: Server | None = None) -> None:
+        """Begin a new server in the folder, or one that `follows` another as its standby."""
         self._folder = folder
         self._bin = bin_folder
         self._as = _unprivileged()
         folder.chmod(0o755)
         if self._as:
             os.chown(folder, self._as.pw_uid, self._as.pw_gid)
-        self._run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "holdfast", "-E", "UTF8", "--no-sync")
+        data = str(folder / "data")
+        if follows is None:
+            self._run("initdb", "-D", data, "-A", "trust", "-U", "holdfast", "-E", "UTF8", "--no-sync")
+        else:
+            self._run("pg_basebackup", "-d", follows.url, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
         with (folder / "data" / "postgresql.conf").open("a") as file:
             file.write(_SETTINGS.format(folder=folder))
         self.start()
@@ -111,12 +116,12 @@ def _unprivileged() -> pwd.struct_passwd | None:
 
 
 @contextmanager
-def own_server() -> Generator[Server]:
-    """Yield a server of the caller's own, stopped and deleted at the end."""
+def own_server(*, follows: Server | None = None) -> Generator[Server]:
+    """Yield a server of the caller's own, stopped and deleted at the end; a standby, if it `follows` another."""
     found = programs()
     assert found is not None
     with tempfile.TemporaryDirectory(prefix="holdfast-pg-", dir="/tmp") as folder:
-        server = Server(Path(folder), found)
+        server = Server(Path(folder), found, follows=follows)
         try:
             yield server
         finally:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import LiteralString, TypeVar, cast
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.errors import ConfigInvalid, StorageFailed
 
@@ -140,6 +141,16 @@ def checked_url(url: str) -> str:
             "(expected postgresql://USER@HOST/DATABASE). Correct it."
         )
     return url
+
+
+def place_of(url: str) -> str:
+    """Return where a store is, without its user and password; raises `ConfigInvalid` for an address that is none."""
+    try:
+        parts = conninfo_to_dict(checked_url(url))
+    except psycopg.ProgrammingError as error:
+        raise ConfigInvalid(f"The address of the store cannot be read: {_what(error)}. Correct it.") from error
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"{parts.get('host') or 'this machine'}{port}/{parts.get('dbname') or ''}"
 
 
 def sqlalchemy_url(url: str) -> str:

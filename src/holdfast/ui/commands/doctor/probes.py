@@ -23,6 +23,7 @@ from holdfast.providers.registry import Providers
 from holdfast.session.catalog import Catalog
 from holdfast.session.storage.temporary_sessions import abandoned
 from holdfast.session.verify import Report
+from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import CONTAINED
 from holdfast.tools.process.supervisor_client import Supervisor
@@ -31,6 +32,7 @@ from holdfast.ui.advice import COMMAND_LINE, advised
 from holdfast.ui.commands.config import rule_rows
 from holdfast.ui.commands.doctor import findings
 from holdfast.ui.commands.doctor.findings import DoctorFinding
+from holdfast.ui.commands.doctor.fleet_store import examined_store
 from holdfast.ui.commands.verify import verified
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
@@ -53,12 +55,13 @@ _RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": CONTAINED[0]}
 async def examined(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
     """Return the findings for this machine, in the order in which to fix them."""
     options, seen = _before(environ, cwd)
-    (programs, commands), ways = await asyncio.gather(
-        _programs(options.config), _ways(options)
+    (programs, commands), ways, store = await asyncio.gather(
+        _programs(options.config), _ways(options), in_daemon(lambda: tuple(examined_store(environ)))
     )  # side by side, because each waits for something else
     return [
         *seen,
         *ways,
+        *store,
         *_storage(environ),
         *programs,
         commands,

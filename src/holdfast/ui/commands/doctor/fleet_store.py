@@ -1,0 +1,58 @@
+"""The finding about the record of a fleet that HOLDFAST_STORE names: does it answer, take writes, and keep them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.errors import HoldfastError
+from holdfast.ui.commands.doctor.findings import DoctorFinding
+from holdfast.ui.commands.fleet.worker import STORE_VARIABLE, extra_missing
+from holdfast.ui.view.columns import count_noun
+
+if TYPE_CHECKING:
+    from holdfast.fleet.postgres.server_health import ServerHealth
+
+_NAME = "fleet"
+
+
+def examined_store(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Yield the finding about the record, if the environment names one. The server is asked for some seconds."""
+    url = environ.get(STORE_VARIABLE, "")
+    if not url:
+        return
+    try:
+        from holdfast.fleet.postgres.database import place_of  # noqa: PLC0415 - an extra
+        from holdfast.fleet.postgres.server_health import server_health  # noqa: PLC0415 - likewise
+    except ModuleNotFoundError as error:
+        yield DoctorFinding(name=_NAME, level="fail", what=STORE_VARIABLE, todo=str(extra_missing(error)))
+        return
+    place = STORE_VARIABLE
+    try:
+        place = place_of(url)
+        yield store_finding(place, server_health(url))
+    except HoldfastError as error:
+        yield DoctorFinding(name=_NAME, level="fail", what=place, todo=str(error))
+
+
+def store_finding(place: str, health: ServerHealth) -> DoctorFinding:
+    """Return whether the record at `place` is usable, and whether what it was told survives."""
+    what = f"PostgreSQL {health.version} at {place}"
+    if health.is_standby:
+        todo = f"It is a standby, which takes no writes. Name the primary in {STORE_VARIABLE}, or promote this one."
+        return DoctorFinding(name=_NAME, level="fail", what=what, todo=todo)
+    if health.problem:
+        return DoctorFinding(name=_NAME, level="fail", what=what, todo=health.problem)
+    what += f", {count_noun(health.workers, 'worker')} alive"
+    if not health.syncs:
+        todo = "fsync is off: a crash of the machine may lose or damage sessions. Set fsync = on."
+    elif not health.has_standby:
+        todo = (
+            "No synchronous standby is configured: a failover may lose the last entries. "
+            "Set synchronous_standby_names, or accept it."
+        )
+    elif not health.workers:
+        todo = "Its sessions have no worker. Start `holdfast worker`."
+    else:
+        todo = ""
+    return DoctorFinding(name=_NAME, level="warn" if todo else "ok", what=what, todo=todo)
