@@ -113,17 +113,19 @@ class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
-    `fallback_model` stands in, for one turn, for a `model` that does not answer. `on_approval` applies where no user
-    can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn. `edit_tool` is
-    how a new session edits files: "auto" takes what its model was trained on. `statusline` is a shell command whose
-    first line of output replaces the facts in the status line. With `mouse`, the screen takes the mouse.
-    With `show_thinking`, the screen shows thinking as it comes. `theme` is one of `/theme`, None: by the background.
-    `keys` has the keys of actions, by the action's name.
+    `title_model` writes the titles of sessions, None: the first prompts are the titles. `fallback_model` stands in,
+    for one turn, for a `model` that does not answer. `on_approval` applies where no user can be asked. With `wake`,
+    a background task that ends by itself while nothing runs begins a turn. `edit_tool` is how a new session edits
+    files: "auto" takes what its model was trained on. `statusline` is a shell command whose first line of output
+    replaces the facts in the status line. With `mouse`, the screen takes the mouse. With `show_thinking`, the
+    screen shows thinking as it comes. `theme` is one of `/theme`, None: by the background. `keys` has the keys of
+    actions, by the action's name.
     """
 
     model: str | None = None
     effort: Effort | None = None
     fallback_model: str | None = None
+    title_model: str | None = None
     permission_mode: Mode = "ask"
     on_approval: OnApproval = "deny"
     pid_namespace: bool = False

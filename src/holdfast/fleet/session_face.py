@@ -38,8 +38,8 @@ def _after(face: SessionFace, entry: e.Entry) -> SessionFace:  # noqa: PLR0911 -
             return change(face, cwd=cwd, model=model)
         case e.ModelChanged(model=model):
             return change(face, model=model)
-        case e.Titled(title=title):
-            return change(face, title=title, named=bool(title))
+        case e.Titled(title=title, usage=usage):
+            return change(face, title=title, named=bool(title), cost=_sum(face.cost, usage.cost or "0"))
         case e.PromptAccepted(text=text):
             title = face.title if face.named or face.title else text.strip().partition("\n")[0][:_TITLE_LENGTH]
             return change(face, open=True, title=title)

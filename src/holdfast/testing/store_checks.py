@@ -48,7 +48,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         settings=ModelSettings(effort="high", temperature=0.5, max_output=4_096, service_tier="flex")
     ),
     e.ModeChanged(mode="accept-edits", why="plan"),
-    e.Titled(title="The engine, grüßend"),
+    e.Titled(title="The engine, grüßend", model="openai-chat:n", usage=Usage(output_tokens=9, cost="0.001")),
     e.PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
     e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),
     e.Recalled(queued="q7"),

@@ -47,6 +47,12 @@ def test_a_fallback_is_compared_with_the_model_that_the_session_is_continued_wit
         read(tmp_path, Arguments(model="openai:a", fallback_model="openai:a"), own=own, model="openai:b")
 
 
+def test_a_model_for_titles_is_of_a_known_provider(tmp_path: Path) -> None:
+    assert read(tmp_path, own=Config(title_model="openai:small")).config.title_model == "openai:small"
+    with pytest.raises(ConfigInvalid, match=r"Title model cannot be used\."):
+        read(tmp_path, own=Config(title_model="nobody:small"))
+
+
 def test_the_command_line_wins_over_the_project_and_the_project_over_the_config(tmp_path: Path) -> None:
     (tmp_path / ".holdfast").mkdir()
     (tmp_path / ".holdfast/config.toml").write_text('permission_mode = "plan"\n[limits]\nmax_steps = 5\n')

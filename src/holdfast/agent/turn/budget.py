@@ -26,7 +26,7 @@ import msgspec
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model_request.cancellation import StopSignal
 from holdfast.agent.stop_cause import StopCause
-from holdfast.session.journal.entries import Compacted, Entry, ResponseEnded
+from holdfast.session.journal.entries import Compacted, Entry, ResponseEnded, Titled
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -42,7 +42,11 @@ class Spent(msgspec.Struct, frozen=True):
     def after(self, entry: Entry) -> Spent:
         """Return what is spent after this entry."""
         match entry:
-            case ResponseEnded(cut=None, usage=usage, model=model) | Compacted(usage=usage, model=model):
+            case (
+                ResponseEnded(cut=None, usage=usage, model=model)
+                | Compacted(usage=usage, model=model)
+                | Titled(usage=usage, model=model)
+            ):
                 if usage.cost is None:
                     return msgspec.structs.replace(self, unpriced=model)
                 from decimal import Decimal  # noqa: PLC0415 - 4 ms at import, needed only after a response

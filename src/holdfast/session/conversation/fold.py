@@ -149,6 +149,7 @@ class Fold:
                 self._settings = entry.settings
             case e.Titled():
                 self._title = entry.title
+                self._usage += entry.usage
 
     def _unsign(self) -> None:
         """Drop everything signed under another system prompt: the first entry was lost and replaced."""

@@ -113,16 +113,15 @@ class ToolsChanged(_Fact, frozen=True, tag="tools-changed"):
 
 
 class Titled(_Fact, frozen=True, tag="titled"):
-    """The user named the session `title`; "" means the first line of its first prompt again."""
+    """The user named the session `title`, "" means by its first prompt; or `model` did, which cost `usage`."""
 
     title: str
+    model: str = ""
+    usage: Usage = msgspec.field(default_factory=lambda: Usage(cost="0"))
 
 
 class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
-    """The user's prompt, which begins turn `turn` (from 1). `queued` is the message's id if it was queued.
-
-    `images` are those the prompt names; they come before it.
-    """
+    """The prompt that begins turn `turn` (from 1). `queued` is its id if it was queued; its `images` come before it."""
 
     turn: int
     text: str

@@ -28,6 +28,7 @@ COMMON: Mapping[str, str] = MappingProxyType(
         "model": "the model of new sessions, PROVIDER:MODEL",
         "effort": "how much the model reasons",
         "fallback_model": "stands in for a model that does not answer",
+        "title_model": "writes the titles of sessions",
         "permission_mode": "what runs without asking",
         "on_approval": "what happens where no user can be asked",
         "theme": "the colours of the screen",
@@ -51,7 +52,12 @@ COMMON: Mapping[str, str] = MappingProxyType(
 """The settings that people change, in the order of the list; all others are internals."""
 
 _WORDS: Mapping[str, str] = MappingProxyType(
-    {"model": "PROVIDER:MODEL", "fallback_model": "PROVIDER:MODEL", "theme": "the name of a theme, see /theme"}
+    {
+        "model": "PROVIDER:MODEL",
+        "fallback_model": "PROVIDER:MODEL",
+        "title_model": "PROVIDER:MODEL",
+        "theme": "the name of a theme, see /theme",
+    }
 )
 
 

@@ -197,7 +197,7 @@ def run_options(
     _settings(arguments)
     notices += session_rules(environ, where, config=config, arguments=arguments).faults
     mcp = _mcp(environ, where, arguments, ask=ask, say=notices.append)
-    _check_fallback(config, providers)
+    _check_other_models(config, providers)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
         cwd=cwd,
@@ -263,18 +263,19 @@ _EXPECTED = {
 def check_config(config: Config) -> None:
     """Raise `ConfigInvalid` if no run could begin with the user's config, though each of its settings is valid."""
     providers = known_providers(config.providers, config.models)
-    _check_fallback(config, providers)
+    _check_other_models(config, providers)
     _limits(config, providers)
 
 
-def _check_fallback(config: Config, providers: Providers) -> None:
-    """Raise `ConfigInvalid` unless the fallback is a model of a known provider. Its key is looked up when needed."""
-    if config.fallback_model is None:
-        return
-    try:
-        split(config.fallback_model, providers)
-    except ModelUnusable as error:
-        raise ConfigInvalid(f"Fallback model cannot be used. {error}") from error
+def _check_other_models(config: Config, providers: Providers) -> None:
+    """Raise `ConfigInvalid` unless the other models are of known providers. Their keys are looked up when needed."""
+    for what, name in (("Fallback", config.fallback_model), ("Title", config.title_model)):
+        if name is None:
+            continue
+        try:
+            split(name, providers)
+        except ModelUnusable as error:
+            raise ConfigInvalid(f"{what} model cannot be used. {error}") from error
 
 
 def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | None) -> Config:

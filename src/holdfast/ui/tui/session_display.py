@@ -126,7 +126,7 @@ class SessionDisplay:
 
     def _draw_event(self, event: Event) -> None:
         match event:
-            case Fact(entry=Titled(title=title)):
+            case Fact(entry=Titled(title=title, model="")):
                 self._target.dialogs.say(f'Renamed to "{title}".' if title else "Title cleared.")
             case TurnFailed(fault=fault):
                 self._target.dialogs.say(SCREEN[fault], also=True)

@@ -107,8 +107,8 @@ class Narrator:
                 yield Sentence("model", settings_text(settings))
             case e.ModeChanged(mode=mode):  # the status line has what the user did
                 yield from (Sentence("session", f"Mode from here on: {mode}."),) if entry.why else ()
-            case e.Titled(title=title):
-                yield Sentence("session", f"Session renamed to {title!r}." if title else "Session title cleared.")
+            case e.Titled():
+                yield Sentence("session", _titled(entry))
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered():
                 yield from self._message(entry)
             case e.RequestStarted() | e.ResponseCheckpoint() | e.ProcessStarted():
@@ -313,3 +313,10 @@ def _server(entry: e.CallWaits | e.CallAnswered | e.ToolsChanged) -> Iterator[Se
             yield Sentence("session", f"Answered: {', '.join(each.action for each in answers)}")
         case e.ToolsChanged(note=note):
             yield Sentence("session", note.removeprefix("[Note from holdfast: ").removesuffix("]"))
+
+
+def _titled(entry: e.Titled) -> str:
+    """Return who named the session, and how."""
+    if entry.model:
+        return f"Title, by {entry.model}: {entry.title}"
+    return f"Session renamed to {entry.title!r}." if entry.title else "Session title cleared."

@@ -14,7 +14,7 @@ By = TypeVar("By", bound=Hashable)
 
 
 class ResponseCost(msgspec.Struct, frozen=True):
-    """The usage of one response, or of one summary: `turn` is 0 before the first prompt."""
+    """The usage of one response, or of one summary or title: `turn` is 0 before the first prompt."""
 
     turn: int
     model: str
@@ -38,7 +38,11 @@ class Spending:
             case e.PromptAccepted(turn=turn, text=text):
                 self._turn = turn
                 self.prompts[turn] = text
-            case e.ResponseEnded(model=model, usage=usage) | e.Compacted(model=model, usage=usage):
+            case (
+                e.ResponseEnded(model=model, usage=usage)
+                | e.Compacted(model=model, usage=usage)
+                | e.Titled(model=model, usage=usage)
+            ):
                 if usage != Usage(cost="0"):
                     self.all.append(ResponseCost(self._turn, model, usage))
             case _:

@@ -44,6 +44,7 @@ from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.debug_log.log import Log
+    from holdfast.agent.generated_title import GeneratedTitle
     from holdfast.tools.toolbox import LocalToolbox
 
 
@@ -67,6 +68,7 @@ class AgentThread:
         self._agent: Agent | None = None
         self._toolbox: LocalToolbox | None = None
         self._project: Project | None = None
+        self._title: GeneratedTitle | None = None
         self._unopened = ""  # why the last attempt to open a session failed
         self._servers = ServerLists(options)
         self._closing = ExitStack()  # closed together with the session
@@ -261,12 +263,24 @@ class AgentThread:
         project = self._project = options.project_of(session.cwd)
         from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
 
+        emit = self.tasks.waking(metered(self._send, lambda: agent.conversation))
+        if options.config.title_model:
+            from holdfast.agent.generated_title import GeneratedTitle  # noqa: PLC0415 - few have a model for titles
+
+            self._title = GeneratedTitle(
+                options.config.title_model,
+                journal=lambda: agent.journal,
+                connect=lambda name: self._connect_to(name, log),
+                limits=options.limits,
+                defaults=options.settings_of,
+            )
+            emit = self._title.beside(emit)
         agent = Agent(
             store=session.store,
             toolbox=session.toolbox,
             connect=lambda name: self._connect(name, log),
             mode=self._mode,
-            emit=self.tasks.waking(metered(self._send, lambda: agent.conversation)),
+            emit=emit,
             ask=self._question.ask,
             limits=options.limits,
             context=options.config.context,
@@ -289,9 +303,14 @@ class AgentThread:
 
     async def _give_up(self) -> None:
         agent, self._agent = self._agent, None
+        title, self._title = self._title, None
         try:
-            if agent is not None:
-                await agent.close()
+            try:
+                if title is not None:
+                    await title.end()
+            finally:
+                if agent is not None:
+                    await agent.close()
         finally:
             self._closing.close()
             await self._servers.close(leaving=self.work.leaving)

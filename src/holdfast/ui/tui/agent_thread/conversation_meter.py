@@ -11,7 +11,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, CurrentConversation, SessionOpenedMessage
 
-SAID = e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.ResponseEnded | e.CallEnded | e.TurnEnded
+SAID = e.Titled | e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.ResponseEnded | e.CallEnded | e.TurnEnded
 DECIDED = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.ModelChanged
 """Entries that change what was said before: the tokens are counted again."""
 

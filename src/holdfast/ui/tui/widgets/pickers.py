@@ -271,7 +271,7 @@ class Picker(Over[str | None]):
         """Show the preview of a value, unless another is highlighted soon."""
         await asyncio.sleep(_PAUSE)
         said = await in_daemon(lambda: preview(value))
-        if self.is_attached and self._highlighted == value:  # else the highlight has moved on
+        if not self._left and self.is_attached and self._highlighted == value:  # else the highlight has moved on
             lines = [Text(literal(line)) for line in said.split("\n")]
             for line in lines:
                 line.truncate(self._room, overflow="ellipsis")
@@ -286,7 +286,7 @@ class Picker(Over[str | None]):
         async def look() -> None:
             await asyncio.sleep(_PAUSE)
             found = await in_daemon(lambda: search(words, lambda: self._narrowed == words))
-            if self.is_attached and self._narrowed == words:
+            if not self._left and self.is_attached and self._narrowed == words:
                 self._found = found
                 self._narrow(words, self.query_one(OptionList).highlighted or 0, value=self._highlighted)
 
