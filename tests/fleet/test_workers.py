@@ -18,6 +18,7 @@ from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import eventually
+from tiers import DEEP
 
 
 @pytest.fixture
@@ -244,17 +245,21 @@ def test_a_worktree_comes_back_on_another_machine_and_looking_does_not_lie(
     assert "as saved after turn 1" in str(entries(workers, session)), "the model reads whose files these are"
 
 
+@pytest.mark.deep
 def test_questions_hold_no_slot(workers: Workers, provider: ScriptedProvider, tmp_path: Path) -> None:
-    workers.start(mode="--permission-mode=ask")  # four slots
-    for _ in range(12):
-        provider.extend([Call("bash", {"command": "echo hi > made"})])
-    sessions = [workers.session(tmp_path / f"work{number}", "ask me") for number in range(12)]
+    count, slots = (1_000, 32) if DEEP else (12, 4)
+    workers.start("--slots", str(slots), mode="--permission-mode=ask")
+    provider.extend(*([Call("bash", {"command": "echo hi > made"})] for _ in range(count)))
+    sessions = [workers.session(tmp_path / f"work{number}", "ask me") for number in range(count)]
+    eventually(lambda: workers.fleet.status().sessions["asking"] == count, 20.0 * count / slots)
     for session in sessions:
         workers.until(session, "asking", free=True)
-    assert workers.fleet.status().sessions["asking"] == 12
+    (worker,) = workers.fleet.status().workers
+    assert worker.holds == 0
     provider.extend(*([Say("done")] for _ in sessions))
     for session in sessions:
         (call,) = workers.fleet.session(session).asking
         workers.fleet.ask(session, "answer", {"call": call, "allowed": False})
+    eventually(lambda: workers.fleet.status().sessions["idle"] == count, 20.0 * count / slots)
     for session in sessions:
         workers.until(session, "idle", free=True)

@@ -22,6 +22,7 @@ from holdfast.tool_calls import RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, started
 from holdfast.tools.mcp.server_state import ServerState
+from holdfast.tools.mcp.sign_in import SignInStore
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
 from holdfast.tools.mcp.tool_names import ListedTool, names_for_model, server_prefix, server_word
 from holdfast.tools.process.launch import SUPERVISOR
@@ -39,12 +40,13 @@ _STARTS_WITHIN = 60.0
 class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The servers that may be asked, and the folder with the lists of their tools, which need not exist.
 
-    `asks` is whether there is a user whom they may ask.
+    `asks` is whether there is a user whom they may ask. `sign_ins` are the user's at servers, None if none is used.
     """
 
     servers: tuple[McpServer, ...] = ()
     lists: Path
     asks: bool = False
+    sign_ins: SignInStore | None = None
 
     @property
     def stored(self) -> StoredTools:
@@ -59,6 +61,7 @@ class McpConnections:
         """Connect to none yet. `folder` is the session's, `spool` takes sockets and stderr, `root` is the workspace."""
         self.servers: Mapping[str, McpServer] = {each.name: each for each in settings.servers}
         self._stored, self._asks = settings.stored, settings.asks
+        self._sign_ins = settings.sign_ins
         self._folder, self._spool, self._root = folder, spool, root
         self._supervisor = Supervisor(folder, _SERVERS)
         self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
@@ -182,7 +185,11 @@ class McpConnections:
             if not expanded.url:
                 process = await self._start(expanded)
             connection = connect(
-                expanded, process, asks=self._asks, changed=lambda listed: self._stored.put(server, listed)
+                expanded,
+                process,
+                asks=self._asks,
+                sign_ins=self._sign_ins,
+                changed=lambda listed: self._stored.put(server, listed),
             )
             await connection.open()
         except ToolFailed as failed:

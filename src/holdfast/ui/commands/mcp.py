@@ -24,7 +24,7 @@ from holdfast.tools.mcp.tool_declarations import session_schemas
 from holdfast.tools.mcp.tool_names import names_for_model
 from holdfast.typed_data import convert_value, decode_json
 from holdfast.ui.startup.arguments import Arguments, Parser
-from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, own_server_path
+from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, own_server_path, sign_ins
 from holdfast.ui.startup.session_choice import working_directory
 from holdfast.ui.view.columns import home, row, single_line, widths
 
@@ -59,7 +59,12 @@ def command_parser() -> argparse.ArgumentParser:
     for each in (add, json):
         _add_scope(each)
     below.add_parser("list", description="List the servers and what is known of their tools.", allow_abbrev=False)
-    for action, what in (("get", "Show one server."), ("test", "Connect to a server and list its tools.")):
+    for action, what in (
+        ("get", "Show one server."),
+        ("test", "Connect to a server and list its tools."),
+        ("login", "Sign in at a server that asks for it (OAuth)."),
+        ("logout", "Delete the sign-in at a server."),
+    ):
         below.add_parser(action, description=what, allow_abbrev=False).add_argument("name", metavar="SERVER")
     below.add_parser("serve", help="serve other agents (see: holdfast mcp serve -h)", add_help=False)
     remove = below.add_parser("remove", description="Remove a server.", allow_abbrev=False)
@@ -98,9 +103,14 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
                 print(line)
         case "test":
             return _test(_named(arguments.name, environ, cwd), environ=environ, cwd=cwd)
+        case "login":
+            return _login(_named(arguments.name, environ, cwd), environ=environ)
+        case "logout":
+            _logout(_named(arguments.name, environ, cwd), environ=environ)
         case _:
             raise UsageError(
-                "No action given (expected add, add-json, list, get, remove, test or serve). See: holdfast mcp -h."
+                "No action given (expected add, add-json, list, get, remove, test, login, logout or serve). "
+                "See: holdfast mcp -h."
             )
     return EXIT_OK
 
@@ -151,7 +161,7 @@ def server_details(server: McpServer) -> list[str]:
 def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
     from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - only a test needs it
 
-    settings = McpSettings(servers=(server,), lists=mcp_lists(environ), asks=True)
+    settings = McpSettings(servers=(server,), lists=mcp_lists(environ), asks=True, sign_ins=sign_ins(environ))
     try:
         answer = asyncio.run(ask_servers(settings, cwd=cwd, within=TEST_WAIT))[server.name]
     except OSError as error:
@@ -163,6 +173,34 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
     for name, tool in names_for_model(server.name, answer.tools).items():
         print(f"  {name}  {single_line(next(iter(tool.description.splitlines()), ''))}")
     return EXIT_OK
+
+
+def _login(server: McpServer, *, environ: Mapping[str, str]) -> int:
+    at = _at_url(server, environ)
+    try:
+        from holdfast.tools.mcp.sdk.login import signed_in  # noqa: PLC0415 - more than a second, for those who sign in
+    except ImportError as error:
+        raise UsageError("Signing in needs the package 'mcp'. Install it: pip install 'holdfast[mcp]'.") from error
+
+    def show(page: str) -> None:
+        print(f"Open this page in a browser on this machine, and sign in:\n\n{single_line(page)}\n", flush=True)
+
+    if asyncio.run(signed_in(at, sign_ins(environ), show)):
+        print(f"Signed in at {server.name}. Try it: holdfast mcp test {server.name}")
+    else:
+        print(f"{server.name} asks for no sign-in.")
+    return EXIT_OK
+
+
+def _logout(server: McpServer, *, environ: Mapping[str, str]) -> None:
+    gone = sign_ins(environ).forget(_at_url(server, environ).url)
+    print(f"Signed out of {server.name}." if gone else f"You were not signed in at {server.name}.")
+
+
+def _at_url(server: McpServer, environ: Mapping[str, str]) -> McpServer:
+    if not server.url:
+        raise UsageError(f"MCP server {server.name!r} is a command, which needs no sign-in here. Run it with `test`.")
+    return server.expanded(environ)
 
 
 def _entry_of(arguments: _Arguments) -> bytes:

@@ -19,6 +19,7 @@ from holdfast.config.mcp_servers import (
     together,
 )
 from holdfast.errors import ConfigInvalid
+from holdfast.providers.credentials.server_sign_ins import StoredSignIns
 from holdfast.system.user_directories import homes
 from holdfast.tools.mcp.connections import McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
@@ -55,7 +56,9 @@ def mcp_settings(
     for fault in faults:
         say(fault)
     asks = arguments.prompt is None
-    return McpSettings(servers=servers, lists=mcp_lists(environ), asks=asks) if servers else None
+    if not servers:
+        return None
+    return McpSettings(servers=servers, lists=mcp_lists(environ), asks=asks, sign_ins=sign_ins(environ))
 
 
 def with_client_servers(
@@ -70,12 +73,18 @@ def with_client_servers(
     both, _ = together((ServerFile(path=Path(), servers=tuple(servers)), ServerFile(path=Path(), servers=known)))
     if not both:
         return None
-    return McpSettings(servers=both, lists=mcp_lists(environ), asks=settings is None or settings.asks)
+    asks = settings is None or settings.asks
+    return McpSettings(servers=both, lists=mcp_lists(environ), asks=asks, sign_ins=sign_ins(environ))
 
 
 def mcp_lists(environ: Mapping[str, str]) -> Path:
     """Return the folder with the lists of tools that servers gave."""
     return homes(environ).cache / "mcp"
+
+
+def sign_ins(environ: Mapping[str, str]) -> StoredSignIns:
+    """Return the user's sign-ins at servers."""
+    return StoredSignIns(homes(environ).keys)
 
 
 def own_server_path(environ: Mapping[str, str]) -> Path:

@@ -36,8 +36,10 @@ from holdfast.tools.mcp.sdk.line_transport import LineTraffic, line_transport, n
 from holdfast.tools.mcp.sdk.listing import list_offered
 from holdfast.tools.mcp.sdk.resources import prompt_text, resource, resource_list
 from holdfast.tools.mcp.sdk.server_call import LETS_GO, LONGEST_CALL, ServerCall, is_end, reason_of
+from holdfast.tools.mcp.sdk.sign_in import SessionSignIn
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ServerProcess
+from holdfast.tools.mcp.sign_in import SignInStore, needs_sign_in
 from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.tool import ToolContext, ToolOutput
 
@@ -59,14 +61,23 @@ class ServerConnection:
     """A connection that is open, or was. `listed` is what the server said of itself."""
 
     def __init__(
-        self, server: McpServer, process: ServerProcess | None, *, asks: bool, changed: Callable[[ToolList], None]
+        self,
+        server: McpServer,
+        process: ServerProcess | None,
+        *,
+        asks: bool,
+        sign_ins: SignInStore | None,
+        changed: Callable[[ToolList], None],
     ) -> None:
         """Create it for a server, with its values, that runs as `process`, or None for one at a URL.
 
-        `asks` is whether the server may ask the user; `changed` gets its lists when they have changed.
+        `asks` is whether the server may ask the user; one at a URL uses the user's `sign_ins`; `changed` gets its lists
+        when they have changed.
         """
         self._server = server
         self._process = process
+        signs = sign_ins is not None and server.url and "authorization" not in map(str.lower, server.headers)
+        self._auth = SessionSignIn(server.url, sign_ins) if sign_ins is not None and signs else None
         self._asks = asks
         self._changed = changed
         self._client: Client | None = None
@@ -117,7 +128,9 @@ class ServerConnection:
             await asyncio.wait({task}, timeout=LETS_GO)
             why = f"It did not answer within {OPENS_WITHIN:.0f} s."
             error = task.exception() if task.done() and not task.cancelled() else None
-            if error is not None and (self._process is None or (isinstance(error, MCPError) and not is_end(error))):
+            if self._auth is not None and self._auth.refused:
+                why = self._auth.fault or needs_sign_in(self._server.name)
+            elif error is not None and (self._process is None or (isinstance(error, MCPError) and not is_end(error))):
                 why = reason_of(error)
             elif self._over.is_set():
                 why = await self._end_of_server()
@@ -192,7 +205,7 @@ class ServerConnection:
             return
         timeout = httpx2.Timeout(30.0, read=LONGEST_CALL)
         async with (
-            httpx2.AsyncClient(headers=dict(self._server.headers), timeout=timeout) as http,
+            httpx2.AsyncClient(headers=dict(self._server.headers), timeout=timeout, auth=self._auth) as http,
             streamable_http_client(self._server.url, http_client=http) as (reading, writing),
         ):
             yield reading, noting_calls(writing, self._traffic)
@@ -208,10 +221,20 @@ class ServerConnection:
             over=self._over,
             end=self._end_of_server,
         )
+        before = 0 if self._auth is None else self._auth.refused_calls
         try:
-            return await call.run(tool, arguments)
+            output: ToolOutput | ToolFailed = await call.run(tool, arguments)
+        except ToolFailed as failed:
+            output = failed
         finally:
             self._call = None
+        if self._auth is not None and self._auth.refused_calls > before:
+            self._over.set()  # after a sign-in, the next call makes a new connection
+            why = self._auth.fault or needs_sign_in(self._server.name)
+            raise ToolFailed(f"MCP server {self._server.name!r} refused the call. {why} Nothing was done.")
+        if isinstance(output, ToolFailed):
+            raise output
+        return output
 
     async def read(self, uri: str, context: ToolContext) -> ToolOutput:
         """Return a resource, or without a URI the list of them; raises `ToolFailed`."""

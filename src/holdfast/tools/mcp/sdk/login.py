@@ -1,0 +1,122 @@
+"""Signing in at an MCP server: the user opens a page, and their browser brings the answer to a socket of this machine.
+
+Nothing is stored before the tokens are here: a process that is killed at any point leaves what was stored before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp.client.auth.exceptions import OAuthFlowError
+from mcp.shared.auth import AuthorizationCodeResult
+
+from holdfast.errors import ToolFailed
+from holdfast.system.threads import in_daemon
+from holdfast.tools.mcp.sdk.sign_in import HeldSignIn, provider_of
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.sign_in import SignIn, SignInStore
+
+LOGIN_WITHIN = 600.0
+"""Seconds that the user has for the page."""
+
+_PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n<p>holdfast: %s"
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "holdfast", "version": "0"},
+    },
+}
+
+
+async def signed_in(server: McpServer, store: SignInStore, show: Callable[[str], None]) -> bool:
+    """Sign in at a server and store that; `show` gets the page to open. Return False if it asks for no sign-in.
+
+    Raises `ToolFailed`, `StorageFailed` or `ConfigInvalid`: then nothing was stored.
+    """
+    made: list[SignIn] = []
+
+    async def keep(sign_in: SignIn) -> None:
+        made.append(sign_in)
+
+    async def open_page(page: str) -> None:
+        show(page)
+
+    async with _listening() as (redirect, answer):
+
+        async def answered() -> AuthorizationCodeResult:
+            return await asyncio.wait_for(answer, LOGIN_WITHIN)
+
+        held = HeldSignIn(server.url, keep)
+        provider = provider_of(held, server.url, redirect=redirect, open_page=open_page, answered=answered)
+        headers = {**server.headers, "Accept": "application/json, text/event-stream"}
+        try:
+            async with (
+                httpx2.AsyncClient(auth=provider, timeout=30.0, headers=headers) as http,
+                http.stream("POST", server.url, json=_HELLO) as response,
+            ):
+                status = response.status_code
+        except TimeoutError as error:
+            raise ToolFailed(
+                f"The page was not answered within {LOGIN_WITHIN / 60:.0f} minutes. Nothing was stored. "
+                "Run the command again."
+            ) from error
+        except (OAuthFlowError, httpx2.HTTPError, ValueError) as error:
+            raise ToolFailed(
+                f"Sign-in at MCP server {server.name!r} failed: {str(error) or type(error).__name__}. "
+                "Nothing was stored. Check its URL, and run the command again."
+            ) from error
+    if not made:
+        return False
+    if status in (401, 403):
+        raise ToolFailed(
+            f"MCP server {server.name!r} refuses the new sign-in (HTTP {status}). Nothing was stored. "
+            "Sign in as a user whom it lets in."
+        )
+    await in_daemon(lambda: store.write(made[-1]))
+    return True
+
+
+@asynccontextmanager
+async def _listening() -> AsyncGenerator[tuple[str, asyncio.Future[AuthorizationCodeResult]]]:
+    """Yield the address that takes the answer of the browser, and the answer."""
+    answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            target = (await reader.readline()).decode("latin-1").split(" ")[1:2]
+            said = _taken(target[0] if target else "", answer)
+            writer.write(_PAGE % said.encode())
+            await writer.drain()
+        except (ConnectionError, ValueError):  # not a browser: go on waiting
+            pass
+        finally:
+            writer.close()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}/callback", answer
+    finally:
+        listener.close()
+        answer.cancel()
+
+
+def _taken(target: str, answer: asyncio.Future[AuthorizationCodeResult]) -> str:
+    """Give the answer in an address to who waits for it, and return what the browser shows."""
+    parts = urlsplit(target)
+    given = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    if parts.path != "/callback" or not ("code" in given or "error" in given) or answer.done():
+        return "nothing is waited for here."
+    if "code" not in given:
+        answer.set_exception(OAuthFlowError(f"the page answered {given['error'][:200]!r}"))
+        return "you are not signed in. Back to the terminal."
+    answer.set_result(AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss")))
+    return "signed in. You can close this page."

@@ -1,0 +1,213 @@
+"""The sign-in of a session: its token is sent with each request, and renewed without a user, or not at all.
+
+How it works. The SDK's provider renews tokens, and would then ask a user to sign in: here no user is asked, a server
+that still refuses is reported as one that needs sign-in. A token that a server refuses before its time is renewed too.
+Only one process renews at a time, and looks first whether another has: a server may accept each refresh token only
+once. The new tokens are stored before they are used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.exceptions import OAuthFlowError
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl, BaseModel
+
+from holdfast import __version__
+from holdfast.errors import ConfigInvalid, StorageFailed
+from holdfast.system.threads import in_daemon
+from holdfast.tools.mcp.sign_in import SignIn, SignInStore
+
+_EARLY = 30.0  # seconds before its end at which a token is renewed
+_UNAUTHORIZED = 401
+
+
+class HeldSignIn:
+    """What the SDK's provider stores; `save` gets the whole sign-in when it has changed and is complete."""
+
+    def __init__(self, url: str, save: Callable[[SignIn], Awaitable[None]]) -> None:
+        self._url = url
+        self._save = save
+        self._tokens: OAuthToken | None = None
+        self._client: OAuthClientInformationFull | None = None
+        self.provider: OAuthClientProvider | None = None
+
+    def load(self, sign_in: SignIn) -> None:
+        """Take what was stored."""
+        self._tokens = OAuthToken.model_validate(sign_in.tokens)
+        self._client = OAuthClientInformationFull.model_validate(sign_in.client)
+        if self.provider is None:
+            return
+        context = self.provider.context
+        context.current_tokens, context.client_info = self._tokens, self._client
+        context.token_expiry_time = sign_in.expires
+        context.oauth_metadata = None if sign_in.issuer is None else OAuthMetadata.model_validate(sign_in.issuer)
+        resource = sign_in.resource
+        context.protected_resource_metadata = (
+            None if resource is None else ProtectedResourceMetadata.model_validate(resource)
+        )
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return the tokens."""
+        return self._tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Store new tokens, with all that belongs to them."""
+        self._tokens = tokens
+        assert self._client is not None
+        assert self.provider is not None
+        context = self.provider.context
+        await self._save(
+            SignIn(
+                url=self._url,
+                tokens=_json(tokens) or {},
+                client=_json(self._client) or {},
+                expires=None if tokens.expires_in is None else time.time() + tokens.expires_in,
+                issuer=_json(context.oauth_metadata),
+                resource=_json(context.protected_resource_metadata),
+            )
+        )
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return the registration of this client."""
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep the registration until there are tokens."""
+        self._client = client_info
+
+
+def provider_of(
+    held: HeldSignIn,
+    url: str,
+    *,
+    redirect: str,
+    open_page: Callable[[str], Awaitable[None]],
+    answered: Callable[[], Awaitable[AuthorizationCodeResult]],
+) -> OAuthClientProvider:
+    """Return the SDK's provider over what is held."""
+    provider = OAuthClientProvider(
+        url,
+        OAuthClientMetadata(
+            client_name="holdfast",
+            software_version=__version__,
+            redirect_uris=[AnyUrl(redirect)],
+            token_endpoint_auth_method="none",  # noqa: S106 - no password: this client has none
+        ),
+        held,
+        redirect_handler=open_page,
+        callback_handler=answered,
+    )
+    held.provider = provider
+    return provider
+
+
+class SessionSignIn(httpx2.Auth):
+    """The sign-in at one server, for the requests of a session. `refused` is whether the server wants another one."""
+
+    def __init__(self, url: str, store: SignInStore) -> None:
+        self._url = url
+        self._store = store
+        self._sign_in: SignIn | None = None
+        self._known = False
+        self._renewing = asyncio.Lock()
+        self._held = HeldSignIn(url, self._keep)
+        self._provider = provider_of(
+            self._held, url, redirect="http://127.0.0.1/callback", open_page=_no_page, answered=_no_answer
+        )
+        self.refused = False
+        self.refused_calls = 0
+        """How many calls of tools were refused for want of a sign-in: the server has not acted on them."""
+        self.fault = ""
+        """Why the stored sign-in cannot be used, "" if it can."""
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Yield the request with the token, and again with a new one if the server refuses it."""
+        if not self._known:
+            await self._load()
+        used = self._sign_in
+        if used is None or not _is_over(used):
+            if used is not None:
+                request.headers["Authorization"] = f"Bearer {used.tokens.get('access_token', '')}"
+            response = yield request
+            if response.status_code != _UNAUTHORIZED:
+                return
+            if used is None:
+                self._note(request)
+                return
+            await response.aread()
+        async with self._renewing:
+            guard = self._store.locked(self._url)
+            try:
+                await in_daemon(guard.__enter__)
+            except StorageFailed as error:
+                self.fault = str(error)
+                self._note(request)
+                raise OAuthFlowError(str(error)) from error
+            try:
+                await self._load()
+                now = self._sign_in
+                if now is None:
+                    self._note(request)
+                    raise OAuthFlowError("signed out")
+                if now.tokens == used.tokens or _is_over(now):  # no other process has renewed them
+                    self._provider.context.token_expiry_time = 1.0
+                flow = self._provider.async_auth_flow(request)
+                try:
+                    outgoing = await anext(flow)
+                    while outgoing is not request:
+                        outgoing = await flow.asend((yield outgoing))
+                finally:
+                    await flow.aclose()
+            finally:
+                guard.__exit__(None, None, None)
+        response = yield request
+        if response.status_code == _UNAUTHORIZED:
+            self._note(request)
+
+    def _note(self, request: httpx2.Request) -> None:
+        """Note that a request is refused."""
+        self.refused = True
+        self.refused_calls += b'"tools/call"' in request.content
+
+    async def _load(self) -> None:
+        try:
+            self._sign_in = await in_daemon(lambda: self._store.read(self._url))
+        except ConfigInvalid as error:
+            self.fault, self._sign_in = str(error), None
+        self._known = True
+        if self._sign_in is not None:
+            self._held.load(self._sign_in)
+
+    async def _keep(self, sign_in: SignIn) -> None:
+        self._sign_in = sign_in
+        await in_daemon(lambda: self._store.write(sign_in))
+
+
+def _is_over(sign_in: SignIn) -> bool:
+    return sign_in.expires is not None and sign_in.expires - _EARLY < time.time()
+
+
+def _json(model: BaseModel | None) -> dict[str, object] | None:
+    return None if model is None else model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def _no_page(page: str) -> None:
+    del page
+    raise OAuthFlowError("no user is asked to sign in during a turn")
+
+
+async def _no_answer() -> AuthorizationCodeResult:
+    raise OAuthFlowError("no user is asked to sign in during a turn")
