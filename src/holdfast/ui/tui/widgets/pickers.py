@@ -88,6 +88,8 @@ def _row(choice: Choice, column: int, width: int) -> Text:
 class Over(ModalScreen[T]):
     """A dialog over the screen, redrawn whenever the screen beneath changes. It closes once."""
 
+    AUTO_FOCUS = "*"  # the app's is the composer, which is not on it
+
     _left = False
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
