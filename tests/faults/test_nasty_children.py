@@ -129,6 +129,8 @@ def running(root: Path, names: Sequence[str], kind: str) -> Generator[tuple[int,
         finally:
             agent.kill()
             agent.wait()
+            for at in folders.values():
+                (at / "ended").touch()
             while remains := left(folders):
                 for pid in remains:
                     with contextlib.suppress(ProcessLookupError):
