@@ -37,6 +37,7 @@ _HOMES = count()
 """Numbers for the folders: `mktemp` would list all of them for each."""
 
 FAULTS = Path(__file__).parent / "faults"
+CONTRACT = Path(__file__).with_name("contract")
 
 # A background job of a shell ignores SIGINT, and so would every process a test starts: no Ctrl+C would reach one. A
 # signal that is caught is reset to its default when a program starts.
@@ -67,9 +68,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the laws and the faults as `deep`, and give what is deep as long as it takes: a number bounds it.
 
     Modules come in an order that mixes the folders: tests that wait then stand beside tests that compute, in every
-    process and at every time. Otherwise all processes wait for terminals at once, and the cores are idle.
+    process and at every time. Otherwise all processes wait for terminals at once, and the cores are idle. The contracts
+    stay together: each process that runs one parses the whole tree for it.
     """
-    items.sort(key=lambda item: crc32(item.path.name.encode()))
+    items.sort(key=lambda item: crc32((CONTRACT if item.path.is_relative_to(CONTRACT) else item.path).name.encode()))
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) or item.path.is_relative_to(FAULTS):
             item.add_marker(pytest.mark.deep)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from source_tree import expect_none, read
-from test_reference_map import named_tests, written_tests
+from test_reference_map import named_tests
+
+from written_tests import written_tests
 
 PAGE = "docs/explanation/guarantees.md"
 PROMISES = [f"P{number}" for number in range(1, 10)]

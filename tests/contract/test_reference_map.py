@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import importlib
 import re
 from collections import Counter
@@ -12,6 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 from source_tree import documents, expect_none, imported, read, sources
+
+from written_tests import written_tests
 
 PAGE = "docs/from-the-reference.md"
 LAST = {"I": 6, "S": 15, "F": 29, "D": 9, "T": 7, "G": 10, "K": 10}
@@ -113,17 +113,6 @@ def is_importable(name: str) -> bool:
             found = getattr(found, part)
         return True
     return False
-
-
-@functools.cache
-def written_tests() -> frozenset[str]:
-    """Return every test of the tree, as `path::name`."""
-    return frozenset(
-        f"{module.path}::{node.name}"
-        for module in sources("tests")
-        for node in module.tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
-    )
 
 
 def test_the_map_is_complete() -> None:

@@ -8,11 +8,12 @@ from typing import get_args
 
 import pytest
 from source_tree import expect_none, read
-from test_reference_map import named_tests, written_tests
+from test_reference_map import named_tests
 
 from holdfast.agent.turn.states import TRANSITIONS, Signal, State
 from holdfast.session.journal.entries import Cause
 from holdfast.session.model_notices import REASONS, turn_note
+from written_tests import written_tests
 
 PAGE = "docs/reference/turns.md"
 ANY = "*any but settling*"

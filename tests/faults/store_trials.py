@@ -15,7 +15,7 @@ import pytest
 from shimmed import Ended, Fault, Forks, Operation, compiled, operations, unavailable
 from store_plans import HOME, REAL_ONES, SCENARIOS, Told, copies, judge, unclear
 
-from tiers import DEEP, SEED
+from tiers import SEED, TIER
 
 T = TypeVar("T")
 
@@ -117,8 +117,8 @@ def _new(disk: power.Disk, told: Told, seen: set[bytes]) -> Iterator[tuple[power
 
 
 def chosen(points: Sequence[T], most: int, *, full: int | None = None) -> Sequence[T]:
-    """Return about so many of the points, evenly spread; in a full run all of them, or as many as `full` says."""
-    most = (full or len(points) or 1) if DEEP else most
+    """Return points, evenly spread: in the deep tier all, or as many as `full` says; `most` in the wider, else half."""
+    most = {"quick": -(-most // 2), "wider": most, "deep": full or len(points) or 1}[TIER]
     step = -(-len(points) // most) or 1
     return points[SEED % step :: step]
 

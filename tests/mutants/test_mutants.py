@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -13,19 +12,10 @@ import pytest
 from listed import Mutant, listed, mutants, without, wrong
 
 from polling import slowness
+from written_tests import written_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST = 100
-
-
-def written_tests() -> set[str]:
-    """Return every test of the tree, as `path::name`."""
-    return {
-        f"{path.relative_to(ROOT)}::{node.name}"
-        for path in ROOT.glob("tests/**/test_*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
-    }
 
 
 def test_every_mutant_can_be_tried() -> None:
