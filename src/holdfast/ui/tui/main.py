@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from holdfast.ui.tui.agent_thread.model_connections import Connections
     from holdfast.ui.tui.app import HoldfastApp
 
-ESCAPE_DELAY = "25"
-"""Milliseconds after which a lone ESC is a key press; vim's value."""
+ESCAPE_DELAY = "10"
+"""Milliseconds after which a lone ESC is a key press: tmux's `escape-time` since 3.5."""
 
 SWITCH = 0.001
 """Seconds for which a thread may hold the GIL; a key press passes between threads about ten times."""

@@ -1,8 +1,11 @@
-"""The terminal's input, read so that a lone ESC is recognized after 25 ms instead of 100 to 200.
+"""The terminal's input, read so that a lone ESC is recognized after 10 ms instead of 100 to 200.
 
 Textual checks for the end of an escape sequence only after waiting 100 ms for input. Here the wait ends with the
 parser's own timeout. `ESCDELAY` (milliseconds, as in curses) overrides it, for connections so slow that an arrow key
 arrives in two pieces. Terminals with the kitty protocol send an ESC that needs no waiting.
+
+While the terminal owes an answer about a frame, an ESC may be the beginning of that answer, and is held back from the
+parser for the same time. It has waited then, and is not given to the parser, which would wait once more.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.constants import ESCAPE_DELAY
+from textual.events import Key
 from textual.geometry import Size
 from textual.widgets import Input, TextArea
 
@@ -26,6 +30,8 @@ from holdfast.ui.tui.surroundings.background_colour import TerminalReplies
 from holdfast.ui.tui.terminal.frames import PlacedText, is_whole, pieces_of
 from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.terminal.terminal_pace import ANSWER_LOST, OVERDUE, Pacing, ShownRows, StatusAnswers, lowest
+
+_ESC = "\x1b"
 
 IDLE = 0.1
 """Seconds between checks whether the thread should end."""
@@ -154,7 +160,7 @@ class Keyboard(JobControl):
                     data = os.read(self.fileno, CHUNK)
                     if not data:  # the terminal is closed; SIGHUP ends the application
                         break
-                    pending = b"\x1b" in data
+                    pending = _ESC.encode() in data
                     typed = replies.take(self._without_answers(decode(data)))
                     for event in parser.feed(typed) if typed else ():  # "" would end the parser
                         self.process_message(event)
@@ -164,8 +170,8 @@ class Keyboard(JobControl):
                             self.on_reply(reply)
                 else:
                     held = replies.take(self._answers.flush()) or replies.flush()
-                    pending = bool(held)
-                    for event in parser.feed(held) if held else ():
+                    pending = bool(held) and held != _ESC
+                    for event in [Key("escape", _ESC)] if held == _ESC else parser.feed(held) if held else ():
                         self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
