@@ -53,8 +53,8 @@ def pytest_report_header() -> str:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return how many processes share the tests: four more than cores, for many tests wait for what they started."""
-    return (os.cpu_count() or 1) + 4
+    """Return how many processes share the tests: three more than cores, for many tests wait for what they started."""
+    return (os.cpu_count() or 1) + 3
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -22,6 +22,7 @@ from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.keys import question_keys
 from holdfast.ui.tui.widgets.detail_view import DetailView
 from holdfast.ui.tui.widgets.plan_detail import FileLines, files_of
+from tiers import sampled
 
 SIZES = [(40, 12), (80, 24), (120, 40), (200, 60)]
 
@@ -61,7 +62,7 @@ async def read_through(screen: HoldfastApp, pilot: Pilot[int]) -> str:
     return "\n".join(pages)
 
 
-@pytest.mark.parametrize(("columns", "lines"), SIZES)
+@pytest.mark.parametrize(("columns", "lines"), sampled(SIZES, 2))
 async def test_a_long_file_can_be_read_to_its_end(tmp_path: Path, columns: int, lines: int) -> None:
     content = "".join(f"value_{number} = {number}\n" for number in range(1, 160))
     plan = plan_of(tmp_path, "write", path="long.py", content=content)
@@ -82,7 +83,7 @@ async def test_of_a_very_long_change_nothing_is_left_out(tmp_path: Path) -> None
     plan = plan_of(tmp_path, "write", path="long.py", content=content)
     assert "left out" not in plan.detail
     async with showing(start(tmp_path)) as (screen, pilot):
-        await pilot.resize_terminal(120, 60)
+        await pilot.resize_terminal(120, 150)
         ask(screen, plan)
         await pilot.pause()
         detail = screen.approval.query_one(DetailView)
@@ -142,7 +143,7 @@ def test_a_line_of_a_hunk_is_never_a_file_name() -> None:
     assert list(files_of(lines)) == [FileLines("a", lines[2:7]), FileLines("", lines[7:8]), FileLines("d", ())]
 
 
-@pytest.mark.parametrize(("columns", "lines"), SIZES)
+@pytest.mark.parametrize(("columns", "lines"), sampled(SIZES, 2))
 async def test_a_long_command_is_wrapped_and_all_of_it_shown(tmp_path: Path, columns: int, lines: int) -> None:
     words = [f"argument-{number}" for number in range(60)]
     plan = plan_of(tmp_path, "bash", command=f"echo {' '.join(words)}")

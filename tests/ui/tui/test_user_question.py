@@ -14,6 +14,7 @@ from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent_thread.messages import ApprovalClosed
 from holdfast.ui.view.question import question_of
+from tiers import sampled
 
 
 def question(text: str = "Which database?", *, several: bool = False, note: str = "one file") -> Plan:
@@ -33,7 +34,7 @@ def test_its_choices_are_the_options_and_one_s_own_words() -> None:
     assert asked.choices[1].answer() == ApprovalAnswer(allowed=True, chosen=("Postgres",))
 
 
-@pytest.mark.parametrize(("columns", "lines"), SIZES)
+@pytest.mark.parametrize(("columns", "lines"), sampled(SIZES, 2))
 async def test_an_option_is_chosen_by_its_number(tmp_path: Path, columns: int, lines: int) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
         await pilot.resize_terminal(columns, lines)
@@ -105,7 +106,7 @@ async def test_a_refusal_still_asks_why(tmp_path: Path) -> None:
         await until(lambda: answered == [("c", ApprovalAnswer(allowed=False))])
 
 
-@pytest.mark.parametrize(("columns", "lines"), SIZES)
+@pytest.mark.parametrize(("columns", "lines"), sampled(SIZES, 2))
 async def test_a_long_question_can_be_read_to_its_end(tmp_path: Path, columns: int, lines: int) -> None:
     long = "# Which?\n\n" + "\n".join(f"- reason number {number}" for number in range(1, 90))
     async with showing(start(tmp_path)) as (screen, pilot):
