@@ -1,6 +1,6 @@
-"""Load: how many turns a second 1, 2, 4 and 8 workers drive, what a turn costs, and what idle sessions cost.
+"""Load: how many turns a second 1, 2, 4 and 8 workers drive, what a turn costs, what idle and parked sessions cost.
 
-`python -m tests.fleet.load --workers 1 2 4 8 --seconds 20 --idle 20000`
+`python -m tests.fleet.load --workers 1 2 4 8 --seconds 20 --idle 20000 --parked 1000`
 
 A turn is three requests and two commands; the model waits 0.4 s before each answer, as real ones do and longer. The
 figures of docs/how-to/fleet.md are from here.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -28,11 +29,15 @@ from holdfast.fleet.postgres.database import Database  # noqa: E402 - likewise
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Wait  # noqa: E402 - likewise
 from holdfast.testing.scripted_provider import ScriptedProvider  # noqa: E402 - likewise
 
+QUESTION = "write the file"
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def reply(request: ReceivedRequest) -> Reply:
-    """Return a command, then another, then an answer."""
+    """Return a command, then another, then an answer; to `QUESTION` a command that needs approval."""
+    if QUESTION in str(request.messages[-1]):
+        return (Call("bash", {"command": "echo done > made"}),)
     results = 0
     for message in reversed(request.messages):
         if message["role"] == "user":
@@ -119,6 +124,31 @@ def idle(workers: Workers, count: int, seconds: float) -> None:
     )
 
 
+def parked(workers: Workers, count: int, folder: Path) -> None:
+    """Print how long so many turns take until they wait for a person, and a turn beside them; they hold no slot."""
+    worker = workers.start("--slots", "4", mode="--permission-mode=ask")
+    since = time.monotonic()
+    for _ in range(count):
+        workers.session(folder / "work", QUESTION)
+    while workers.fleet.status().sessions.get("asking", 0) < count or workers.fleet.status().workers[0].holds:
+        time.sleep(0.2)
+    asked = time.monotonic() - since
+    since = time.monotonic()
+    workers.session(folder / "work", "go")
+    while not ended(workers):
+        time.sleep(0.02)
+    turn = time.monotonic() - since
+    memory = int(Path(f"/proc/{worker.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    database = Database(workers.url)
+    connections = database.call("select count(*) from pg_stat_activity where datname = current_database()")[0][0]
+    database.close()
+    print(
+        f"{count} turns wait for a person after {asked:.0f} s with 4 slots, none of which they hold; "
+        f"another turn beside them took {turn:.1f} s; {memory} MiB, {connections} connections",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Measure, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -126,19 +156,23 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--idle", type=int, default=20_000)
+    parser.add_argument("--parked", type=int, default=1_000)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as `timeout` sends it: workers and server are ended
     with own_server() as server:
-        for count in [*options.workers, 0]:
+        for count in [*options.workers, *(word for word in ("idle", "parked") if getattr(options, word))]:
             with ExitStack() as stack:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-load-")))
                 provider = stack.enter_context(ScriptedProvider(after=reply))
                 url = stack.enter_context(fresh_database(server.url, engine=True))
                 workers = Workers(url, folder, provider.environ(), ttl=15.0)
                 try:
-                    if count:
-                        measured(workers, count, options.slots, options.seconds, folder)
-                    elif options.idle:
+                    if count == "idle":
                         idle(workers, options.idle, options.seconds)
+                    elif count == "parked":
+                        parked(workers, options.parked, folder)
+                    else:
+                        measured(workers, count, options.slots, options.seconds, folder)
                 finally:
                     for worker in workers.running:
                         worker.kill()
