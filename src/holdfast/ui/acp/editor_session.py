@@ -28,7 +28,6 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError, UsageError
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
-from holdfast.providers.model_table import window_of
 from holdfast.providers.registry import split
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
@@ -305,25 +304,16 @@ class EditorSession:
         return await connect(aim, self._options.limits.of(name), log=self._log)
 
     def _new_agent(self, options: RunOptions) -> Agent:
-        agent = Agent(
+        agent = options.new_agent(
             store=self._session.store,
             toolbox=self._session.toolbox,
+            project=options.project_of(self._session.cwd),
             connect=self._connect,
-            mode=options.mode,
             emit=self._display.emit,
             ask=self._questions.ask,
-            limits=options.limits,
-            context=options.config.context,
-            window=lambda name: window_of(name, options.config.models),
-            project=options.project_of(self._session.cwd),
-            debug=options.arguments.debug,
-            log=self._log,
             reading=self._session.reading,
-            providers=options.providers,
-            defaults=options.settings_of,
-            fallback=options.fallback,
+            log=self._log,
         )
-        agent.permissions.resume(chosen=options.mode_chosen)
         if options.resumed is not None:
             if options.arguments.model or not options.resumed.model:
                 agent.use_model(options.model)

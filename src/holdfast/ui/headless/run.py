@@ -32,7 +32,6 @@ from holdfast.errors import (
 from holdfast.providers.connect import connect, preload
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.providers.model import Model
-from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
@@ -240,26 +239,16 @@ def agent_of(
         gc.enable()
         return connection
 
-    agent = Agent(
+    agent = options.new_agent(
         store=session.store,
         toolbox=session.toolbox,
+        project=options.project_of(session.cwd),
         connect=connected,
-        mode=options.mode,
-        on_approval=options.config.on_approval,
         emit=emit,
         ask=ask,
-        limits=options.limits,
-        context=options.config.context,
-        window=lambda name: window_of(name, options.config.models),
-        project=options.project_of(session.cwd),
-        debug=options.arguments.debug,
-        log=log,
         reading=session.reading,
-        providers=options.providers,
-        defaults=options.settings_of,
-        fallback=options.fallback,
+        log=log,
     )
-    agent.permissions.resume(chosen=options.mode_chosen)
     if options.resumed is not None:
         if options.arguments.model or not options.resumed.model:
             agent.use_model(options.model)

@@ -6,7 +6,7 @@ Every interface reads this one value. What lives, such as a connection to a mode
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +34,15 @@ from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, truste
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
 if TYPE_CHECKING:
+    from holdfast.agent.agent import Agent
+    from holdfast.agent.debug_log.log import Log
+    from holdfast.agent.events import Event
+    from holdfast.agent.turn.asker import Asker
+    from holdfast.providers.model import Model
+    from holdfast.session.journal.store import Reading, Store
     from holdfast.tools.mcp.connections import McpSettings
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
+    from holdfast.tools.tool import Toolbox
     from holdfast.tools.toolbox import LocalToolbox
 
 DEMO = "demo"
@@ -110,6 +117,48 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def project_of(self, cwd: Path) -> Project:
         """Return what is decided about calls in `cwd`: what the user allowed there, and every rule."""
         return project_of(self.environ, cwd, config=self.config, arguments=self.arguments)
+
+    def new_agent(  # noqa: PLR0913 - what an interface joins to it
+        self,
+        *,
+        store: Store,
+        toolbox: Toolbox,
+        project: Project,
+        connect: Callable[[str], Awaitable[Model]],
+        emit: Callable[[Event], None],
+        ask: Asker | None,
+        reading: Reading,
+        log: Log | None = None,
+        mode: Mode | None = None,
+    ) -> Agent:
+        """Return an agent for a session, with the limits and settings of the run; `project` is that of its folder.
+
+        Every interface has its agents from here. `mode` stands in for the run's own.
+        """
+        from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
+        from holdfast.providers.model_table import window_of  # noqa: PLC0415 - likewise
+
+        agent = Agent(
+            store=store,
+            toolbox=toolbox,
+            connect=connect,
+            mode=mode or self.mode,
+            on_approval=self.config.on_approval,
+            emit=emit,
+            ask=ask,
+            limits=self.limits,
+            context=self.config.context,
+            window=lambda name: window_of(name, self.config.models),
+            project=project,
+            debug=self.arguments.debug,
+            log=log,
+            reading=reading,
+            providers=self.providers,
+            defaults=self.settings_of,
+            fallback=self.fallback,
+        )
+        agent.permissions.resume(chosen=self.mode_chosen)
+        return agent
 
     def remote_schemas(self) -> tuple[ToolSchema, ...]:
         """Return what a new session declares for the MCP servers of the run."""

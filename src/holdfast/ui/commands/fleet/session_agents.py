@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import first_entry
 from holdfast.agent.turn.asker import Asker
@@ -23,7 +22,6 @@ from holdfast.fleet.worker.inbox_asker import OfferedAnswer
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.providers.model import Model
-from holdfast.providers.model_table import window_of
 from holdfast.providers.registry import split
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS
@@ -91,23 +89,15 @@ class SessionAgents:
                 traces.take(StoredEntry(event.seq, time.time(), event.entry))
             self._emit(held.id, event)
 
-        agent = Agent(
+        agent = options.new_agent(
             store=held.store,
             toolbox=RestoredToolbox(toolbox, gone_sentence(before)) if restored else toolbox,
+            project=options.project_of(place.cwd),
             connect=connected,
-            mode=options.mode,
             emit=emit,
             ask=ask,
-            limits=options.limits,
-            context=options.config.context,
-            window=lambda name: window_of(name, options.config.models),
-            project=options.project_of(place.cwd),
             reading=reading,
-            providers=options.providers,
-            defaults=options.settings_of,
-            fallback=options.fallback,
         )
-        agent.permissions.resume(chosen=options.mode_chosen)
         return DrivenAgent(agent=agent, offers=_offers, check_model=lambda name: split(name, options.providers))
 
     def _options(self, cwd: Path) -> RunOptions:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.turn.asker import Asker
 from holdfast.fleet.held_session import HeldSession
@@ -15,7 +14,6 @@ from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.worker.driven_agent import DrivenAgent
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
-from holdfast.providers.model_table import window_of
 from holdfast.providers.registry import split
 from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
@@ -67,25 +65,16 @@ class ServedAgent:
         """Return the agent."""
         del held
         options, session = self._served.options, self._served.session
-        agent = Agent(
+        agent = options.new_agent(
             store=session.store,
             toolbox=session.toolbox,
+            project=options.project_of(place.cwd),
             connect=self._connect,
-            mode=options.mode,
             emit=self._emit,
             ask=ask,
-            limits=options.limits,
-            context=options.config.context,
-            window=lambda name: window_of(name, options.config.models),
-            project=options.project_of(place.cwd),
-            debug=options.arguments.debug,
-            log=self._served.log,
             reading=session.reading,
-            providers=options.providers,
-            defaults=options.settings_of,
-            fallback=options.fallback,
+            log=self._served.log,
         )
-        agent.permissions.resume(chosen=options.mode_chosen)
         if not agent.conversation.chosen_model and options.model:
             agent.use_model(options.model)
         modes: tuple[Mode, ...] = ("ask", "accept-edits", "plan", *(("yolo",) if self._yolo else ()))

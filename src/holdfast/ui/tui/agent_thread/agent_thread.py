@@ -260,9 +260,7 @@ class AgentThread:
         )
         options.prepare(session.toolbox)
         self._toolbox = session.toolbox
-        project = self._project = options.project_of(session.cwd)
-        from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
-
+        self._project = options.project_of(session.cwd)
         emit = self.tasks.waking(metered(self._send, lambda: agent.conversation))
         if options.config.title_model:
             from holdfast.agent.generated_title import GeneratedTitle  # noqa: PLC0415 - few have a model for titles
@@ -275,25 +273,17 @@ class AgentThread:
                 defaults=options.settings_of,
             )
             emit = self._title.beside(emit)
-        agent = Agent(
+        agent = options.new_agent(
             store=session.store,
             toolbox=session.toolbox,
+            project=self._project,
             connect=lambda name: self._connect(name, log),
-            mode=self._mode,
             emit=emit,
             ask=self._question.ask,
-            limits=options.limits,
-            context=options.config.context,
-            window=lambda name: window_of(name, options.config.models),
-            project=project,
-            debug=options.arguments.debug,
-            log=log,
             reading=session.reading,
-            providers=options.providers,
-            defaults=options.settings_of,
-            fallback=options.fallback,
+            log=log,
+            mode=self._mode,
         )
-        agent.permissions.resume(chosen=options.mode_chosen)
         return agent
 
     async def _connect(self, name: str, log: Log | None) -> Model:
