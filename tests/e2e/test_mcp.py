@@ -228,3 +228,9 @@ def test_the_command_manages_servers(one_world: World) -> None:
     assert one_world.run("mcp", "add-json", "old", '{"type": "sse", "url": "http://127.0.0.1:9"}').code == 2
     assert one_world.run("mcp", "remove", "web").code == 0
     assert one_world.run("mcp", "remove", "web").code == 2
+    config = one_world.home / "config.toml"
+    config.write_text(f"[mcp.servers.own]\ncommand = {sys.executable!r}\nargs = [{str(SERVER)!r}, 'plain']\n")
+    assert "own: plain 1.0" in one_world.run("mcp", "test", "own").out
+    assert (
+        f"MCP server 'own' is in {str(config)!r}. Remove [mcp.servers.own]" in one_world.run("mcp", "remove", "own").err
+    )

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "coming-from.md").read_text()
 SECTIONS = re.findall(r"^## From (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 OPTIONS = {word for action in parser()._actions for word in action.option_strings}
-NOT_READ = (".claude.json", ".claude/commands", ".claude/agents", ".claude/skills", ".codex", "opencode.json",
+NOT_READ = (".claude/commands", ".claude/agents", ".claude/skills", ".codex", "opencode.json",
             ".cursorrules", "GEMINI.md")  # fmt: skip
 
 

@@ -1,18 +1,20 @@
 """Reads the MCP servers of a file: `.mcp.json` of a project, the user's `mcp.json`, or a file of the command line.
 
-All have one form, the one that other programs use: `{"mcpServers": {"NAME": {"command": …, "args": […]}}}`. One entry
-that cannot be used costs only itself: the others count, and a sentence says why.
+All have one form, the one that other programs use: `{"mcpServers": {"NAME": {"command": …, "args": […]}}}`. Tables
+`[mcp.servers.NAME]` of the user's config say the same in TOML. One entry that cannot be used costs only itself: the
+others count, and a sentence says why.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from holdfast.config.project_config import nearest, read_settings_file
+from holdfast.config.settings import McpServerTable
 from holdfast.errors import ConfigInvalid
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import LONGEST_SERVER, server_word
@@ -67,11 +69,16 @@ def server_file(path: Path) -> ServerFile:
         raise ConfigInvalid(
             f'MCP config {str(path)!r} cannot be used: {error}. Fix that file (expected {{"mcpServers": {{…}}}}).'
         ) from error
+    return servers_of_entries(entries, path=path, source=str(path), raw=raw)
+
+
+def servers_of_entries(entries: Mapping[str, msgspec.Raw], *, path: Path, source: str, raw: bytes = b"") -> ServerFile:
+    """Return the servers of these entries in JSON, which are a part of the file at `path`, or all of it."""
     servers: list[McpServer] = []
     faults: list[str] = []
     for name, entry in entries.items():
         try:
-            server = server_of_entry(name, bytes(entry), source=str(path))
+            server = server_of_entry(name, bytes(entry), source=source)
         except ConfigInvalid as error:
             faults.append(str(error))
         else:
@@ -100,6 +107,17 @@ def server_of_entry(name: str, entry: bytes, *, source: str) -> McpServer | None
         headers=found.headers,
         timeout=None if found.timeout is None else found.timeout / 1000,
     )
+
+
+def servers_of_tables(tables: Mapping[str, McpServerTable], *, path: Path) -> ServerFile:
+    """Return the servers in the tables of the config at `path`. Their `timeout` is in seconds."""
+    entries: dict[str, msgspec.Raw] = {}
+    for name, table in tables.items():
+        entry: dict[str, object] = msgspec.to_builtins(table)
+        if table.timeout is not None:
+            entry["timeout"] = table.timeout * 1000
+        entries[name] = msgspec.Raw(msgspec.json.encode(entry))
+    return servers_of_entries(entries, path=path, source=str(path))
 
 
 def _fault(name: str, entry: ServerEntry) -> str:  # noqa: PLR0911 - one for each reason

@@ -80,7 +80,7 @@ def nearest(cwd: Path, name: str) -> Path | None:
     return None
 
 
-def read_settings_file(path: Path, what: str) -> bytes:
+def read_settings_file(path: Path, what: str, *, most: int = LARGEST_CONFIG) -> bytes:
     """Return the bytes of a settings file. Raise `ConfigInvalid`, with a message that begins with `what` it is."""
     refused = f"{what} {str(path)!r} cannot be read: "
     try:
@@ -88,9 +88,9 @@ def read_settings_file(path: Path, what: str) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise ConfigInvalid(f"{refused}it is not a regular file. Remove it.")
-            raw = file.read(LARGEST_CONFIG + 1)
+            raw = file.read(most + 1)
     except OSError as error:
         raise ConfigInvalid(f"{refused}{error.strerror}. Fix its permissions.") from error
-    if len(raw) > LARGEST_CONFIG:
-        raise ConfigInvalid(f"{refused}it is too large (at most {LARGEST_CONFIG} bytes). Shorten it.")
+    if len(raw) > most:
+        raise ConfigInvalid(f"{refused}it is too large (at most {most} bytes). Shorten it.")
     return raw

@@ -110,6 +110,29 @@ class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     keys: KeyChoice = "normal"
 
 
+class McpServerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """An MCP server: either `command` with `args`, `env` and `cwd`, or `url` with `headers`.
+
+    `timeout` limits each call, in seconds. A `disabled` server is not used.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    timeout: Seconds | None = None
+    disabled: bool = False
+
+
+class McpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The user's MCP servers by name, and whether those of Claude Code are read too, once the user trusts them."""
+
+    read_claude: bool = False
+    servers: dict[str, McpServerTable] = msgspec.field(default_factory=dict[str, McpServerTable])
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
@@ -143,6 +166,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)
     fetch: Fetch = msgspec.field(default_factory=Fetch)
     search: Search | None = None
+    mcp: McpTable = msgspec.field(default_factory=McpTable)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
     models: dict[str, ModelOverrides] = msgspec.field(default_factory=dict[str, ModelOverrides])
 
@@ -255,6 +279,8 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
             Fetch,
             Search,
             ContextSettings,
+            McpTable,
+            McpServerTable,
             Server,
             ModelOverrides,
         )

@@ -1,12 +1,163 @@
-"""The servers of a run, and those that a client adds for one session."""
+"""The servers of a run, which file wins, what is trusted, and those that a client adds for one session."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from holdfast.config.settings import Config, McpTable, decoded
+from holdfast.errors import ConfigInvalid
 from holdfast.tools.mcp.connections import McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
-from holdfast.ui.startup.mcp_servers import with_client_servers
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.mcp_servers import mcp_settings, with_client_servers
+from holdfast.ui.startup.project_trust import judge_project
+
+CONFIG = """
+[mcp]
+read_claude = true
+[mcp.servers.web]
+url = "https://config/mcp"
+headers = { Authorization = "Bearer ${TOKEN}" }
+timeout = 2.5
+[mcp.servers.files]
+command = "config"
+[mcp.servers.off]
+command = "config"
+disabled = true
+[mcp.servers.both]
+command = "config"
+url = "https://config/mcp"
+"""
+
+
+def table() -> McpTable:
+    return decoded(CONFIG.encode(), Config, name="config.toml").mcp
+
+
+class Places:
+    """A home with a config of Claude Code, a project with `.mcp.json`, and the user's own files."""
+
+    def __init__(self, root: Path) -> None:
+        self.home, self.project = root / "home", root / "project"
+        self.home.mkdir()
+        (self.project / ".git").mkdir(parents=True)
+        self.environ = {"HOLDFAST_HOME": str(self.home), "HOME": str(self.home)}
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self.said: list[str] = []
+        local = {"mcpServers": named("claude-local", "web", "files", "own", "far", "local")}
+        own = named("claude", "web", "files", "own", "far", "local", "user")
+        self.claude = {"mcpServers": own, "projects": {str(self.project): local}}
+        self.write(self.home / ".claude.json", self.claude)
+        self.write(self.home / "mcp.json", {"mcpServers": named("mcp.json", "web", "own")})
+        self.write(self.project / ".mcp.json", {"mcpServers": named("project", "far", "files")})
+
+    def write(self, path: Path, content: object) -> None:
+        path.write_text(json.dumps(content))
+
+    def found(self, own: McpTable, *, trusts: bool | None = None, arguments: Arguments | None = None) -> dict[str, str]:
+        """Return where each server of a run is from; the user answers `trusts`, None: no user can be asked."""
+        self.asked.clear()
+        self.said.clear()
+
+        def ask(path: Path, shown: msgspec.Struct) -> bool:
+            self.asked.append((path.name, msgspec.to_builtins(shown)["servers"]))
+            return bool(trusts)
+
+        settings = mcp_settings(
+            self.environ,
+            self.project,
+            arguments or Arguments(),
+            own=own,
+            ask=None if trusts is None else ask,
+            say=self.said.append,
+        )
+        return {} if settings is None else {each.name: each.command or each.url for each in settings.servers}
+
+
+def named(command: str, *names: str) -> dict[str, dict[str, str]]:
+    return {name: {"command": command} for name in names}
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(tmp_path)
+
+
+def test_the_first_of_several_files_wins(places: Places, tmp_path: Path) -> None:
+    claude = {"projects": {str(places.project): {"mcpServers": named("claude-local", "local")}}}
+    places.write(places.home / ".claude.json", {**places.claude, **claude})
+    places.write(tmp_path / "more.json", {"mcpServers": named("option", "user")})
+    option = Arguments()
+    option.mcp_config = [str(tmp_path / "more.json")]
+    expected = {
+        "local": "claude-local",
+        "far": "project",
+        "web": "https://config/mcp",
+        "files": "project",
+        "own": "mcp.json",
+        "user": "option",
+    }
+    assert places.found(table(), trusts=True, arguments=option) == expected
+    (said,) = places.said
+    assert said.startswith(f"MCP server 'both' in {str(places.home / 'config.toml')!r} is not used: it needs either")
+    option.strict_mcp_config = True
+    assert places.found(table(), trusts=True, arguments=option) == {"user": "option"}
+
+
+def test_the_tables_of_the_config_say_what_a_server_is(places: Places) -> None:
+    settings = mcp_settings(places.environ, places.home, Arguments(), own=table(), say=places.said.append)
+    assert settings is not None
+    web = next(each for each in settings.servers if each.name == "web")
+    assert (web.timeout, web.headers) == (2.5, {"Authorization": "Bearer ${TOKEN}"})
+    assert web.source == str(places.home / "config.toml")
+    assert "off" not in [each.name for each in settings.servers]
+    with pytest.raises(ConfigInvalid, match="unknown field `comand`"):
+        decoded(b'[mcp.servers.x]\ncomand = "y"', Config, name="config.toml")
+
+
+def test_servers_of_claude_code_are_read_if_the_config_says_so_and_count_if_they_are_trusted(places: Places) -> None:
+    assert places.found(McpTable(), trusts=True) == {
+        "web": "mcp.json",
+        "own": "mcp.json",
+        "far": "project",
+        "files": "project",
+    }
+    assert [name for name, _ in places.asked] == [".mcp.json"]
+    reads = McpTable(read_claude=True)
+    assert "user" not in places.found(reads)  # nobody can be asked
+    assert [line.partition(" of ")[0] for line in places.said] == ["Ignoring the untrusted MCP servers"] * 2
+    assert places.found(reads, trusts=False)["far"] == "project"
+    assert [name for name, _ in places.asked] == [".claude.json", ".claude.json"]
+    assert "local: claude-local" in places.asked[0][1]
+    places.found(reads, trusts=True)
+    assert places.asked == []  # the answer was no, and holds
+    places.write(places.home / ".claude.json", {**places.claude, "mcpServers": named("changed", "user")})
+    assert places.found(reads, trusts=True)["user"] == "changed"
+    assert [shown for _, shown in places.asked] == [("user: changed",)]
+    places.write(places.home / ".claude.json", {**places.claude, "mcpServers": named("changed", "user"), "tips": 1})
+    assert places.found(reads)["user"] == "changed"  # what else is in the file does not matter
+
+
+def test_an_option_trusts_them_only_if_they_are_read(places: Places) -> None:
+    judge_project(places.environ, places.project, trusted=True)
+    reads = McpTable(read_claude=True)
+    assert places.found(reads) == {"web": "mcp.json", "own": "mcp.json", "far": "project", "files": "project"}
+    (places.home / "config.toml").write_text("[mcp]\nread_claude = true\n")
+    judge_project(places.environ, places.project, trusted=True)
+    found = places.found(reads)
+    assert (found["user"], found["local"], found["far"]) == ("claude", "claude-local", "claude-local")
+    assert places.said == []
+
+
+def test_a_broken_file_of_claude_code_stops_nothing(places: Places) -> None:
+    (places.home / ".claude.json").write_text("{")
+    judge_project(places.environ, places.project, trusted=True)
+    assert places.found(McpTable(read_claude=True))["far"] == "project"
+    assert "Its servers are not used." in places.said[0]
 
 
 def test_servers_of_a_client_come_before_configured_ones(tmp_path: Path) -> None:

@@ -26,6 +26,12 @@ kind = "openai-chat"
 "base_url" = "http://me:secret@attic/v1?api-key=zzz"
 limits = { first_event = 900 }
 [context]
+[mcp.servers."my.tools"]
+url = "https://me:secret@tools/mcp"
+headers = { X-Pass = "secret" }
+[mcp.servers.files]
+command = "files"
+env = { PASS = "secret" }
 """
 
 

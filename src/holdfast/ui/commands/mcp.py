@@ -14,6 +14,7 @@ import msgspec
 from holdfast.config.mcp_servers import PROJECT_FILE, server_of_entry
 from holdfast.config.project_config import nearest, read_settings_file
 from holdfast.config.settings import read_config
+from holdfast.config.toml_edit import key_text
 from holdfast.errors import EXIT_FAILED, EXIT_OK, ConfigInvalid, StorageFailed, UsageError
 from holdfast.system.durable_files import make_folder, write_whole
 from holdfast.system.user_directories import homes
@@ -138,7 +139,8 @@ def _settings(environ: Mapping[str, str], cwd: Path) -> McpSettings | None:
     def say(text: str) -> None:
         print(f"holdfast: {single_line(text)}", file=sys.stderr)
 
-    return mcp_settings(environ, cwd, Arguments(), say=say)
+    own = read_config(homes(environ).config).mcp
+    return mcp_settings(environ, cwd, Arguments(), own=own, say=say)
 
 
 def _named(name: str, environ: Mapping[str, str], cwd: Path) -> McpServer:
@@ -238,6 +240,10 @@ def _remove(arguments: _Arguments, *, environ: Mapping[str, str], cwd: Path) -> 
     path = _path(arguments.scope, environ, cwd)
     document, servers = _document(path)
     if servers.pop(arguments.name, None) is None:
+        config = homes(environ).config
+        if arguments.scope == "user" and arguments.name in read_config(config).mcp.servers:
+            table = f"[mcp.servers.{key_text((arguments.name,))}]"
+            raise UsageError(f"MCP server {arguments.name!r} is in {str(config)!r}. Remove {table} there.")
         raise UsageError(f"No MCP server {arguments.name!r} in {str(path)!r}. See: holdfast mcp list.")
     _write(path, document)
     print(f"Removed {arguments.name} from {home(str(path))}.")

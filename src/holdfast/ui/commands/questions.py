@@ -60,7 +60,7 @@ def yes(question: str) -> bool:
 
 def trusts(path: Path, config: msgspec.Struct) -> bool:
     """Show what the settings of a project in the file at `path` would set, and return whether the user trusts it."""
-    print(f"This project has its own config, {home(str(path))}, with:\n")
+    print(f"{home(str(path))} counts only if you trust it. It has:\n")
     for name, value in flat(config).items():
         if value not in (None, ()):
             print(f"  {name:<20}  {literal(shown(value))}")

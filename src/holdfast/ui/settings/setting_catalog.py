@@ -47,6 +47,7 @@ COMMON: Mapping[str, str] = MappingProxyType(
         "permissions.ask": "calls that always ask",
         "permissions.deny": "calls that never run",
         "permissions.claude_settings": "obey the rules in the settings of Claude Code",
+        "mcp.read_claude": "read the MCP servers in ~/.claude.json",
     }
 )
 """The settings that people change, in the order of the list; all others are internals."""

@@ -1,37 +1,42 @@
-"""The MCP servers of a run: of the command line, the project and the user, and whether the project's are trusted.
+"""The MCP servers of a run: of the command line, the project and the user, and whether they are trusted.
 
-A project's file may start any program, so it counts only once the user trusts exactly its text.
+A project's file may start any program, so it counts only once the user trusts exactly its text. So may the file of
+Claude Code, which other programs write: its servers count once the user has said that they are read, and trusts them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from holdfast.config.claude_servers import ClaudeServers, claude_path, claude_servers
 from holdfast.config.mcp_servers import (
     OWN_FILE,
     ServerFile,
     project_server_path,
     server_file,
+    servers_of_tables,
     together,
 )
+from holdfast.config.project_decisions import Project
+from holdfast.config.settings import McpTable
 from holdfast.errors import ConfigInvalid
 from holdfast.providers.credentials.server_sign_ins import StoredSignIns
 from holdfast.system.user_directories import homes
 from holdfast.tools.mcp.connections import McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, server_decisions
+from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, claude_server_decisions, server_decisions
 
 HEADLESS_WAIT = 10.0
 """Seconds that the first run with a server waits for the list of its tools."""
 
 
 class _Shown(msgspec.Struct, frozen=True):
-    """What is shown of a project's servers when the user is asked about them."""
+    """What is shown of servers when the user is asked about them."""
 
     servers: tuple[str, ...]
 
@@ -41,17 +46,25 @@ def mcp_settings(
     cwd: Path,
     arguments: Arguments,
     *,
+    own: McpTable,
     ask: AskTrust | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> McpSettings | None:
     """Return the servers that may be asked in `cwd`, None if there are none; `say` reports what is not used.
 
+    `own` are those of the user's config. Of several with one name the first counts: of the command line, of Claude Code
+    for this project, of the project, of the config, of the user's `mcp.json`, of Claude Code for all projects.
     Raise `ConfigInvalid` for a file of the command line that cannot be read, and `StorageFailed` if an answer cannot be
     stored.
     """
     files = [server_file(Path(each).expanduser().absolute()) for each in arguments.mcp_config or ()]
     if not arguments.strict_mcp_config:
-        files += [each for each in (_projects(environ, cwd, ask, say), _own(environ, say)) if each is not None]
+        claude = _claude(environ, cwd, say) if own.read_claude else None
+        files += () if claude is None else _trusted_claude(environ, claude.project, claude.local, ask, say)
+        files += _projects(environ, cwd, ask, say)
+        files.append(servers_of_tables(own.servers, path=homes(environ).config))
+        files += _own(environ, say)
+        files += () if claude is None else _trusted_claude(environ, "", claude.user, ask, say)
     servers, faults = together(files)
     for fault in faults:
         say(fault)
@@ -101,28 +114,54 @@ def ask_new_servers(settings: McpSettings, cwd: Path) -> None:
         asyncio.run(ask_servers(new, cwd=cwd, within=HEADLESS_WAIT))
 
 
-def _own(environ: Mapping[str, str], say: Callable[[str], None]) -> ServerFile | None:
+def _own(environ: Mapping[str, str], say: Callable[[str], None]) -> Iterator[ServerFile]:
     path = own_server_path(environ)
-    return _read(path, say) if path.exists() else None
+    file = _read(path, say) if path.exists() else None
+    if file is not None:
+        yield file
 
 
 def _projects(
     environ: Mapping[str, str], cwd: Path, ask: AskTrust | None, say: Callable[[str], None]
-) -> ServerFile | None:
+) -> Iterator[ServerFile]:
     path = project_server_path(cwd)
     file = _read(path, say) if path is not None else None
-    if file is None or not file.servers:
-        return file
-    decisions = server_decisions(environ, file.path)
+    if file is not None:
+        yield from _trusted(file, lambda: server_decisions(environ, file.path), ask, say)
+
+
+def _claude(environ: Mapping[str, str], cwd: Path, say: Callable[[str], None]) -> ClaudeServers | None:
+    path = claude_path(environ.get("HOME", ""))
+    try:
+        return None if path is None else claude_servers(path, cwd)
+    except ConfigInvalid as error:  # a broken file must not stop the session
+        say(f"{error} Its servers are not used.")
+        return None
+
+
+def _trusted_claude(
+    environ: Mapping[str, str], project: str, file: ServerFile, ask: AskTrust | None, say: Callable[[str], None]
+) -> Iterator[ServerFile]:
+    yield from _trusted(file, lambda: claude_server_decisions(environ, file.path, project), ask, say)
+
+
+def _trusted(
+    file: ServerFile, made: Callable[[], Project], ask: AskTrust | None, say: Callable[[str], None]
+) -> Iterator[ServerFile]:
+    """Yield the file if it may count: the user trusts it, or it starts nothing."""
+    if not file.servers:
+        yield file
+        return
+    decisions = made()
     trusted = decisions.trusts(file.digest)
     if trusted is None and ask is not None and not decisions.unread:
         shown = tuple(f"{each.name}: {each.shown}" for each in file.servers)
         trusted = ask(file.path, _Shown(servers=shown))
         decisions.set_trust(file.digest, trusted=trusted)
     if trusted:
-        return file
-    say(f"Ignoring the untrusted MCP servers of {str(file.path)!r}. {TRUST_IT}")
-    return None
+        yield file
+    else:
+        say(f"Ignoring the untrusted MCP servers of {str(file.path)!r}. {TRUST_IT}")
 
 
 def _read(path: Path, say: Callable[[str], None]) -> ServerFile | None:

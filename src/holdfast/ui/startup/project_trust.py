@@ -11,7 +11,7 @@ import msgspec
 from holdfast.config.permission_lists import ClaudeProject, claude_project
 from holdfast.config.project_config import ProjectFile, nearest, project_file, read_settings_file
 from holdfast.config.project_decisions import APPROVALS, Project
-from holdfast.config.settings import PermissionLists, ProjectConfig
+from holdfast.config.settings import PermissionLists, ProjectConfig, read_config
 from holdfast.errors import ConfigInvalid
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Pattern
@@ -39,6 +39,22 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
         if path is not None:
             servers = ProjectFile(path.parent, read_settings_file(path, "MCP config"))
             server_decisions(environ, path).set_trust(servers.digest, trusted=trusted)
+    with suppress(ConfigInvalid):
+        if read_config(homes(environ).config).mcp.read_claude:
+            _judge_claude_servers(environ, cwd, trusted=trusted)
+
+
+def _judge_claude_servers(environ: Mapping[str, str], cwd: Path, *, trusted: bool) -> None:
+    """Store the decision for the MCP servers of Claude Code as they are now. Raise as above."""
+    from holdfast.config.claude_servers import claude_path, claude_servers  # noqa: PLC0415 - for those who read them
+
+    path = claude_path(environ.get("HOME", ""))
+    if path is None:
+        return
+    found = claude_servers(path, cwd)
+    for project, file in ((found.project, found.local), ("", found.user)):
+        if file.servers:
+            claude_server_decisions(environ, path, project).set_trust(file.digest, trusted=trusted)
 
 
 AskTrust = Callable[[Path, msgspec.Struct], bool]
@@ -124,6 +140,11 @@ def claude_decisions(environ: Mapping[str, str], project: ClaudeProject) -> Proj
 def server_decisions(environ: Mapping[str, str], path: Path) -> Project:
     """Return the user's decisions about the MCP servers in the project's file at `path`: likewise."""
     return Project(stored_decisions(environ), path)
+
+
+def claude_server_decisions(environ: Mapping[str, str], path: Path, project: str) -> Project:
+    """Return the user's decisions about the MCP servers of Claude Code for a project; "": for all projects."""
+    return server_decisions(environ, Path(f"{path}:{project}") if project else path)
 
 
 def granted_patterns(environ: Mapping[str, str], cwd: Path) -> tuple[Pattern, ...]:

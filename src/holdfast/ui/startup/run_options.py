@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.config.project_config import ProjectFile, nearest
 from holdfast.config.project_decisions import Project
-from holdfast.config.settings import Config, Limits, with_project
+from holdfast.config.settings import Config, Limits, McpTable, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
@@ -245,7 +245,7 @@ def run_options(
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
     notices += session_rules(environ, where, config=config, arguments=arguments).faults
-    mcp = _mcp(environ, where, arguments, ask=ask, say=notices.append)
+    mcp = _mcp(environ, where, arguments, own=own.mcp, ask=ask, say=notices.append)
     _check_other_models(config, providers)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
@@ -269,14 +269,20 @@ def run_options(
 
 
 def _mcp(
-    environ: Mapping[str, str], cwd: Path, arguments: Arguments, *, ask: AskTrust | None, say: Callable[[str], None]
+    environ: Mapping[str, str],
+    cwd: Path,
+    arguments: Arguments,
+    *,
+    own: McpTable,
+    ask: AskTrust | None,
+    say: Callable[[str], None],
 ) -> McpSettings | None:
-    own = homes(environ).config.with_name("mcp.json")
-    if not (arguments.mcp_config or own.exists() or nearest(cwd, ".mcp.json") is not None):
+    configured = own.servers or own.read_claude or homes(environ).config.with_name("mcp.json").exists()
+    if not (arguments.mcp_config or configured or nearest(cwd, ".mcp.json") is not None):
         return None
     from holdfast.ui.startup.mcp_servers import mcp_settings  # noqa: PLC0415 - if there are servers
 
-    return mcp_settings(environ, cwd, arguments, ask=ask, say=say)
+    return mcp_settings(environ, cwd, arguments, own=own, ask=ask, say=say)
 
 
 def _model(arguments: Arguments, resumed: SessionSummary | None, config: Config) -> str:

@@ -13,11 +13,14 @@ from typing import cast
 
 import msgspec
 
-from holdfast.providers.credentials.redaction import redact, strip_credentials
+from holdfast.providers.credentials.redaction import HIDDEN, redact, strip_credentials
 from holdfast.ui.startup.arguments import Arguments
 
 _TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _SETTING = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+
+_SECRET = re.compile(r"mcp\.servers\..*\.(?:env|headers)\.")
+"""The names of values that are often secrets."""
 
 OPTION = "option"
 """The source of what the command line sets."""
@@ -90,10 +93,12 @@ def shown(value: object) -> str:
 
 
 def _harmless(name: str, value: object) -> object:
-    """Return the value without a password or key that an address may contain."""
+    """Return the value without a password or key that it may be, or that an address may contain."""
     if not isinstance(value, str):
         return value
-    return strip_credentials(value) if name.endswith(".base_url") else redact(value, ())
+    if _SECRET.match(name):
+        return HIDDEN
+    return strip_credentials(value) if name.endswith((".base_url", ".url")) else redact(value, ())
 
 
 def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:

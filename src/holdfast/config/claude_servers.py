@@ -1,0 +1,79 @@
+"""Reads the MCP servers of Claude Code: those of the user, and those that the user has for one project only.
+
+Both are in `~/.claude.json`, beside much that Claude Code writes into it all the time. So what the user trusts is the
+text of the servers and not that of the file: only a server that was added or changed is asked about again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from holdfast.config.mcp_servers import ServerFile, servers_of_entries
+from holdfast.config.project_config import read_settings_file
+from holdfast.errors import ConfigInvalid
+from holdfast.system.git import repository
+from holdfast.typed_data import decode_json
+
+_LARGEST = 64_000_000  # bytes: it has histories too
+
+
+class _Entries(msgspec.Struct, frozen=True):
+    mcpServers: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict[str, msgspec.Raw])  # noqa: N815 - as it is written
+
+
+class _File(_Entries, frozen=True):
+    projects: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict[str, msgspec.Raw])
+
+
+class ClaudeServers(msgspec.Struct, frozen=True, kw_only=True):
+    """The servers of Claude Code: those for the project in the folder `project`, and the user's own."""
+
+    project: str
+    local: ServerFile
+    user: ServerFile
+
+
+def claude_path(home: str) -> Path | None:
+    """Return the path of Claude Code's own config in a home, None if there is none, or no home."""
+    path = Path(home) / ".claude.json"
+    return path if home and path.exists() else None
+
+
+def claude_servers(path: Path, cwd: Path) -> ClaudeServers:
+    """Return the servers in the file at `path` for a session in `cwd`. Raise `ConfigInvalid` if it cannot be read.
+
+    The project is the nearest folder with servers, from `cwd` up to the root of the repository.
+    """
+    raw = read_settings_file(path, "Claude Code's config", most=_LARGEST)
+    try:
+        found = decode_json(raw, _File)
+        project, local = _local(found.projects, cwd)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(f"Claude Code's config {str(path)!r} cannot be used: {error}. Fix that file.") from error
+    return ClaudeServers(
+        project=project,
+        local=_part(local, path, source=f"{path} (for {project})"),
+        user=_part(found.mcpServers, path, source=str(path)),
+    )
+
+
+def _local(projects: Mapping[str, msgspec.Raw], cwd: Path) -> tuple[str, Mapping[str, msgspec.Raw]]:
+    top = repository(cwd) or cwd
+    for folder in (cwd, *cwd.parents):
+        entry = projects.get(str(folder))
+        servers = {} if entry is None else decode_json(bytes(entry), _Entries).mcpServers
+        if servers:
+            return str(folder), servers
+        if folder == top:
+            break
+    return str(top), {}
+
+
+def _part(entries: Mapping[str, msgspec.Raw], path: Path, *, source: str) -> ServerFile:
+    """Return the servers of a part of the file; its text is what they say, in whatever order and layout."""
+    said = {name: msgspec.json.decode(bytes(entry)) for name, entry in entries.items()}
+    text = msgspec.json.encode(said, order="deterministic")
+    return servers_of_entries(entries, path=path, source=source, raw=text)
