@@ -18,6 +18,7 @@ import latency
 import looking
 import rules
 import screen
+import server_costs
 import startup
 from pairs import Comparison, table
 
@@ -88,6 +89,8 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "verify": lambda folder, sizes: looking.verifying(folder, entries=sizes.entries, rounds=sizes.rounds),
     "prompt": lambda folder, sizes: screen.prompting(folder, rounds=sizes.prompts),
     "escape": lambda folder, sizes: screen.stopping(folder, rounds=sizes.stops),
+    "servers": lambda folder, sizes: server_costs.starting(folder, rounds=sizes.prompts),
+    "server-stop": lambda folder, sizes: server_costs.stopping(folder, rounds=sizes.stops),
     "keys": lambda folder, sizes: keys.pressing(folder, rounds=sizes.stops),
     "stream": lambda folder, sizes: screen.streaming(folder, seconds=sizes.seconds),
     "resume": lambda folder, sizes: screen.opening(folder, few=50, many=sizes.messages, rounds=sizes.openings),

@@ -19,7 +19,7 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import Entry
 from holdfast.session.journal.store import Store
 from holdfast.session.storage.sqlite_store import SqliteStore
-from tiers import sampled
+from tiers import TIER, sampled
 
 
 def comparison(aim: pairs.AtMost | pairs.Equal, ours: list[float], theirs: list[float]) -> pairs.Comparison:
@@ -49,15 +49,29 @@ ROWS = {
 }
 """What is cheap to measure, and how many rows of the table it is."""
 
+DEAR = {"servers": 4, "server-stop": 2}
+"""What starts many screens, or waits, likewise."""
+
 
 @pytest.mark.parametrize("name", sampled(ROWS, 8))
 def test_what_is_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    expect_rows(capsys, name, ROWS[name])
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(TIER == "quick", reason="it takes long: in a deeper tier")
+@pytest.mark.parametrize("name", DEAR)
+def test_what_is_dear_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    expect_rows(capsys, name, DEAR[name])
+
+
+def expect_rows(capsys: pytest.CaptureFixture[str], name: str, many: int) -> None:
     gc.freeze()  # it collects garbage before each round: not through what other tests hold
     assert run.main(["--tiny", name]) == 0
     header, rule, *rows = capsys.readouterr().out.splitlines()
     assert [cell.strip() for cell in header.strip("|").split("|")] == list(pairs.HEADER)
     assert len({len(line) for line in (header, rule, *rows)}) == 1
-    assert len(rows) == ROWS[name]
+    assert len(rows) == many
 
 
 def test_an_unknown_measurement_is_refused() -> None:

@@ -12,8 +12,8 @@ from holdfast.ui.startup.run_options import RunOptions
 if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpSettings
 
-LIST_WAIT = 2.0
-"""Seconds that a new session waits for lists that have not come by then."""
+LIST_WAIT = 1.8
+"""Seconds that a new session waits for lists that have not come by then: its first request may be 2 s later in all."""
 
 _WITHIN = 120.0  # seconds that a server may take: some are downloaded first
 
