@@ -110,7 +110,7 @@ class UserQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question with its options, of which the user takes one, or with `several` any number.
 
     `by` is who asks, "" for the model; the last option of others refuses to answer. `own` is whether the user may
-    answer in their own words.
+    answer in their own words. `url` is the page that is to be opened, "" if none is.
     """
 
     text: str
@@ -118,6 +118,7 @@ class UserQuestion(msgspec.Struct, frozen=True, kw_only=True):
     several: bool = False
     by: str = ""
     own: bool = True
+    url: str = ""
 
 
 class RemoteCall(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -23,8 +23,11 @@ def test_servers_of_the_project_and_of_the_user_are_read_beside_much_else(tmp_pa
     (project / ".git").mkdir(parents=True)
     below.mkdir()
     other = {"mcpServers": {"away": {"command": "x"}}}
-    local = {"mcpServers": {"db": {"type": "stdio", "command": "db", "args": ["-v"], "env": {}}}, "history": [1]}
-    content = {
+    local: dict[str, object] = {
+        "mcpServers": {"db": {"type": "stdio", "command": "db", "args": ["-v"], "env": {}}},
+        "history": [1],
+    }
+    content: dict[str, object] = {
         "numStartups": 7,
         "tips": "x" * 200_000,
         "mcpServers": {"web": {"type": "http", "url": "https://w/mcp"}, "old": {"type": "sse", "url": "https://o"}},

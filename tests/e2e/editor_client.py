@@ -6,13 +6,14 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # pyright: ignore[reportMissingTypeStubs] - it has none
 from launching import Agent, Ran, World
 
+from launcher import PRODUCT
 from polling import HANGS
 
 SCHEMA = json.loads(Path(__file__).with_name("agent_client_protocol.json").read_text())
@@ -45,12 +46,27 @@ def judge_by(name: str, value: object) -> None:
 class Editor:
     """A client of one process, which has a Python of its own: what it does with its descriptors is tried as it is."""
 
-    def __init__(self, world: World, *options: str) -> None:
+    def __init__(
+        self,
+        world: World,
+        *options: str,
+        program: str = PRODUCT,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        cold: bool = True,
+    ) -> None:
         read_in, self._write = os.pipe()
         self._read, write_out = os.pipe()
         self.world = world
+        self.folder = cwd or world.folder
         self.agent: Agent = world.start(
-            "acp", "-m", world.model, *options, stdin_from=Path(f"/proc/self/fd/{read_in}"), stdout=write_out, cold=True
+            *("acp", "-m", world.model, *options),
+            stdin_from=Path(f"/proc/self/fd/{read_in}"),
+            stdout=write_out,
+            program=program,
+            environ=environ,
+            cwd=self.folder,
+            cold=cold,
         )
         os.close(read_in)
         os.close(write_out)
@@ -85,14 +101,14 @@ class Editor:
         asked = {"protocolVersion": 1, "clientCapabilities": capabilities}
         judge_by("InitializeRequest", asked)
         self.ask("initialize", **asked)
-        new = {"cwd": str(self.world.folder), "mcpServers": list(servers)}
+        new = {"cwd": str(self.folder), "mcpServers": list(servers)}
         judge_by("NewSessionRequest", new)
         return str(self.ask("session/new", **new)["result"]["sessionId"])
 
     def load(self, own: str, **capabilities: Any) -> dict[str, Any]:
         """Initialize, load a session, and return the answer."""
         self.ask("initialize", protocolVersion=1, clientCapabilities=capabilities)
-        return self.ask("session/load", sessionId=own, cwd=str(self.world.folder), mcpServers=[])
+        return self.ask("session/load", sessionId=own, cwd=str(self.folder), mcpServers=[])
 
     def prompt(self, session: str, text: str) -> dict[str, Any]:
         """Send a prompt and return its request."""

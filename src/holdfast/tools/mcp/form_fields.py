@@ -232,7 +232,8 @@ def url_question(server: str, question: ServerQuestion) -> UserQuestion:
     """Return the question whether to open a page, with its whole address."""
     text = f"{question.message.strip()}\n\nIt wants this page to be opened:\n\n`{question.url}`"
     labels = (OPEN_PAGE, USER_OPENS, DECLINE) if has_browser() else (USER_OPENS, DECLINE)
-    return UserQuestion(text=valid_unicode(text), options=tuple(map(QuestionOption, labels)), by=_by(server), own=False)
+    options = tuple(map(QuestionOption, labels))
+    return UserQuestion(text=valid_unicode(text), options=options, by=_by(server), own=False, url=question.url)
 
 
 def _by(server: str) -> str:

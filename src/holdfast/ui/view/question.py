@@ -71,7 +71,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     `text` is one line, `why` a sentence why the user is asked, "" if `text` says it. `warnings` say in a few words each
     what makes the call dangerous. With `several`, a choice with an option marks it, and the others answer with all that
-    are marked.
+    are marked. `by` is the server that asks, "" for holdfast and the model.
     """
 
     text: str
@@ -79,6 +79,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     choices: tuple[AnswerChoice, ...]
     several: bool = False
+    by: str = ""
 
     def choice(self, name: str) -> AnswerChoice | None:
         """Return the choice of this name, None if it is not offered."""
@@ -153,7 +154,7 @@ def question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
     more = (*((MARKED,) if asked.several else ()), *((OWN,) if asked.own else ()))
     choices = (*options[:-1], *more, *options[-1:]) if asked.by else (*options, *more)
     text = f"{asked.by or 'The model'} asks:" if detail else asked.text
-    return Question(text=text, choices=choices, several=asked.several)
+    return Question(text=text, choices=choices, several=asked.several, by=asked.by)
 
 
 def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, UserQuestion
 from holdfast.tools.tool import Plan
 from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
 from holdfast.ui.acp.protocol.client_abilities import ClientAbilities
@@ -43,13 +43,17 @@ class ClientQuestions:
         self._mode = mode
         self._card = card
         self._stop = stop
+        self._pages = 0
 
     async def ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         """Ask the user about a call. A question that the user closes stops the turn."""
         del why
         question = question_of(plan, mode=self._mode())
+        if plan.asks is not None and plan.asks.url and self._abilities.addresses:
+            return await self._ask_with_address(call, question, plan.asks)
         if plan.asks is not None and self._abilities.forms:
-            return await self._ask_with_form(call, question, plan.asks.text)
+            by = f"{question.by} asks:\n\n" if question.by else ""
+            return await self._ask_with_form(call, question, f"{by}{plan.asks.text}")
         marked: list[str] = []
         while True:
             choice = await self._chosen(call, plan, question, marked)
@@ -83,6 +87,33 @@ class ClientQuestions:
                     return ApprovalAnswer(allowed=False)
                 case choice:
                     return choice
+        return ApprovalAnswer(allowed=False, reason=_UNUSABLE)
+
+    async def _ask_with_address(self, call: CallPart, question: Question, asked: UserQuestion) -> ApprovalAnswer:
+        """Have the client show the address of a page, which it opens itself if the user wants it."""
+        from holdfast.tools.mcp.form_fields import USER_OPENS  # noqa: PLC0415 - when a server asks
+
+        self._pages += 1
+        shown: AcpFields = {
+            "sessionId": self._session,
+            "toolCallId": call.id,
+            "mode": "url",
+            "message": f"{question.by} asks:\n\n{asked.text}",
+            "elicitationId": f"{call.id}-{self._pages}",
+            "url": asked.url,
+        }
+        for _ in range(_ATTEMPTS):
+            form = filled_form(await self._answer(call, "elicitation/create", shown))
+            if form is None:
+                continue
+            match form.action:
+                case "accept":
+                    return ApprovalAnswer(allowed=True, chosen=(USER_OPENS,))
+                case "decline":
+                    return ApprovalAnswer(allowed=False)
+                case "cancel":
+                    self._stop()
+                    return ApprovalAnswer(allowed=False)
         return ApprovalAnswer(allowed=False, reason=_UNUSABLE)
 
     async def _ask_with_form(self, call: CallPart, question: Question, text: str) -> ApprovalAnswer:

@@ -2,7 +2,7 @@
 
 A client without forms gets the model's own question in the same way. If several options may be chosen, it is asked
 again with each one that is marked, until the user is done. Own words have no place there: the user types them as the
-next prompt.
+next prompt. A server's question cannot be answered by a prompt: a field for text can only be declined there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def permission_options(question: Question, marked: Sequence[str] = ()) -> list[A
     return [
         {"optionId": each.name, "name": _name(each, question, marked), "kind": _kind(each)}
         for each in question.choices
-        if each.name != "marked" or marked
+        if (each.name != "marked" or marked) and not (each.name == "own" and question.by)
     ]
 
 

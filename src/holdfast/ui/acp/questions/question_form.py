@@ -1,6 +1,6 @@
-"""The model's own question as a form, and the answer that a filled form gives. Pure.
+"""A question of the model or of a server as a form, and the answer that a filled form gives. Pure.
 
-A form has the options of the question and a field for own words. Both may be filled.
+A form has the options of the question and a field for own words, if it takes any. Both may be filled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ANSWER, _OWN = "answer", "own_words"
 
 
 def question_form(question: Question) -> AcpFields:
-    """Return the schema of the form for a question of the model."""
+    """Return the schema of the form for a question."""
     options: list[AcpFields] = [
         {"const": each.name, "title": each.option, **({"description": each.note} if each.note else {})}
         for each in question.choices
@@ -29,8 +29,9 @@ def question_form(question: Question) -> AcpFields:
         if question.several
         else {"type": "string", "title": "Answer", "oneOf": options}
     )
-    own: AcpFields = {"type": "string", "title": "In your own words"}
-    return {"type": "object", "properties": {_ANSWER: answer, _OWN: own}, "required": []}
+    own: AcpFields = {"type": "string", "title": "Your answer" if question.by else "In your own words"}
+    fields = {_ANSWER: answer, _OWN: own} if question.choice("own") is not None else {_ANSWER: answer}
+    return {"type": "object", "properties": fields, "required": []}
 
 
 class FilledForm(msgspec.Struct, frozen=True):
