@@ -98,8 +98,9 @@ def struck_at(world: World, victims: str, point: int, *, program: str = STRIKE) 
 
 
 def cwd_of(world: World, session: Path) -> str:
-    entry = world.entries(session)[0]
-    return entry.cwd if isinstance(entry, SessionOpened) else ""
+    """Return the folder of a session, "" for one without an entry: its agent was killed before the first."""
+    entries = world.entries(session)
+    return entries[0].cwd if entries and isinstance(entries[0], SessionOpened) else ""
 
 
 def tried(world: World, victims: str, *, most: int, program: str = STRIKE) -> tuple[list[str], list[int], int, float]:
