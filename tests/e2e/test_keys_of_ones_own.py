@@ -57,6 +57,57 @@ def test_the_prompt_is_edited_with_vims_keys(one_world: World) -> None:
     assert one_world.said[0] == "one two three"
 
 
+def test_text_is_selected_with_vims_keys(one_world: World) -> None:
+    one_world.script([Say("Understood.")])
+    path = one_world.home / "config.toml"
+    path.write_text(f'{path.read_text()}[ui]\nkeys = "vim"\n')
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(r"INSERT +ask")
+        terminal.send("one two three")
+        terminal.wait_text("one two three")
+        terminal.send(Key.ESC)
+        terminal.wait_text(r"NORMAL +ask")
+        terminal.send("0ve")
+        terminal.wait_text(r"VISUAL +ask")
+        terminal.send("y")
+        terminal.wait_text(r"NORMAL +ask")
+        terminal.send("wviwp")
+        terminal.wait_text("▌ one one three")
+        terminal.send("u")
+        terminal.wait_text("▌ one two three")
+        terminal.send("onext")
+        terminal.wait_text(r"▌ next\s+INSERT +ask")
+        terminal.send(Key.ESC)
+        terminal.wait_text(r"NORMAL +ask")
+        terminal.send("kVj")
+        terminal.wait_text(r"VISUAL LINE +ask")
+        drawn = {cell.bg for row in terminal.screen.buffer.values() for cell in row.values() if cell.data in "wx"}
+        assert len(drawn) > 1, "what is selected has a background of its own"
+        terminal.send("c")
+        terminal.wait_text(r"INSERT +ask")
+        terminal.wait_gone("one two three|▌ next")
+        terminal.send(Key.ESC)
+        terminal.wait_text(r"NORMAL +ask")
+        terminal.send("u0v")
+        terminal.wait_text(r"VISUAL +ask")
+        terminal.send(Key.DOWN)
+        terminal.send("d")
+        terminal.wait_text("▌ ext")
+        terminal.send("u0V")
+        terminal.wait_text("▌ one two three")
+        terminal.wait_text(r"VISUAL LINE")
+        terminal.send(Key.ESC)
+        terminal.wait_text(r"NORMAL +ask")
+        terminal.send("Gdd")
+        terminal.wait_gone("▌ next")
+        terminal.send("v")
+        terminal.wait_text(r"VISUAL +ask")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("Understood")
+        terminal.wait_text("INSERT")
+    assert one_world.said[0] == "one two three"
+
+
 def test_actions_have_the_keys_of_the_config(one_world: World) -> None:
     """What cannot be is said at the start; /keys and /help show the true keys."""
     path = one_world.home / "config.toml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.ui.tui.keys.vim_editor import VimEditor
+from holdfast.ui.tui.keys.vim_editor import Edited, VimEditor
 from laws import law
 
 VIM = shutil.which("vim")
@@ -28,9 +29,16 @@ MOTIONS = (*"hjklwbe0^$G", "gg", "fo", "t ", "Fe", "Te", "2w", "3l", "2j", "2e",
 MOVED = tuple(each for each in MOTIONS if ";" not in each and each != "fo,")
 COMMANDS = (
     *(f"{count}{operator}{motion}" for operator in "dcy" for motion in (*MOVED, operator) for count in ("", "2")),
-    *("diw", "ciw", "yiw", "x", "3x", "X", "D", "C", "s", "2s", "S", "Y", "rz", "2rz", "~", "3~", "J"),
+    *("diw", "ciw", "yiw", "daw", "yaw", "x", "3x", "X", "D", "C", "s", "2s", "S", "Y", "rz", "2rz", "~", "3~", "J"),
     *("ihi", "ahi", "Ihi", "Ahi", "ohi", "Ohi"),
 )
+SELECTIONS = [
+    f"{mode}{motion}"
+    for mode in "vV"
+    for motion in (*MOVED, "", "iw", "aw", "jo", "l$", "jkl", "$j", "bo0", "fo;", "vV", "Vv", "vv")
+]
+MADE = ("d", "y", "x", "c", "sZ", "cXY", "p", "P", "2p", "", "lP")
+"""What is made of what is selected in visual mode."""
 ESC = "\x1b"
 
 
@@ -88,21 +96,30 @@ CASES = [
 ]
 
 
+VISUAL_COMMANDS = tuple(f"{selection}{made}" for selection in SELECTIONS for made in MADE)
+_BEFORE = ([], ["yw"], ["yy"], ["w", "yw"], ["j", "l"], ["yy", "w"])
+VISUAL = [
+    (text, [*_BEFORE[number % 6], f"{selection}{made}", *(["p"] if number % 2 else [])])
+    for number, (text, selection, made) in enumerate(itertools.product(TEXTS, SELECTIONS, MADE))
+]
+
+
 @pytest.mark.skipif(VIM is None, reason="vim is not installed")
 def test_it_does_what_vim_does(tmp_path: Path) -> None:
-    wanted = theirs(CASES, tmp_path)
+    cases = [*CASES, *VISUAL]
+    wanted = theirs(cases, tmp_path)
     wrong = [
         f"{text!r} {commands}: {ours(text, commands)}, vim: {want}"
-        for (text, commands), want in zip(CASES, wanted, strict=True)
+        for (text, commands), want in zip(cases, wanted, strict=True)
         if ours(text, commands) != want
     ]
-    assert not wrong, f"{len(wrong)} of {len(CASES)}\n" + "\n".join(wrong[:20])
+    assert not wrong, f"{len(wrong)} of {len(cases)}\n" + "\n".join(wrong[:20])
 
 
 @law()
 @given(
     st.text(st.sampled_from("ab. \n_,漢"), max_size=20),
-    st.lists(st.sampled_from([*COMMANDS, *MOTIONS, "p", "P", "daw", "caw", "u", "\x12"]), max_size=8),
+    st.lists(st.sampled_from([*COMMANDS, *MOTIONS, *VISUAL_COMMANDS, "p", "P", "caw", "u", "\x12"]), max_size=8),
 )
 def test_every_change_can_be_undone(text: str, commands: list[str]) -> None:
     assert ours(text, [*commands, "99u"])[0] == text
@@ -121,5 +138,26 @@ def test_escape_is_for_the_editor_only_where_it_ends_something() -> None:
     assert editor.pending == ""
     editor.press("i", "text", 3)
     assert editor.mode == "insert"
+    editor.reset()
+    assert editor.mode == "insert"
+
+
+def test_what_is_selected_is_known_and_ends_when_the_text_changes_by_other_means() -> None:
+    editor = VimEditor()
+    editor.escape("one two", 0)
+    assert editor.press("v", "one two", 0).mode == "visual"
+    selected = editor.press("e", "one two", 0).selected
+    assert selected is not None
+    assert selected.span("one two") == (0, 3)
+    assert editor.press("V", "one two", 2).mode == "visual line"
+    assert editor.press("2", "one two", 2).selected is not None
+    assert editor.pending == "2"
+    escaped = editor.escape("one two", 2)
+    assert escaped is not None
+    assert (escaped.mode, escaped.cursor, escaped.selected, editor.pending) == ("normal", 2, None, "")
+    assert editor.escape("one two", 2) is None
+    editor.press("v", "one two", 2)
+    assert editor.press("x", "one two, and more", 4) == Edited(text="one wo, and more", cursor=4, mode="normal")
+    editor.press("v", "text", 0)
     editor.reset()
     assert editor.mode == "insert"

@@ -16,9 +16,10 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.ui.tui.keys.vim_motions import character_kind, motion
+from holdfast.ui.tui.keys.vim_motions import line_ends, motion, word_object
+from holdfast.ui.tui.keys.vim_visual import Register, Selected, moved_selection, put_over
 
-VimMode = Literal["insert", "normal"]
+VimMode = Literal["insert", "normal", "visual", "visual line"]
 
 _OPERATORS = frozenset("dcy")
 _FINDS = frozenset("fFtT")
@@ -31,11 +32,12 @@ _MOST = 100_000
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
-    """A text with its cursor, counted in characters, and the mode."""
+    """A text with its cursor, counted in characters, the mode, and what is selected in a visual one."""
 
     text: str
     cursor: int
     mode: VimMode
+    selected: Selected | None = None
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -49,10 +51,12 @@ class VimEditor:
     def __init__(self) -> None:
         self.mode: VimMode = "insert"
         self._typed = ""
-        self._register = ""
+        self._register = Register("", lines=False)
         self._found = ""
         """The last `f` or `t` with its character, for `;` and `,`."""
         self._column: int | None = None  # that `j` and `k` keep
+        self._selected: Selected | None = None  # in visual mode
+        self._over = ""  # the text in which that is selected
         self._undone: list[_Step] = []
         self._done: list[_Step] = []
         self._before: _Step | None = None  # what was there when insert mode began
@@ -64,12 +68,15 @@ class VimEditor:
 
     def reset(self) -> None:
         """Begin a new prompt, in insert mode: nothing can be undone."""
-        self.mode, self._typed, self._before, self._column = "insert", "", None, None
+        self.mode, self._typed, self._before, self._column, self._selected = "insert", "", None, None, None
         self._done.clear()
         self._undone.clear()
 
     def escape(self, text: str, cursor: int) -> Edited | None:
         """Return what Esc does, None if it is not for the editor: in normal mode with no command begun."""
+        if self._selected is not None:
+            self._typed = ""
+            return self._normal(text, cursor)
         if self.mode == "normal":
             begun, self._typed = self._typed, ""
             return Edited(text=text, cursor=cursor, mode="normal") if begun else None
@@ -80,15 +87,20 @@ class VimEditor:
         return self._normal(text, cursor - 1 if cursor and text[cursor - 1] != "\n" else cursor)
 
     def press(self, key: str, text: str, cursor: int) -> Edited:
-        """Return what a key does in normal mode."""
+        """Return what a key does in normal mode, or in a visual one: there `cursor` is the end that moves."""
+        if self._selected is not None and (self._over, self._selected.cursor) != (text, cursor):
+            self._normal(text, cursor)  # changed by other means: nothing is selected any more
         if self._before is None and self.mode == "insert":
             self._before = _Step(text, cursor)
         self._typed += key
-        done = self._command(self._typed, text, cursor)
+        selected = self._selected
+        done = (
+            self._command(self._typed, text, cursor) if selected is None else self._visual(self._typed, selected, text)
+        )
         if done is not None:
             self._typed = ""
             return done
-        return Edited(text=text, cursor=cursor, mode=self.mode)
+        return Edited(text=text, cursor=cursor, mode=self.mode, selected=selected)
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
@@ -114,8 +126,45 @@ class VimEditor:
         if rest not in _VERTICAL:
             self._column = _MOST if rest in ("$", "end") else None
         elif self._column is None:
-            self._column = cursor - _line(text, cursor)[0]
+            self._column = cursor - line_ends(text, cursor)[0]
         return self._normal(text, cursor if moved is None else moved.to)
+
+    def _visual(  # noqa: PLR0911 - one case for each command
+        self, typed: str, selected: Selected, text: str
+    ) -> Edited | None:
+        """Return what the command does with what is selected, None if it is not complete."""
+        count, rest = _counted(typed)
+        if not rest or rest in ("g", "i", "a") or (rest[0] in _FINDS and len(rest) == 1):
+            return None
+        begin, end = selected.span(text)
+        match rest:
+            case "v" | "V" if selected.lines == (rest == "V"):
+                return self._normal(text, selected.cursor)
+            case "v" | "V":
+                return self._select(msgspec.structs.replace(selected, lines=rest == "V"), text)
+            case "o":
+                return self._select(
+                    msgspec.structs.replace(selected, anchor=selected.cursor, cursor=selected.anchor, column=None), text
+                )
+            case "d" | "x" | "y" | "c" | "s":
+                operator = {"x": "d", "s": "c"}.get(rest, rest)
+                if selected.lines:
+                    at = begin if operator == "y" and selected.anchor <= selected.cursor else selected.cursor
+                    return self._lines_between(operator, begin, end, text, at)
+                return self._taken(operator, begin, end, text, begin)
+            case "p" | "P":
+                self._remember(_Step(text, selected.cursor))
+                put = put_over(selected, self._register, count or 1, text)
+                if rest == "p":
+                    self._register = Register(text[begin:end], lines=selected.lines)
+                return self._normal(*put)
+            case "iw" | "aw":
+                first, last = word_object(rest, text, selected.cursor)
+                if first < last and selected.anchor == selected.cursor:
+                    selected = msgspec.structs.replace(selected, anchor=first, cursor=last - 1, lines=False)
+                return self._select(selected, text)
+            case _:
+                return self._select(moved_selection(selected, rest, count, text, self._remembered(rest)), text)
 
     def _remembered(self, rest: str) -> str:
         if rest[0] in _FINDS:
@@ -127,7 +176,7 @@ class VimEditor:
     ) -> Edited | None:
         """Return what a command of one key does, None if it is another."""
         times = count or 1
-        start, end = _line(text, cursor)
+        start, end = line_ends(text, cursor)
         match key:
             case "i":
                 return self._insert(text, cursor)
@@ -147,6 +196,8 @@ class VimEditor:
                 return self._back(self._done, self._undone, times, text, cursor)
             case "\x12":
                 return self._back(self._undone, self._done, times, text, cursor)
+            case "v" | "V":
+                return self._select(Selected(anchor=cursor, cursor=cursor, lines=key == "V"), text)
             case "J":
                 return self._joined(max(2, times), text, cursor)
             case "~":
@@ -180,7 +231,7 @@ class VimEditor:
         end += moved.inclusive
         if name == "b" and begin < end and text[end - 1] == "\n":  # what ends before a line ends on the one above
             end -= 1
-            if not text[_line(text, begin)[0] : begin].strip(" \t"):
+            if not text[line_ends(text, begin)[0] : begin].strip(" \t"):
                 return self._lines_between(operator, begin, end, text, begin)
         if operator == "d" and _are_lines(text, begin, end):
             last = moved.to if name in ("$", "end") or moved.inclusive else end - 1
@@ -188,35 +239,23 @@ class VimEditor:
         return self._taken(operator, begin, end, text, cursor)
 
     def _object(self, operator: str, name: str, text: str, cursor: int) -> Edited:
-        """Apply an operator to the word under the cursor: `iw`, and `aw` with the space behind it."""
-        if name[1] != "w":
-            return self._normal(text, cursor)
-        start, end = _line(text, cursor)
-        if start == end:
-            return self._normal(text, cursor)
-        begin, stop = _run(text, cursor, start, end)
-        if name[0] == "a" and text[cursor] in " \t":
-            stop = _run(text, stop, start, end)[1] if stop < end else stop
-        elif name[0] == "a":
-            after = _run(text, stop, start, end)[1] if stop < end and text[stop] in " \t" else stop
-            while after == stop and begin > start and text[begin - 1] in " \t":
-                begin -= 1
-            stop = after
-        return self._taken(operator, begin, stop, text, cursor)
+        """Apply an operator to the word under the cursor."""
+        begin, end = word_object(name, text, cursor) if name[1] == "w" else (cursor, cursor)
+        return self._normal(text, cursor) if begin == end else self._taken(operator, begin, end, text, cursor)
 
     def _whole_lines(self, operator: str, cursor: int, times: int, text: str) -> Edited:
-        start, end = _line(text, cursor)
+        start, end = line_ends(text, cursor)
         if times > 1 and end >= len(text):
             return self._normal(text, cursor)
         for _ in range(times - 1):
             if end >= len(text):
                 break
-            end = _line(text, end + 1)[1]
+            end = line_ends(text, end + 1)[1]
         return self._lines_between(operator, start, end, text, cursor)
 
     def _lines_between(self, operator: str, first: int, last: int, text: str, cursor: int) -> Edited:
-        begin, end = _line(text, first)[0], _line(text, last)[1]
-        self._register = f"{text[begin:end]}\n"
+        begin, end = line_ends(text, first)[0], line_ends(text, last)[1]
+        self._register = Register(text[begin:end], lines=True)
         if operator == "y":
             return self._normal(text, cursor)
         if operator == "c":
@@ -226,15 +265,15 @@ class VimEditor:
             new, at = text[:begin] + text[end + 1 :], begin
         else:
             new = text[: max(0, begin - 1)]
-            at = _line(new, len(new))[0]
-        return self._normal(new, at + _indent(new[at : _line(new, at)[1]]))
+            at = line_ends(new, len(new))[0]
+        return self._normal(new, at + _indent(new[at : line_ends(new, at)[1]]))
 
     def _taken(self, operator: str, begin: int, end: int, text: str, cursor: int) -> Edited:
         """Apply an operator to the characters from `begin` to `end`."""
         if begin >= end and operator != "c":
             return self._normal(text, cursor)
         if begin < end:
-            self._register = text[begin:end]
+            self._register = Register(text[begin:end], lines=False)
         if operator == "y":
             return self._normal(text, begin)
         if operator == "c":
@@ -243,43 +282,42 @@ class VimEditor:
         return self._normal(text[:begin] + text[end:], begin)
 
     def _put(self, times: int, text: str, cursor: int, *, after: bool) -> Edited:
-        if not self._register:
+        if not self._register.text and not self._register.lines:
             return self._normal(text, cursor)
         self._remember(_Step(text, cursor))
-        start, end = _line(text, cursor)
-        if self._register.endswith("\n"):
-            lines = (self._register * times)[:-1]
+        start, end = line_ends(text, cursor)
+        put = self._register.times(times)
+        if self._register.lines:
             at = end + 1 if after else start
-            new = f"{text[:end]}\n{lines}{text[end:]}" if after else f"{text[:start]}{lines}\n{text[start:]}"
-            return self._normal(new, at + _indent(new[at : _line(new, at)[1]]))
+            new = f"{text[:end]}\n{put}{text[end:]}" if after else f"{text[:start]}{put}\n{text[start:]}"
+            return self._normal(new, at + _indent(new[at : line_ends(new, at)[1]]))
         at = min(cursor + 1, end) if after else cursor
-        put = self._register * times
         where = at if "\n" in put else at + len(put) - 1
         return self._normal(text[:at] + put + text[at:], where)
 
     def _replaced(self, key: str, times: int, text: str, cursor: int) -> Edited:
-        if len(key) != 1 or cursor + times > _line(text, cursor)[1]:
+        if len(key) != 1 or cursor + times > line_ends(text, cursor)[1]:
             return self._normal(text, cursor)
         self._remember(_Step(text, cursor))
         return self._normal(text[:cursor] + key * times + text[cursor + times :], cursor + times - 1)
 
     def _joined(self, lines: int, text: str, cursor: int) -> Edited:
-        if _line(text, cursor)[1] >= len(text):
+        if line_ends(text, cursor)[1] >= len(text):
             return self._normal(text, cursor)
         self._remember(_Step(text, cursor))
         at = cursor
         for _ in range(lines - 1):
-            end = _line(text, cursor)[1]
+            end = line_ends(text, cursor)[1]
             if end >= len(text):
                 break
             at = end
             rest = text[end + 1 :].lstrip(" \t")
-            joined = not rest or rest[0] in "\n)" or text[:end][-1:] in (" ", "\t") or end == _line(text, end)[0]
+            joined = not rest or rest[0] in "\n)" or text[:end][-1:] in (" ", "\t") or end == line_ends(text, end)[0]
             text = f"{text[:end]}{'' if joined else ' '}{rest}"
         return self._normal(text, at)
 
     def _swapped(self, times: int, text: str, cursor: int) -> Edited:
-        end = min(cursor + times, _line(text, cursor)[1])
+        end = min(cursor + times, line_ends(text, cursor)[1])
         if end == cursor:
             return self._normal(text, cursor)
         self._remember(_Step(text, cursor))
@@ -288,14 +326,20 @@ class VimEditor:
     # --- modes and undo ----------------------------------------------------------------------------------------------
 
     def _insert(self, text: str, cursor: int, *, before: _Step | None = None) -> Edited:
-        self.mode = "insert"
+        self.mode, self._selected = "insert", None
         self._before = before or _Step(text, cursor)
         return Edited(text=text, cursor=cursor, mode="insert")
 
+    def _select(self, selected: Selected, text: str) -> Edited:
+        self.mode = "visual line" if selected.lines else "visual"
+        self._selected, self._over = selected, text
+        return Edited(text=text, cursor=selected.cursor, mode=self.mode, selected=selected)
+
     def _normal(self, text: str, cursor: int) -> Edited:
         """Return the text in normal mode, with the cursor on a character, or on an empty line."""
+        self.mode, self._selected = "normal", None
         cursor = max(0, min(cursor, len(text)))
-        start, end = _line(text, cursor)
+        start, end = line_ends(text, cursor)
         return Edited(text=text, cursor=max(start, min(cursor, end - 1)), mode="normal")
 
     def _remember(self, before: _Step) -> None:
@@ -328,15 +372,9 @@ def _counted(typed: str) -> tuple[int | None, str]:
     return (min(_MOST, int(typed[:digits][:9])) if digits else None), typed[digits:]
 
 
-def _line(text: str, at: int) -> tuple[int, int]:
-    """Return where the line with `at` begins and ends."""
-    end = text.find("\n", at)
-    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
-
-
 def _are_lines(text: str, begin: int, end: int) -> bool:
     """Return whether only blanks stand around these characters of several lines: vim deletes such lines whole."""
-    first, last = _line(text, begin), _line(text, end)
+    first, last = line_ends(text, begin), line_ends(text, end)
     return "\n" in text[begin:end] and not text[first[0] : begin].strip(" \t") and not text[end : last[1]].strip(" \t")
 
 
@@ -344,14 +382,3 @@ def _indent(line: str) -> int:
     """Return the column of the first character that is no blank, of the last one if all are."""
     blank = len(line) - len(line.lstrip(" \t"))
     return min(blank, max(0, len(line) - 1)) if line else 0
-
-
-def _run(text: str, at: int, start: int, end: int) -> tuple[int, int]:
-    """Return the characters of one kind around `at`, within a line."""
-    kind = character_kind(text[at])
-    begin = stop = at
-    while begin > start and character_kind(text[begin - 1]) == kind:
-        begin -= 1
-    while stop < end and character_kind(text[stop]) == kind:
-        stop += 1
-    return begin, stop

@@ -1,4 +1,4 @@
-"""vim's motions over a text. Pure."""
+"""vim's motions over a text, and its words. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def motion(  # noqa: PLR0911, PLR0913 - one case for each motion, and what each 
     the end of a word, as in `cw`. `column` is that of `j` and `k`, None for that of the cursor.
     """
     times = count or 1
-    start, end = _line(text, cursor)
+    start, end = line_ends(text, cursor)
     match name:
         case "h" | "left" | "backspace":
             return Motion(max(start, cursor - times)) if cursor > start else None
@@ -75,7 +75,8 @@ def character_kind(character: str) -> int:
     return 0 if character in " \t\n" else 2 if character.isalnum() or character == "_" else 1
 
 
-def _line(text: str, at: int) -> tuple[int, int]:
+def line_ends(text: str, at: int) -> tuple[int, int]:
+    """Return where the line with `at` begins and ends."""
     end = text.find("\n", at)
     return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
 
@@ -86,18 +87,18 @@ def _blank(line: str) -> int:
 
 
 def _line_end(times: int, text: str, cursor: int) -> Motion | None:
-    start, end = _line(text, cursor)
+    start, end = line_ends(text, cursor)
     for _ in range(times - 1):
         if end >= len(text):
             return None
-        start, end = _line(text, end + 1)
+        start, end = line_ends(text, end + 1)
     return Motion(max(start, end - 1), inclusive=end > start)
 
 
 def _vertical(by: int, text: str, cursor: int, wanted: int | None) -> Motion | None:
     lines = text.split("\n")
     row = text.count("\n", 0, cursor)
-    column = cursor - _line(text, cursor)[0] if wanted is None else wanted
+    column = cursor - line_ends(text, cursor)[0] if wanted is None else wanted
     to = max(0, min(row + by, len(lines) - 1))
     if to == row:
         return None
@@ -119,7 +120,7 @@ def _words(times: int, text: str, cursor: int, *, operator: bool) -> Motion | No
         before = at
         at = _next_word(text, at)
         if operator and number == times - 1 and "\n" in text[before:at]:  # the last word of a line, not its end
-            line_end = _line(text, before)[1]
+            line_end = line_ends(text, before)[1]
             if before < line_end:
                 return Motion(line_end)
     if at >= len(text) and not operator:
@@ -173,7 +174,7 @@ def _word_ends(times: int, text: str, cursor: int, *, standing: bool, operator: 
 
 
 def _find(key: str, character: str, times: int, text: str, cursor: int, *, again: bool = False) -> Motion | None:
-    start, end = _line(text, cursor)
+    start, end = line_ends(text, cursor)
     forward = key in "ft"
     at = cursor
     if again and key in "tT" and times == 1:  # it stands before the character already
@@ -189,3 +190,29 @@ def _find(key: str, character: str, times: int, text: str, cursor: int, *, again
     elif key == "T":
         at += 1
     return Motion(at, inclusive=forward)
+
+
+def word_object(name: str, text: str, cursor: int) -> tuple[int, int]:
+    """Return the word under the cursor: `iw`, or `aw` with the space behind it, else before it, but no indent."""
+    start, end = line_ends(text, cursor)
+    if start == end:
+        return cursor, cursor
+    begin, stop = _run(text, cursor, start, end)
+    if name == "iw":
+        return begin, stop
+    if text[cursor] in " \t":
+        return begin, _run(text, stop, start, end)[1] if stop < end else stop
+    after = _run(text, stop, start, end)[1] if stop < end and text[stop] in " \t" else stop
+    before = begin - (len(text[start:begin]) - len(text[start:begin].rstrip(" \t")))
+    return (before if after == stop and before > start else begin), after
+
+
+def _run(text: str, at: int, start: int, end: int) -> tuple[int, int]:
+    """Return the characters of one kind around `at`, within a line."""
+    kind = character_kind(text[at])
+    begin = stop = at
+    while begin > start and character_kind(text[begin - 1]) == kind:
+        begin -= 1
+    while stop < end and character_kind(text[stop]) == kind:
+        stop += 1
+    return begin, stop

@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
+from textual.widgets.text_area import Edit, EditResult, Selection
 
 from holdfast.ui.tui.prompt.dropped_paths import dropped, is_disk_file
 from holdfast.ui.tui.prompt.pastes import Pastes
@@ -31,6 +31,8 @@ HIGHEST = 12
 
 _VIM_NAMES = {"left": "h", "right": "l", "home": "0", "end": "$", "backspace": "h", "delete": "x"}
 """What keys with names are to vim, in normal mode."""
+
+_VISUAL_NAMES = {**_VIM_NAMES, "up": "k", "down": "j"}
 
 
 def _location(text: str, index: int) -> tuple[int, int]:
@@ -84,6 +86,7 @@ class Composer(TextArea):
         """vim's keys, None if the prompt has its usual ones."""
         self.show_editing: Callable[[str], None] = lambda _: None
         """Shows the mode of the editing, "" if it is the usual one."""
+        self._selected: tuple[Selection, int] | None = None  # what vim's keys selected, and the end that moves
         self._completions = completions
         self._queueing = False
         self._asking = False
@@ -144,10 +147,12 @@ class Composer(TextArea):
 
     def take_redo(self) -> bool:
         """Return whether Ctrl+R was for vim's keys, in normal mode."""
-        return self.vim is not None and self.has_focus and self.vim.mode == "normal" and self._take_vim("\x12")
+        return self.vim is not None and self.has_focus and self.vim.mode != "insert" and self._take_vim("\x12")
 
     @property
     def _index(self) -> int:
+        if self._selected is not None and self._selected[0] == self.selection:
+            return self._selected[1]
         return len(self.before)
 
     def _take_vim(self, key: str) -> bool:
@@ -165,7 +170,14 @@ class Composer(TextArea):
             last = same_at_start(before[first:][::-1], after[first:][::-1])
             start, end = _location(before, first), _location(before, len(before) - last)
             self.replace(after[first : len(after) - last], start, end)
-        self.move_cursor(_location(self.text, edited.cursor))
+        self._selected = None
+        if edited.selected is None:
+            self.move_cursor(_location(self.text, edited.cursor))
+        else:
+            begin, end = (_location(self.text, at) for at in edited.selected.span(self.text))
+            back = edited.selected.cursor < edited.selected.anchor
+            self.selection = Selection(end, begin) if back else Selection(begin, end)
+            self._selected = self.selection, edited.cursor
         self._show_editing()
 
     def _show_editing(self) -> None:
@@ -204,8 +216,10 @@ class Composer(TextArea):
         return super().edit(edit)
 
     async def _on_key(self, event: events.Key) -> None:
-        key = event.character if event.is_printable else _VIM_NAMES.get(event.key)
-        if self.vim is not None and self.vim.mode == "normal" and key and self._take_vim(key):
+        mode = "insert" if self.vim is None else self.vim.mode
+        names = _VIM_NAMES if mode == "normal" else _VISUAL_NAMES
+        key = event.character if event.is_printable else names.get(event.key)
+        if mode != "insert" and key and self._take_vim(key):
             event.stop()
             event.prevent_default()
         else:
