@@ -33,7 +33,14 @@ def pieces_of(data: str) -> tuple[PlacedText, ...]:
 
 def is_whole(pieces: Sequence[PlacedText], *, columns: int, rows: int) -> bool:
     """Return whether the pieces are all rows of a screen of this size, each from its first column to its last."""
-    return len(pieces) >= rows and all(
-        piece[:2] == (row, 1) and cell_len(_SEQUENCE.sub("", piece.text)) >= columns
-        for row, piece in enumerate(pieces[:rows], 1)
-    )
+    return begins_rows(pieces, rows) and all(_cells(piece.text) >= columns for piece in pieces[:rows])
+
+
+def begins_rows(pieces: Sequence[PlacedText], rows: int) -> bool:
+    """Return whether the first pieces are those of so many rows in order, each from its first column on."""
+    return len(pieces) >= rows and all(piece[:2] == (row, 1) for row, piece in enumerate(pieces[:rows], 1))
+
+
+def _cells(text: str) -> int:
+    """Return how wide a text is, as Textual counts: each run by itself, even where an emoji is divided by a style."""
+    return sum(cell_len(run) for run in _SEQUENCE.split(text))

@@ -3,7 +3,8 @@
 How it works. Textual draws a screen as high as the live region, as it draws any screen; `write` moves each frame to
 where the region is. A frame of another height was drawn before Textual heard of a new one, and is dropped: the next is
 on its way. What is dropped, or erased by a print or a new size, is drawn again by a frame of all rows, and nothing else
-is drawn before that.
+is drawn before that. A frame that is asked for has all rows, so one comes; if a row of it seems too short, it is wider
+than we count: after `MOST_REDRAWS` of these frames, the next is drawn.
 
 Pages and lists open on the alternate screen, as `less` does: they need more rows than the region has, and a region that
 had grown so high would leave blank rows behind. Textual's own inline mode was not used: decision 0053.
@@ -19,7 +20,7 @@ from textual.app import App
 from textual.constants import DISABLE_KITTY_KEY
 from textual.geometry import Size
 
-from holdfast.ui.tui.terminal.frames import PlacedText, is_whole, pieces_of
+from holdfast.ui.tui.terminal.frames import PlacedText, begins_rows, is_whole, pieces_of
 from holdfast.ui.tui.terminal.keyboard import Keyboard
 from holdfast.ui.tui.terminal.live_region import LiveRegion
 
@@ -29,6 +30,9 @@ KITTY_ON, KITTY_OFF = ("", "") if DISABLE_KITTY_KEY else ("\x1b[>25u", "\x1b[<u"
 """Textual's keyboard mode; each of the two screens of a terminal has its own."""
 
 LEAST_ROWS = 4
+
+MOST_REDRAWS = 3
+"""Frames of all rows that are asked for before one whose rows seem too short is drawn."""
 
 
 class InlineScreen(Keyboard):
@@ -44,6 +48,7 @@ class InlineScreen(Keyboard):
         self._wanted = LEAST_ROWS
         self._alternate = False  # whether a page has the alternate screen
         self._whole_due = True  # whether all rows must be drawn before any other
+        self._redraws = 0  # how many were asked for in vain
 
     def start_application_mode(self) -> None:
         """Take the terminal; the region begins where the cursor is."""
@@ -133,8 +138,11 @@ class InlineScreen(Keyboard):
             self.skip()
             return ""
         if not is_whole(pieces, columns=columns, rows=height):
-            self._redraw()
-            return ""
+            self._redraws += 1
+            if self._redraws <= MOST_REDRAWS or not begins_rows(pieces, height):
+                self._redraw()
+                return ""
+        self._redraws = 0
         left = self._to_main() if self._alternate else ""
         lines = self._unprinted[:]
         self._unprinted.clear()
