@@ -14,7 +14,12 @@ RIGHT = b"\x1b[C"
 
 
 def test_what_changed_is_shown(one_world: World) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=one_world.folder, check=True)
+    far = one_world.folder / "far.txt"
+    far.write_text("".join(f"{number}\n" for number in range(1, 41)))
+    who = ("-c", "user.name=x", "-c", "user.email=x@y")
+    for words in (("init", "-q"), ("add", "far.txt"), (*who, "commit", "-q", "-m", "x")):
+        subprocess.run(["git", *words], cwd=one_world.folder, check=True)
+    far.write_text(far.read_text().replace("20\n", "twenty\n"))
     (one_world.home / "config.toml").write_text('edit_tool = "edit"\n')
     (one_world.folder / "made.txt").write_text("by hand\n")
     one_world.script(
@@ -45,10 +50,21 @@ def test_what_changed_is_shown(one_world: World) -> None:
             terminal.send(Key.PAGE_DOWN)
         terminal.wait_text(r"\+ line seven")
         terminal.send(Key.TAB)
-        terminal.wait_text(r"1/3 +a\.py +\+60 -0")
+        terminal.wait_text(r"1/4 +far\.txt +\+1 -1")
+        terminal.wait_text(r"⋮ 16 unchanged lines · ctrl\+o\n[^\n]+17\n")
+        assert "⋮ 17 unchanged lines · ctrl+o" in terminal.text()
+        terminal.send(Key.ENTER)
+        terminal.wait_text(r"⋮ 16 unchanged lines shown · ctrl\+o\n +1 +1\n")
+        terminal.send(Key.CTRL_O)
+        terminal.send(Key.END)
+        terminal.wait_text(r" 40 +40\n")
+        terminal.send(Key.CTRL_O)
+        terminal.wait_text(r"⋮ 16 unchanged lines · ctrl\+o")
+        terminal.send(RIGHT)
+        terminal.wait_text(r"2/4 +a\.py +\+60 -0")
         terminal.wait_text("not tracked by git|line 0")
         terminal.resize(60, 16)
-        terminal.wait_text(r"1/3 +a\.py")
+        terminal.wait_text(r"2/4 +a\.py")
         terminal.send(Key.ESC)
         terminal.wait_gone("Diff +last turn")
         terminal.line("/diff nothing")

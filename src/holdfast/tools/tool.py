@@ -114,7 +114,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
     command). `outside` names a path outside the workspace that it touches, else None; `host` is a network host that it
     contacts, else "". `reads` are the absolute paths of what it reads. `change` is set for file edits, `changes` if
-    one call edits several; `known_as` is a name under which another program would run the file. `command` is set for
+    one call edits several; `originals` are their contents before, for a surface that shows more than `detail` does.
+    `known_as` is a name under which another program would run the file. `command` is set for
     shell commands, which run in `folder` (relative to the workspace, "" for the workspace itself); `line` are its
     parts, None if the tool has not looked; `spool` (a file name in the workspace's spool folder) is the live output,
     `kept` the file that will have all of it, "" if none will. `run` may be called once. In the `background` it goes on
@@ -131,6 +132,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     outside: str | None = None
     change: FileChange | None = None
     changes: tuple[FileChange, ...] = ()
+    originals: tuple[bytes, ...] = ()
     known_as: str = ""
     spool: str | None = None
     kept: str = ""

@@ -222,3 +222,38 @@ async def test_a_key_that_waits_answers_no_other_question(tmp_path: Path) -> Non
         screen.approval._release()
         await pilot.pause()
         assert answered == []
+
+
+async def test_the_folds_of_a_change_open_by_key_and_by_click(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    old = "".join(f"value_{number} = {number}\n" for number in range(1, 61))
+    (tmp_path / "work" / "a.py").write_text(old)
+    new = old.replace("_10 = 10", "_10 = 0").replace("_50 = 50", "_50 = 0")
+    plan = plan_of(tmp_path, "write", path="a.py", content=new)
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.resize_terminal(80, 40)
+        ask(screen, plan)
+        await until(lambda: "33 unchanged lines · ctrl+o" in visible(screen))
+        assert "⋮ 6 unchanged lines · ctrl+o" in visible(screen)
+        assert "⋮ 7 unchanged lines · ctrl+o" in visible(screen)
+        assert "value_20" not in visible(screen)
+        detail = screen.approval.query_one(DetailView)
+        await pilot.press("ctrl+o")
+        await until(lambda: "6 unchanged lines shown · ctrl+o" in visible(screen))
+        shown = await read_through(screen, pilot)
+        assert all(
+            f"{number:>2}   value_{number} = {number}" in shown for number in range(1, 61) if number not in (10, 50)
+        )
+        await pilot.press("ctrl+o")
+        await until(lambda: "33 unchanged lines · ctrl+o" in visible(screen))
+        await pilot.press("home")
+        await pilot.click(DetailView, offset=(4, 0))
+        await until(lambda: "6 unchanged lines shown" in visible(screen))
+        assert " 1   value_1 = 1" in visible(screen)
+        assert "33 unchanged lines · ctrl+o" in visible(screen), "the others stay closed"
+        assert detail.scroll_offset.y == 0
+        await pilot.click(DetailView, offset=(4, 2))
+        await pilot.pause()
+        assert "6 unchanged lines shown" in visible(screen), "a line of the file opens and closes nothing"
+        await pilot.click(DetailView, offset=(4, 0))
+        await until(lambda: "⋮ 6 unchanged lines · ctrl+o" in visible(screen))

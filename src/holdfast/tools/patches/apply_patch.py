@@ -60,6 +60,7 @@ class _Change(msgspec.Struct, frozen=True, kw_only=True):
     change: FileChange
     after: bytes | None
     diff: FileDiff
+    before: bytes
 
     @property
     def said(self) -> str:
@@ -144,6 +145,7 @@ class ApplyPatchTool:
             outside=outside,
             change=one,
             changes=() if one else tuple(each.change for each in changes),
+            originals=tuple(each.before for each in changes),
             known_as=next((file.known_as for file in files.values() if file.known_as), ""),
             run=run,
         )
@@ -197,7 +199,9 @@ def _changes(files: Iterable[_File]) -> tuple[_Change, ...]:
             after = None if file.now is None else hashlib.sha256(file.now).hexdigest()
             change = FileChange(path=file.place.name, before=file.digest, after=after)
             diff = file_diff(file.place.name, file.before or b"", file.now or b"")
-            changes.append(_Change(place=file.place, change=change, after=file.now, diff=diff))
+            changes.append(
+                _Change(place=file.place, change=change, after=file.now, diff=diff, before=file.before or b"")
+            )
     return tuple(changes)
 
 

@@ -107,6 +107,7 @@ def replacement(
         detail=diff.text,
         outside=place.outside,
         change=change,
+        originals=() if present is None or present.content is None else (present.content,),
         run=run,
     )
 

@@ -364,7 +364,9 @@ class HoldfastApp(App[int]):
         self.refresh(layout=True)
 
     def action_expand(self) -> None:
-        """Expand or collapse all blocks; on the inline screen, as a page."""
+        """Open the folds of a question; else expand or collapse all blocks, on the inline screen as a page."""
+        if self.approval.toggle_folds():
+            return
         if self._inline:
             from holdfast.ui.tui.pages.transcript_page import TranscriptPage  # noqa: PLC0415 - only then
 

@@ -12,9 +12,11 @@ import pytest
 
 from holdfast.errors import UsageError
 from holdfast.session.journal.parts import CallPart
+from holdfast.ui.tui.pages import git_diff
 from holdfast.ui.tui.pages.diff_screen import heading
 from holdfast.ui.tui.pages.file_diffs import MOST_LINES, ShownDiff, edit_diffs, git_diffs, new_file
 from holdfast.ui.tui.pages.git_diff import working_tree
+from holdfast.ui.tui.render.diff import unfolded
 from holdfast.ui.view.blocks import CallBlock, Prompt, call_block
 
 
@@ -102,3 +104,32 @@ def test_the_working_tree(tmp_path: Path) -> None:
     assert "\x1b" not in str(files["fresh.txt"].lines)
     assert not (tmp_path / "ran").exists()
     assert git_diffs("") == ()
+
+
+def test_what_is_far_from_a_change_is_folded_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a diff that is too large with all of its lines, the folds say how many there are, and do not open."""
+    git(tmp_path, "init", "-q")
+    lines = [f"{number}" for number in range(1, 61)]
+    (tmp_path / "a").write_text("".join(f"{line}\n" for line in lines))
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "x")
+    lines[29] = "thirty"
+    (tmp_path / "a").write_text("".join(f"{line}\n" for line in lines))
+    (file,) = working_tree(tmp_path, os.environ)
+    assert signs(file) == [
+        "…26 unchanged lines",
+        " 27",
+        " 28",
+        " 29",
+        "-30",
+        "+thirty",
+        " 31",
+        " 32",
+        " 33",
+        *signs(file)[9:],
+    ]
+    assert [each.text for each in unfolded(file.lines) if each.sign != "-"] == lines
+    assert [type(each).__name__ for each in file.fragments()] == ["DiffFold", "Diff", "DiffFold"]
+    monkeypatch.setattr(git_diff, "LARGEST_WHOLE", 100)
+    (large,) = working_tree(tmp_path, os.environ)
+    assert signs(large) == [" 27", " 28", " 29", "-30", "+thirty", " 31", " 32", " 33"]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.style import Style
 
-from holdfast.ui.tui.render.diff import Change, changes, draw_changes, folded_lines, language_of
+from holdfast.ui.tui.render.diff import Change, changes, draw_changes, folded, folded_lines, language_of, unfolded
 from holdfast.ui.tui.render.lexers import Lexers
 from holdfast.ui.tui.render.lines import clean
 from holdfast.ui.tui.render.styles import Styles
@@ -98,7 +98,41 @@ def test_what_is_folded_says_how_much() -> None:
     assert [each.text for each in changes_of(diff) if each.sign == "…"] == ["1,200 unchanged lines"]
     old = "".join(f"{number}\n" for number in range(40))
     edit = EditChange(path="a", old=old, new=old.replace("3\n", "three\n", 1).replace("30\n", "thirty\n", 1))
-    assert [each.text for each in changes(edit) if each.sign == "…"] == ["22 unchanged lines"]
+    assert [each.text for each in changes(edit) if each.sign == "…"] == [
+        "22 unchanged lines",
+        "7 unchanged lines",
+    ]
+
+
+def test_what_is_folded_is_not_lost() -> None:
+    numbers = [f"{number}" for number in range(40)]
+    old = "\n".join(numbers)
+    edit = EditChange(path="a", old=old, new=old.replace("20", "twenty"), line=101)
+    shown = changes(edit)
+    assert [each.text for each in shown if each.sign == "…"] == ["18 unchanged lines", "17 unchanged lines"]
+    whole = unfolded(shown)
+    assert [each.text for each in whole if each.sign != "+"] == numbers
+    assert [each.number for each in whole if each.sign != "-"] == list(range(101, 141))
+    (line,) = draw_changes(shown[:1], look(), 60, digits=3, whole=False)
+    assert line.strip.text == "⋮ 18 unchanged lines · ctrl+o"
+    (line,) = draw_changes(shown[:1], look(), 12, digits=3, whole=True)
+    assert line.strip.cell_length <= 12
+
+
+def test_one_line_is_not_folded() -> None:
+    lines = [Change(" ", "a"), Change("-", "b"), Change(" ", "c"), Change(" ", "d"), Change(" ", "e")]
+    assert folded(lines, 1)[:3] == tuple(lines[:3])
+    assert folded(lines, 1)[3:] == (folded_lines(2, tuple(lines[3:])),)
+    assert folded(lines, 2) == tuple(lines)
+    assert unfolded(folded(lines, 0)) == tuple(lines)
+
+
+def test_a_diff_with_its_file_has_all_lines_of_it() -> None:
+    original = [f"line {number}" for number in range(1, 31)]
+    diff = ("@@ -9,3 +9,2 @@", " line 9", "-line 10", " line 11", "@@ -20,2 +19,3 @@", " line 20", "+more", " line 21")
+    whole = list(changes_of(diff, original))
+    assert [each.text for each in whole if each.sign != "+"] == original
+    assert [each.number for each in whole if each.sign != "-"] == list(range(1, 31))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ Scope = Literal["turn", "session", "tree"]
 SCOPES: dict[Scope, str] = {"turn": "last turn", "session": "session", "tree": "working tree"}
 """What can be shown, by its name in `/diff NAME`, and what it is called."""
 
-_FOOT = "← → file · Tab turn, session, working tree · ↑ ↓ PgUp PgDn scroll · Esc closes"
+_FOOT = "← → file · Tab turn, session, tree · ↑ ↓ scroll · Enter, Ctrl+O unfold · Esc close"
 _AROUND = 6
 """Lines of the heading and of what the keys do, at most."""
 _EMPTY: dict[Scope, str] = {
@@ -63,6 +63,8 @@ class DiffScreen(Over[None]):
         Binding("shift+tab", "scope(-1)", "Previous scope", show=False, priority=True),
         Binding("up", "scroll(-1)", "Up", show=False, priority=True),
         Binding("down", "scroll(1)", "Down", show=False, priority=True),
+        Binding("enter", "open", "Open a fold", show=False, priority=True),
+        Binding("ctrl+o", "fold", "Open or close folds", show=False, priority=True),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
         Binding("pagedown,space", "page(1)", "Page down", show=False, priority=True),
     ]
@@ -110,6 +112,14 @@ class DiffScreen(Over[None]):
     def action_page(self, by: int) -> None:
         """Scroll by a page."""
         self.query_one(DetailView).scroll_page(by)
+
+    def action_open(self) -> None:
+        """Open the first fold in view."""
+        self.query_one(DetailView).open_next()
+
+    def action_fold(self) -> None:
+        """Open all folds, or close them."""
+        self.query_one(DetailView).toggle_folds()
 
     def _read(self) -> None:
         async def read(scope: Scope) -> None:

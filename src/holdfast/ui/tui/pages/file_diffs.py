@@ -8,15 +8,18 @@ from collections.abc import Iterable
 import msgspec
 
 from holdfast.text import literal
-from holdfast.ui.tui.render.call_renderer import Diff
-from holdfast.ui.tui.render.diff import Change, changes, language_of
+from holdfast.ui.tui.render.diff import Change, changes, folded, language_of
 from holdfast.ui.tui.render.lines import Fragment, clean
-from holdfast.ui.tui.render.plain_text import PIECE, Text
+from holdfast.ui.tui.render.plain_text import Text
+from holdfast.ui.tui.widgets.diff_fold import diff_fragments
 from holdfast.ui.tui.widgets.plan_detail import changes_of
 from holdfast.ui.view.blocks import Block, CallBlock, Prompt
 
 MOST_LINES = 5_000
 """Lines of one file that are shown."""
+
+AROUND = 3
+"""Unchanged lines of git's diff that are shown around a change; the others are folded."""
 
 _FILE = re.compile(r"^diff --git ", re.MULTILINE)
 
@@ -39,12 +42,7 @@ class ShownDiff(msgspec.Struct, frozen=True):
     def fragments(self) -> list[Fragment]:
         """Return what draws it; a long one is cut, and says so."""
         shown = self.lines[:MOST_LINES]
-        digits = max((len(str(line.number)) for line in shown if line.number is not None), default=1)
-        language = language_of(self.path)
-        found: list[Fragment] = [
-            Diff(shown[at : at + PIECE], whole=True, digits=digits, language=language)
-            for at in range(0, len(shown), PIECE)
-        ]
+        found = diff_fragments(shown, language_of(self.path))
         if self.note:
             found.append(Text((self.note,), "dim"))
         if left := len(self.lines) - len(shown):
@@ -81,7 +79,7 @@ def _git_file(part: str) -> ShownDiff:
         path = next((line.partition(" to ")[2] for line in head if line.startswith(("rename to", "copy to"))), "")
         path = path or _path(head[0].rpartition(" ")[2])
     notes = [line for line in head[1:] if not line.startswith(("index ", "--- ", "+++ "))]
-    return ShownDiff(path, tuple(changes_of(tuple(lines[begins:]))), " · ".join(notes))
+    return ShownDiff(path, folded(tuple(changes_of(tuple(lines[begins:]))), AROUND), " · ".join(notes))
 
 
 def _path(name: str) -> str:

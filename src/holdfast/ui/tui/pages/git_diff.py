@@ -21,6 +21,9 @@ GIT_LIMIT = 10.0
 LARGEST_DIFF = 4_000_000
 """Bytes of a diff that are shown."""
 
+LARGEST_WHOLE = 1_000_000
+"""Bytes of a diff that is shown with all unchanged lines, folded; of a larger one, the folds do not open."""
+
 LARGEST_NEW = 200_000
 """Bytes of an untracked file that are shown."""
 
@@ -50,9 +53,14 @@ def working_tree(folder: Path, environ: Mapping[str, str]) -> tuple[ShownDiff, .
         raise UsageError(f"{home(str(folder))!r} is not in a git repository. To create one: !git init.")
     environ = child_environment(environ)
     head = _run(root, environ, "rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1)).decode().strip()
-    text = _run(root, environ, *_DIFF, head or _NOTHING).decode("utf-8", "replace")
+    text = _run(root, environ, *_DIFF, f"-U{LARGEST_WHOLE}", head or _NOTHING)
+    if len(text) > LARGEST_WHOLE:
+        text = _run(root, environ, *_DIFF, head or _NOTHING)
     listed = _run(root, environ, "ls-files", "--others", "--exclude-standard", "-z").decode("utf-8", "surrogateescape")
-    return (*git_diffs(text), *(_untracked(root, name) for name in listed.split("\0")[:MOST_NEW] if name))
+    return (
+        *git_diffs(text.decode("utf-8", "replace")),
+        *(_untracked(root, name) for name in listed.split("\0")[:MOST_NEW] if name),
+    )
 
 
 def _untracked(root: Path, name: str) -> ShownDiff:

@@ -32,13 +32,14 @@ _LONGEST = 400
 class Change(msgspec.Struct, frozen=True):
     """A line of a diff: `sign` is `-`, `+`, ` `, or `…` for skipped lines; `words` are the changed ranges.
 
-    The text of skipped lines is how many there are, "" if that is not known.
+    The text of skipped lines is how many there are, "" if that is not known; `hidden` are the lines, if known.
     """
 
     sign: str
     text: str
     number: int | None = None
     words: tuple[tuple[int, int], ...] = ()
+    hidden: tuple[Change, ...] = ()
 
 
 @lru_cache(maxsize=128)
@@ -51,12 +52,36 @@ def changes(edit: EditChange) -> tuple[Change, ...]:
     first = None if edit.everywhere else edit.line
     if max(len(old), len(new)) > _COMPARED:
         return (*_run("-", old, 0, first), *_run("+", new, 0, first))
-    return tuple(_compared(old, new, first))
+    return folded(tuple(_compared(old, new, first)), _AROUND)
 
 
-def folded_lines(count: int) -> Change:
+def folded_lines(count: int, hidden: tuple[Change, ...] = ()) -> Change:
     """Return the line that stands for so many unchanged ones."""
-    return Change("…", f"{count:,} unchanged line{'s' * (count != 1)}" if count > 0 else "")
+    return Change("…", f"{count:,} unchanged line{'s' * (count != 1)}" if count > 0 else "", hidden=hidden)
+
+
+def folded(lines: Sequence[Change], around: int) -> tuple[Change, ...]:
+    """Return the lines with long unchanged runs folded, but for those `around` a change; one line is not folded."""
+    found: list[Change] = []
+    at = 0
+    while at < len(lines):
+        end = at
+        while end < len(lines) and lines[end].sign == " ":
+            end += 1
+        first = min(end, at + around) if at and lines[at - 1].sign in "-+" else at
+        last = max(first, end - around) if end < len(lines) and lines[end].sign in "-+" else end
+        if last - first > 1:
+            found += (*lines[at:first], folded_lines(last - first, tuple(lines[first:last])), *lines[last:end])
+        else:
+            found += lines[at:end]
+        found += lines[end : end + 1]
+        at = end + 1
+    return tuple(found)
+
+
+def unfolded(lines: Iterable[Change]) -> tuple[Change, ...]:
+    """Return the lines with those that are folded in their places, if they are known."""
+    return tuple(each for line in lines for each in (line.hidden or (line,)))
 
 
 def language_of(path: str) -> str:
@@ -92,7 +117,8 @@ def _draw(
     change: Change, coloured: Sequence[StyledRun], look: Styles, width: int, *, digits: int, whole: bool
 ) -> Iterator[DrawnLine]:
     if change.sign == "…":
-        yield make_line([(f"⋮ {change.text}" if change.text else "⋮", look.faint)])
+        key = " · ctrl+o" if change.hidden else ""
+        yield make_line(crop([(f"⋮ {change.text}{key}" if change.text else "⋮", look.faint)], width))
         return
     base, word = {
         "+": (look.added, look.added_word),
@@ -123,18 +149,14 @@ def _run(sign: str, texts: Sequence[str], at: int, first: int | None) -> Iterato
 
 
 def _compared(old: Sequence[str], new: Sequence[str], first: int | None) -> Iterator[Change]:
-    groups = list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_AROUND))
-    end = 0
-    for number, group in enumerate(groups):
-        if number:
-            yield folded_lines(group[0][3] - end)
-        end = group[-1][4]
-        for tag, i1, i2, j1, j2 in group:
-            if tag == "equal":
-                yield from _run(" ", new[j1:j2], j1, first)
-                continue
-            removed, added = _run("-", old[i1:i2], i1, first), _run("+", new[j1:j2], j1, first)
-            yield from paired(removed, added) if tag == "replace" and i2 - i1 == j2 - j1 else (*removed, *added)
+    if old == new:
+        return
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield from _run(" ", new[j1:j2], j1, first)
+            continue
+        removed, added = _run("-", old[i1:i2], i1, first), _run("+", new[j1:j2], j1, first)
+        yield from paired(removed, added) if tag == "replace" and i2 - i1 == j2 - j1 else (*removed, *added)
 
 
 def paired(removed: Iterable[Change], added: Iterable[Change]) -> Iterator[Change]:

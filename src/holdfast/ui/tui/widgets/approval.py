@@ -157,6 +157,10 @@ class Approval(Vertical):
             self.query_one(DetailView).scroll_page(by)
         return self.takes_keys
 
+    def toggle_folds(self) -> bool:
+        """Open or close the folds of the detail, if the prompt has the focus. Return whether there are any."""
+        return self.takes_keys and self.query_one(DetailView).toggle_folds()
+
     def on_resize(self) -> None:
         """Keep room for the answers at any size."""
         if self.children:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.style import Style
+from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -18,6 +19,7 @@ from holdfast.ui.tui.render.lexers import Lexers
 from holdfast.ui.tui.render.line_layout import LineLayout
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment
 from holdfast.ui.tui.render.styles import COMPONENTS, STYLES, styles_of
+from holdfast.ui.tui.widgets.diff_fold import DiffFold
 
 _TICK = 0.2
 """Seconds between checks whether the colours of a language have been loaded."""
@@ -32,7 +34,10 @@ _PASSES = 10  # each corrects estimates near the visible lines, so a few are eno
 
 
 class DetailView(ScrollView, can_focus=True):
-    """Shows fragments, folded to its width. With the focus, the arrow and page keys scroll it."""
+    """Shows fragments, folded to its width. With the focus, the arrow and page keys scroll it.
+
+    Folds of a diff are closed first. A click on the line of one opens or closes it.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
     DEFAULT_CSS = STYLES.replace("Transcript {", "DetailView {", 1)
@@ -43,7 +48,11 @@ class DetailView(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self._fragments: Sequence[Fragment] = ()
+        self._given: Sequence[Fragment] = ()
+        self._open: set[int] = set()  # the folds that are open, by their place in what was given
+        self._fragments: list[Fragment] = []
+        self._places: list[int] = []  # of each fragment, that of the given one from which it comes
+        self._pressed: Offset | None = None
         self._lexers = Lexers()
         self._coloured = 0
         self._layout: LineLayout | None = None  # None until the colours and the width are known
@@ -51,9 +60,67 @@ class DetailView(ScrollView, can_focus=True):
 
     def show(self, fragments: Sequence[Fragment]) -> None:
         """Show these fragments, from their top."""
-        self._fragments, self._layout, self._drawn_at = fragments, None, 0
+        self._given, self._open = fragments, set()
+        self._layout, self._drawn_at = None, 0
+        self._unfold()
         self._arrange()
         self.scroll_to(y=0, animate=False, force=True)
+
+    @property
+    def _folds(self) -> set[int]:
+        return {at for at, each in enumerate(self._given) if isinstance(each, DiffFold)}
+
+    def toggle_folds(self) -> bool:
+        """Open every fold, or close them if all are open. Return whether there is one."""
+        folds = self._folds
+        self._open_only(set() if folds <= self._open else folds)
+        return bool(folds)
+
+    def open_next(self) -> None:
+        """Open the first closed fold in view, if there is one."""
+        if (layout := self._layout) is None:
+            return
+        for y in range(self.scroll_offset.y, min(layout.height, self.scroll_offset.y + self.size.height)):
+            place = self._places[layout.line(y)[0]]
+            if place in self._folds - self._open:
+                self._open_only(self._open | {place})
+                return
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Note where a click begins."""
+        self._pressed = event.screen_offset
+
+    def on_click(self, event: events.Click) -> None:
+        """Open or close the fold whose line was clicked."""
+        y = self.scroll_offset.y + event.y
+        if self._layout is None or event.screen_offset != self._pressed or not 0 <= y < self._layout.height:
+            return
+        piece = self._layout.line(y)[0]
+        if isinstance(self._fragments[piece], DiffFold):
+            self._open_only(self._open ^ {self._places[piece]})
+
+    def _open_only(self, folds: set[int]) -> None:
+        """Open these folds and no other; the first visible line, or the fold that it is in, stays where it is."""
+        layout = self._layout
+        if layout is None or folds == self._open:
+            return
+        piece, line, _ = layout.line(min(self.scroll_offset.y, max(0, layout.height - 1)))
+        place = self._places[piece]
+        within = piece - self._places.index(place)
+        stays = place in folds or not within  # else it was in a fold that closes
+        self._open = folds
+        self._unfold()
+        layout.update(self._fragments)
+        first = self._places.index(place)
+        self._settle(at=(first + within, line) if stays else (first, 0))
+        self.refresh()
+
+    def _unfold(self) -> None:
+        self._fragments, self._places = [], []
+        for place, given in enumerate(self._given):
+            pieces = given.opened() if place in self._open and isinstance(given, DiffFold) else [given]
+            self._fragments += pieces
+            self._places += [place] * len(pieces)
 
     @property
     def overflows(self) -> bool:
@@ -133,15 +200,20 @@ class DetailView(ScrollView, can_focus=True):
         layout = self._layout
         return layout.line(y)[2] if layout is not None and 0 <= y < layout.height else None
 
-    def _settle(self) -> None:
-        """Draw the visible lines and as many above and below; keep the first visible one, or the end, in its place."""
+    def _settle(self, at: tuple[int, int] | None = None) -> None:
+        """Draw the visible lines and as many above and below; keep the first visible one, or the end, in its place.
+
+        With `at`, a piece and its line, that is the first visible one.
+        """
         layout = self._layout
         if layout is None:
             return
         if layout.height <= _AT_ONCE:
             layout.draw(0, _END)
         top, rows = self.scroll_offset.y, max(1, self.size.height)
-        ends = 0 < self.max_scroll_y <= top
+        ends = 0 < self.max_scroll_y <= top and at is None
+        if at is not None:
+            top = layout.top(at[0]) + at[1]
         for _ in range(_PASSES):
             piece, line, _ = layout.line(min(top, max(0, layout.height - 1)))
             height = layout.height

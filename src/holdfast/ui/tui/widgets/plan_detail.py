@@ -6,21 +6,26 @@ One rule: nothing is left out or hidden, because the user approves what is shown
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from holdfast.text import literal
 from holdfast.tools.tool import Plan
-from holdfast.ui.tui.render.call_renderer import Diff
-from holdfast.ui.tui.render.diff import Change, folded_lines, language_of, paired
+from holdfast.ui.tui.render.diff import Change, folded, folded_lines, language_of, paired
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.markdown import Code, Markdown
 from holdfast.ui.tui.render.plain_text import PIECE, Text
+from holdfast.ui.tui.widgets.diff_fold import diff_fragments
 
 _HUNK = re.compile(r"@@ -(?P<before>\d+)(?:,(?P<old>\d+))? \+(?P<after>\d+)(?:,(?P<new>\d+))? @@")
 
 _COMPARED = 400  # lines whose words are compared
+
+_AROUND = 3  # unchanged lines that a tool's diff has around changes
+
+_LARGEST_WHOLE = 1_000_000
+"""Bytes of a file whose unchanged lines are shown on request; of a larger one, the folds do not open."""
 
 
 def plan_fragments(plan: Plan) -> list[Fragment]:
@@ -31,7 +36,7 @@ def plan_fragments(plan: Plan) -> list[Fragment]:
         return Markdown().pieces(literal(plan.detail))
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
     if plan.change is not None and lines[0].startswith("---"):
-        return _diff(lines[2:], plan.change.path)
+        return _diff(lines[2:], plan.change.path, _original(plan, 0))
     if plan.changes:
         return [fragment for each in files_of(lines) for fragment in _file(each, plan)]
     if plan.effect == "execute":
@@ -82,33 +87,41 @@ def _hunk_end(lines: tuple[str, ...], at: int, old: int, new: int) -> int:
 
 def _file(file: FileLines, plan: Plan) -> list[Fragment]:
     """Return a file's name, what becomes of it, and its changes."""
-    change = next((each for each in plan.changes if clean(literal(each.path)) == file.name), None)
+    place = next((at for at, each in enumerate(plan.changes) if clean(literal(each.path)) == file.name), None)
     how = ""
-    if change is not None:
+    if place is not None:
+        change = plan.changes[place]
         how = " (created)" if change.before is None else " (deleted)" if change.after is None else ""
     head = [Text((f"{file.name}{how}",), "dim")] if file.name else []
-    return [
-        *head,
-        *(_diff(file.lines, file.name) if file.lines[:1] and _HUNK.match(file.lines[0]) else _plain(file.lines)),
-    ]
+    if not (file.lines[:1] and _HUNK.match(file.lines[0])):
+        return [*head, *_plain(file.lines)]
+    return [*head, *_diff(file.lines, file.name, () if place is None else _original(plan, place))]
+
+
+def _original(plan: Plan, place: int) -> tuple[str, ...]:
+    """Return the lines of a file before its change, none if they are not known, or too many."""
+    content = plan.originals[place] if place < len(plan.originals) else b""
+    if not content or len(content) > _LARGEST_WHOLE:
+        return ()
+    text = content.decode("utf-8", "replace").removesuffix("\n")
+    return tuple(clean(literal(line)).replace("\n", " ") for line in text.split("\n"))
 
 
 def _plain(lines: tuple[str, ...]) -> list[Fragment]:
     return [Text(lines[at : at + PIECE], "text") for at in range(0, len(lines), PIECE)]
 
 
-def _diff(lines: tuple[str, ...], path: str) -> list[Fragment]:
-    shown = tuple(changes_of(lines))
-    digits = max((len(str(change.number)) for change in shown if change.number is not None), default=0)
-    language = language_of(path)
-    return [
-        Diff(shown[at : at + PIECE], whole=True, digits=digits, language=language) for at in range(0, len(shown), PIECE)
-    ]
+def _diff(lines: tuple[str, ...], path: str, original: Sequence[str]) -> list[Fragment]:
+    return diff_fragments(folded(tuple(changes_of(lines, original)), _AROUND), language_of(path))
 
 
-def changes_of(lines: tuple[str, ...]) -> Iterator[Change]:
-    """Yield the lines of a unified diff, without its file names; removed lines have their old number."""
+def changes_of(lines: tuple[str, ...], original: Sequence[str] = ()) -> Iterator[Change]:
+    """Yield the lines of a unified diff, without its file names; removed lines have their old number.
+
+    With the `original` lines of the file, those that the diff leaves out are among them.
+    """
     old = new = 0  # 0: unknown, because lines were left out
+    read = 0  # lines of the original that were yielded
     removed: list[Change] = []
     added: list[Change] = []
 
@@ -134,8 +147,10 @@ def changes_of(lines: tuple[str, ...]) -> Iterator[Change]:
         if found := _HUNK.match(line):
             skipped = int(found["after"]) - new if new else 0
             old, new = int(found["before"]), int(found["after"])
-            if at:
+            yield from _unchanged(original[read : old - 1], new - max(0, old - 1 - read))
+            if at and not original:
                 yield folded_lines(skipped)
+            read = old - 1 + int(found["old"] or 1)
         elif sign in (" ", ""):
             yield Change(" ", text, new or None)
             old += bool(old)
@@ -145,3 +160,8 @@ def changes_of(lines: tuple[str, ...]) -> Iterator[Change]:
                 old = new = 0
             yield Change(" ", line)
     yield from block()
+    yield from _unchanged(original[read:], new)
+
+
+def _unchanged(lines: Sequence[str], number: int) -> Iterator[Change]:
+    return (Change(" ", line, at) for at, line in enumerate(lines, number))
