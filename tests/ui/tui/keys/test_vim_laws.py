@@ -97,7 +97,7 @@ CASES = [
 
 
 VISUAL_COMMANDS = tuple(f"{selection}{made}" for selection in SELECTIONS for made in MADE)
-_BEFORE = ([], ["yw"], ["yy"], ["w", "yw"], ["j", "l"], ["yy", "w"])
+_BEFORE: tuple[list[str], ...] = ([], ["yw"], ["yy"], ["w", "yw"], ["j", "l"], ["yy", "w"])
 VISUAL = [
     (text, [*_BEFORE[number % 6], f"{selection}{made}", *(["p"] if number % 2 else [])])
     for number, (text, selection, made) in enumerate(itertools.product(TEXTS, SELECTIONS, MADE))

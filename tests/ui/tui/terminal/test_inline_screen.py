@@ -29,7 +29,7 @@ async def test_a_row_that_seems_too_short_is_drawn_in_the_end(monkeypatch: pytes
     """Whatever the width of its characters is: else the screen would be asked for again and again, and never drawn."""
     monkeypatch.setenv("COLUMNS", "10")
     monkeypatch.setenv("LINES", "24")
-    app: App[None] = App()
+    app: App[object] = App()
     async with app.run_test(size=(10, 4)):
         screen = InlineScreen(app)
         short = frame("one", "two", "three", "four")
