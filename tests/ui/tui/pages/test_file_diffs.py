@@ -16,7 +16,7 @@ from holdfast.ui.tui.pages import git_diff
 from holdfast.ui.tui.pages.diff_screen import heading
 from holdfast.ui.tui.pages.file_diffs import MOST_LINES, ShownDiff, edit_diffs, git_diffs, new_file
 from holdfast.ui.tui.pages.git_diff import working_tree
-from holdfast.ui.tui.render.diff import unfolded
+from holdfast.ui.tui.render.diff import with_hidden
 from holdfast.ui.view.blocks import CallBlock, Prompt, call_block
 
 
@@ -128,7 +128,7 @@ def test_what_is_far_from_a_change_is_folded_and_kept(tmp_path: Path, monkeypatc
         " 33",
         *signs(file)[9:],
     ]
-    assert [each.text for each in unfolded(file.lines) if each.sign != "-"] == lines
+    assert [each.text for each in with_hidden(file.lines) if each.sign != "-"] == lines
     assert [type(each).__name__ for each in file.fragments()] == ["DiffFold", "Diff", "DiffFold"]
     monkeypatch.setattr(git_diff, "LARGEST_WHOLE", 100)
     (large,) = working_tree(tmp_path, os.environ)

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 from rich.style import Style
 
-from holdfast.ui.tui.render.diff import Change, changes, draw_changes, folded, folded_lines, language_of, unfolded
+from holdfast.ui.tui.render.diff import (
+    Change,
+    changes,
+    draw_changes,
+    fold_unchanged,
+    folded_lines,
+    language_of,
+    with_hidden,
+)
 from holdfast.ui.tui.render.lexers import Lexers
 from holdfast.ui.tui.render.lines import clean
 from holdfast.ui.tui.render.styles import Styles
@@ -110,7 +118,7 @@ def test_what_is_folded_is_not_lost() -> None:
     edit = EditChange(path="a", old=old, new=old.replace("20", "twenty"), line=101)
     shown = changes(edit)
     assert [each.text for each in shown if each.sign == "…"] == ["18 unchanged lines", "17 unchanged lines"]
-    whole = unfolded(shown)
+    whole = with_hidden(shown)
     assert [each.text for each in whole if each.sign != "+"] == numbers
     assert [each.number for each in whole if each.sign != "-"] == list(range(101, 141))
     (line,) = draw_changes(shown[:1], look(), 60, digits=3, whole=False)
@@ -121,10 +129,10 @@ def test_what_is_folded_is_not_lost() -> None:
 
 def test_one_line_is_not_folded() -> None:
     lines = [Change(" ", "a"), Change("-", "b"), Change(" ", "c"), Change(" ", "d"), Change(" ", "e")]
-    assert folded(lines, 1)[:3] == tuple(lines[:3])
-    assert folded(lines, 1)[3:] == (folded_lines(2, tuple(lines[3:])),)
-    assert folded(lines, 2) == tuple(lines)
-    assert unfolded(folded(lines, 0)) == tuple(lines)
+    assert fold_unchanged(lines, 1)[:3] == tuple(lines[:3])
+    assert fold_unchanged(lines, 1)[3:] == (folded_lines(2, tuple(lines[3:])),)
+    assert fold_unchanged(lines, 2) == tuple(lines)
+    assert with_hidden(fold_unchanged(lines, 0)) == tuple(lines)
 
 
 def test_a_diff_with_its_file_has_all_lines_of_it() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from holdfast.text import literal
-from holdfast.ui.tui.render.diff import Change, changes, folded, language_of
+from holdfast.ui.tui.render.diff import Change, changes, fold_unchanged, language_of
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.plain_text import Text
 from holdfast.ui.tui.widgets.diff_fold import diff_fragments
@@ -18,7 +18,7 @@ from holdfast.ui.view.blocks import Block, CallBlock, Prompt
 MOST_LINES = 5_000
 """Lines of one file that are shown."""
 
-AROUND = 3
+CONTEXT_LINES = 3
 """Unchanged lines of git's diff that are shown around a change; the others are folded."""
 
 _FILE = re.compile(r"^diff --git ", re.MULTILINE)
@@ -79,7 +79,7 @@ def _git_file(part: str) -> ShownDiff:
         path = next((line.partition(" to ")[2] for line in head if line.startswith(("rename to", "copy to"))), "")
         path = path or _path(head[0].rpartition(" ")[2])
     notes = [line for line in head[1:] if not line.startswith(("index ", "--- ", "+++ "))]
-    return ShownDiff(path, folded(tuple(changes_of(tuple(lines[begins:]))), AROUND), " · ".join(notes))
+    return ShownDiff(path, fold_unchanged(tuple(changes_of(tuple(lines[begins:]))), CONTEXT_LINES), " · ".join(notes))
 
 
 def _path(name: str) -> str:

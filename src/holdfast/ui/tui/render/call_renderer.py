@@ -12,7 +12,7 @@ from rich.style import Style
 from holdfast.text import literal
 from holdfast.tool_calls import Outcome
 from holdfast.typed_data import decode_json
-from holdfast.ui.tui.render.diff import Change, changes, draw_changes, language_of, unfolded
+from holdfast.ui.tui.render.diff import Change, changes, draw_changes, language_of, with_hidden
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, StyledRun, clean, crop, fold_runs, make_line
 from holdfast.ui.tui.render.plain_text import (
     OPENED,
@@ -192,7 +192,7 @@ def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
     fragments: list[Fragment] = []
     hidden = 0
     for edit in block.edits:
-        shown = unfolded(changes(edit)) if opened else changes(edit)
+        shown = with_hidden(changes(edit)) if opened else changes(edit)
         headed = len(block.edits) > 1 or bool(edit.how)
         some = shown[: max(0, left - headed)]
         hidden += len(shown) - len(some)

@@ -52,7 +52,7 @@ def changes(edit: EditChange) -> tuple[Change, ...]:
     first = None if edit.everywhere else edit.line
     if max(len(old), len(new)) > _COMPARED:
         return (*_run("-", old, 0, first), *_run("+", new, 0, first))
-    return folded(tuple(_compared(old, new, first)), _AROUND)
+    return fold_unchanged(tuple(_compared(old, new, first)), _AROUND)
 
 
 def folded_lines(count: int, hidden: tuple[Change, ...] = ()) -> Change:
@@ -60,7 +60,7 @@ def folded_lines(count: int, hidden: tuple[Change, ...] = ()) -> Change:
     return Change("…", f"{count:,} unchanged line{'s' * (count != 1)}" if count > 0 else "", hidden=hidden)
 
 
-def folded(lines: Sequence[Change], around: int) -> tuple[Change, ...]:
+def fold_unchanged(lines: Sequence[Change], around: int) -> tuple[Change, ...]:
     """Return the lines with long unchanged runs folded, but for those `around` a change; one line is not folded."""
     found: list[Change] = []
     at = 0
@@ -79,7 +79,7 @@ def folded(lines: Sequence[Change], around: int) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def unfolded(lines: Iterable[Change]) -> tuple[Change, ...]:
+def with_hidden(lines: Iterable[Change]) -> tuple[Change, ...]:
     """Return the lines with those that are folded in their places, if they are known."""
     return tuple(each for line in lines for each in (line.hidden or (line,)))
 

@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.text import literal
 from holdfast.tools.tool import Plan
-from holdfast.ui.tui.render.diff import Change, folded, folded_lines, language_of, paired
+from holdfast.ui.tui.render.diff import Change, fold_unchanged, folded_lines, language_of, paired
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.markdown import Code, Markdown
 from holdfast.ui.tui.render.plain_text import PIECE, Text
@@ -112,7 +112,7 @@ def _plain(lines: tuple[str, ...]) -> list[Fragment]:
 
 
 def _diff(lines: tuple[str, ...], path: str, original: Sequence[str]) -> list[Fragment]:
-    return diff_fragments(folded(tuple(changes_of(lines, original)), _AROUND), language_of(path))
+    return diff_fragments(fold_unchanged(tuple(changes_of(lines, original)), _AROUND), language_of(path))
 
 
 def changes_of(lines: tuple[str, ...], original: Sequence[str] = ()) -> Iterator[Change]:
