@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import msgspec
 
 from holdfast.text import literal
+from holdfast.ui.tui.render.call_renderer import diff_fragments
 from holdfast.ui.tui.render.diff import Change, changes, fold_unchanged, language_of
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.plain_text import Text
-from holdfast.ui.tui.widgets.diff_fold import diff_fragments
 from holdfast.ui.tui.widgets.plan_detail import changes_of
 from holdfast.ui.view.blocks import Block, CallBlock, Prompt
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import assert_never
 
 import msgspec
@@ -85,6 +86,56 @@ class Diff(msgspec.Struct, frozen=True):
             (len(str(change.number)) for change in self.lines if change.number is not None), default=0
         )
         return list(draw_changes(self.lines, look, width, digits=digits, whole=self.whole, language=self.language))
+
+
+class DiffFold(msgspec.Struct, frozen=True):
+    """The line that stands for the hidden lines of `change`; if it is open, they are below it."""
+
+    change: Change
+    digits: int
+    language: str
+    is_open: bool = False
+
+    def guess(self, width: int) -> int:
+        """Return 1: it is always one line."""
+        del width
+        return 1
+
+    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+        """Return its line: how many lines there are, and the key that shows or hides them."""
+        said = msgspec.structs.replace(self.change, text=f"{self.change.text} shown") if self.is_open else self.change
+        return list(draw_changes((said,), look, width, digits=self.digits, whole=True))
+
+    def opened(self) -> list[Fragment]:
+        """Return it open, with what it hides."""
+        return [
+            msgspec.structs.replace(self, is_open=True),
+            *_diff_pieces(self.change.hidden, self.digits, self.language),
+        ]
+
+
+def diff_fragments(lines: Sequence[Change], language: str) -> list[Fragment]:
+    """Return what draws the lines of a file; all have room for its largest number, folded lines too."""
+    digits = max((_digits_of(line) for line in lines), default=0)
+    found: list[Fragment] = []
+    begin = 0
+    for at, line in enumerate(lines):
+        if line.hidden:
+            found += (*_diff_pieces(lines[begin:at], digits, language), DiffFold(line, digits, language))
+            begin = at + 1
+    return [*found, *_diff_pieces(lines[begin:], digits, language)]
+
+
+def _diff_pieces(lines: Sequence[Change], digits: int, language: str) -> list[Fragment]:
+    return [
+        Diff(tuple(lines[at : at + PIECE]), whole=True, digits=digits, language=language)
+        for at in range(0, len(lines), PIECE)
+    ]
+
+
+def _digits_of(line: Change) -> int:
+    numbers = [each.number for each in (line, *line.hidden[-1:]) if each.number is not None]
+    return max((len(str(number)) for number in numbers), default=0)
 
 
 class Checklist(msgspec.Struct, frozen=True):

@@ -15,11 +15,11 @@ from textual.geometry import Offset, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from holdfast.ui.tui.render.call_renderer import DiffFold
 from holdfast.ui.tui.render.lexers import Lexers
 from holdfast.ui.tui.render.line_layout import LineLayout
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment
 from holdfast.ui.tui.render.styles import COMPONENTS, STYLES, styles_of
-from holdfast.ui.tui.widgets.diff_fold import DiffFold
 
 _TICK = 0.2
 """Seconds between checks whether the colours of a language have been loaded."""

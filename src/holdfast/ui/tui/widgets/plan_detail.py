@@ -12,11 +12,11 @@ import msgspec
 
 from holdfast.text import literal
 from holdfast.tools.tool import Plan
+from holdfast.ui.tui.render.call_renderer import diff_fragments
 from holdfast.ui.tui.render.diff import Change, fold_unchanged, folded_lines, language_of, paired
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.markdown import Code, Markdown
 from holdfast.ui.tui.render.plain_text import PIECE, Text
-from holdfast.ui.tui.widgets.diff_fold import diff_fragments
 
 _HUNK = re.compile(r"@@ -(?P<before>\d+)(?:,(?P<old>\d+))? \+(?P<after>\d+)(?:,(?P<new>\d+))? @@")
 
