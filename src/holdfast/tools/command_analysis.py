@@ -26,7 +26,7 @@ from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
 from holdfast.tools.shell.dangers import dangers
 from holdfast.tools.shell.git_settings import started_by
 from holdfast.tools.shell.parse import parse_command
-from holdfast.tools.shell.read_only import more_than_reading, paths_read, program_name
+from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, paths_read, program_name
 from holdfast.tools.shell.remembered_words import program_of
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.command_surroundings import NOT_LOOKED_AT, Surroundings
@@ -157,7 +157,7 @@ class _Place(msgspec.Struct, frozen=True):
         for target in targets:
             if target is None or not target.fixed or not target.text or target.text.startswith("-"):
                 return (), "the file that it writes is not known"
-            if target.text in _HARMLESS_FILES:
+            if target.text in HARMLESS_TARGETS:
                 continue
             for at in folders:
                 written = normpath(join(at, target.text))
@@ -167,9 +167,6 @@ class _Place(msgspec.Struct, frozen=True):
     def name(self, path: str) -> str:
         """Return a path relative to the workspace, or as it is if it is outside."""
         return path[len(self.root.rstrip("/")) + 1 :] if self.inside(path) and path != self.root else path
-
-
-_HARMLESS_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 
 
 def _is_script(words: tuple[Word, ...]) -> bool:

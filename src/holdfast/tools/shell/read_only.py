@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.tools.shell.command_line import Assignment, CommandLine, Redirect, SimpleCommand, Word
+from holdfast.tools.shell.command_line import Assignment, SimpleCommand, Word
 from holdfast.tools.shell.conditions import SHELL_WORDS
 from holdfast.tools.shell.git_commands import git_more
 from holdfast.tools.shell.options import may_be_option, options_of
@@ -30,19 +30,6 @@ _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+@%-]*")
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
 _CONNECTS = ("/dev/tcp/", "/dev/udp/")
 _MOST_NESTED = 4
-
-
-def reads_only(line: CommandLine) -> str:
-    """Return "" if a whole command only reads, its redirections included, else why not, as the end of a sentence."""
-    if line.unclear:
-        return line.unclear
-    for command in line.commands:
-        if why := more_than_reading(command):
-            return why
-        for redirect in command.redirects:
-            if why := _redirect_more(redirect):
-                return why
-    return ""
 
 
 def more_than_reading(command: SimpleCommand) -> str:
@@ -160,19 +147,6 @@ def _harmless_assignment(assignment: Assignment, *, alone: bool) -> bool:
         return value.fixed and value.text in {"cat", ""}
     # A variable of the shell alone. Of the lower-case ones that programs know, all name a server to connect through.
     return alone and _LOWER.fullmatch(name) is not None
-
-
-def _redirect_more(redirect: Redirect) -> str:
-    match redirect.kind:
-        case "read" if redirect.target is None or not redirect.target.fixed:
-            return "which file it reads is not known"
-        case "read" | "duplicate" | "here":
-            return ""
-        case "write" | "append":
-            target = redirect.target
-            if target is not None and target.fixed and target.text in HARMLESS_TARGETS:
-                return ""
-            return "it writes a file" if target is None else f"it writes the file {target.raw[:80]!r}"
 
 
 def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
