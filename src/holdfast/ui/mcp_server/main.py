@@ -76,6 +76,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
     try:
         asyncio.run(serve_sessions(sessions, Refusals(environ)))
+    except* BrokenPipeError:
+        pass  # the client was killed: nobody reads the answer, and the work goes on
     finally:
         sessions.close()
     return EXIT_OK
