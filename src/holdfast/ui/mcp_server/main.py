@@ -77,7 +77,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     try:
         asyncio.run(serve_sessions(sessions, Refusals(environ)))
     except* BrokenPipeError:
-        pass  # the client was killed: nobody reads the answer, and the work goes on
+        pass  # the client was killed and reads no answer; the work goes on
     finally:
         sessions.close()
     return EXIT_OK
