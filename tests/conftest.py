@@ -43,8 +43,9 @@ CONTRACT = Path(__file__).with_name("contract")
 # signal that is caught is reset to its default when a program starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
-    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+for ignored in (signal.SIGHUP, signal.SIGQUIT):  # under nohup, and likewise by a shell
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, lambda _number, _frame: None)
 
 
 def pytest_report_header() -> str:

@@ -251,7 +251,9 @@ def reply(request: ReceivedRequest) -> Reply:
 def main() -> int:
     """Run the chaos and return how many violations were found, at most 99."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as `timeout` sends it: workers and server are ended
+    signal.signal(
+        signal.SIGTERM, lambda _number, _frame: sys.exit(143)
+    )  # as `timeout` sends it: workers and server are ended
     for name, default in (
         ("sessions", 60),
         ("prompts", 3),

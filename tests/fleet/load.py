@@ -158,9 +158,12 @@ def main() -> None:
     parser.add_argument("--idle", type=int, default=20_000)
     parser.add_argument("--parked", type=int, default=1_000)
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as `timeout` sends it: workers and server are ended
+    signal.signal(
+        signal.SIGTERM, lambda _number, _frame: sys.exit(143)
+    )  # as `timeout` sends it: workers and server are ended
     with own_server() as server:
-        for count in [*options.workers, *(word for word in ("idle", "parked") if getattr(options, word))]:
+        counts: list[int] = options.workers
+        for count in [*counts, *(word for word in ("idle", "parked") if getattr(options, word))]:
             with ExitStack() as stack:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-load-")))
                 provider = stack.enter_context(ScriptedProvider(after=reply))
@@ -171,7 +174,7 @@ def main() -> None:
                         idle(workers, options.idle, options.seconds)
                     elif count == "parked":
                         parked(workers, options.parked, folder)
-                    else:
+                    elif isinstance(count, int):
                         measured(workers, count, options.slots, options.seconds, folder)
                 finally:
                     for worker in workers.running:

@@ -99,16 +99,26 @@ class HandedSessions:
             raise UsageError("The prompt is empty. Say what you want done.")
         folder = self._folder(cwd)
         own = session or self._catalog.new_id()
+        until = time.monotonic() + _BEGINS_WITHIN
         async with self._beginning.setdefault(own, asyncio.Lock()):
-            known = await self._known(own)
-            if known is not None and known.turn:
-                if known.first_prompt.strip() == prompt.strip():
-                    return known
-                raise UsageError(f"Session {own!r} exists with another prompt. Choose another ID, or continue it.")
-            if known is not None and known.cwd and Path(known.cwd) != folder:
-                raise UsageError(f"Session {own!r} exists in another folder, {known.cwd!r}. Choose another ID.")
-            words = ("-r" if known is not None else "--session-id", own)
-            return await self._begin(own, (*words, "-C", str(folder)), prompt, options, folder, after=0)
+            while True:
+                known = await self._known(own)
+                if known is not None and known.turn:
+                    if known.first_prompt.strip() == prompt.strip():
+                        return known
+                    raise UsageError(f"Session {own!r} exists with another prompt. Choose another ID, or continue it.")
+                if known is not None and known.cwd and Path(known.cwd) != folder:
+                    raise UsageError(f"Session {own!r} exists in another folder, {known.cwd!r}. Choose another ID.")
+                words = ("-r" if known is not None else "--session-id", own)
+                try:
+                    return await self._begin(own, (*words, "-C", str(folder)), prompt, options, folder, after=0)
+                except UsageError:
+                    # The worker of an earlier server may be beginning the same work: its session is new, or held by it.
+                    came = known is None and await self._known(own) is not None
+                    held = came or bool(await in_daemon(lambda: self._holder(own)))
+                    if not held or time.monotonic() > until:
+                        raise
+                await asyncio.sleep(_LOOKS[0])
 
     async def go_on(
         self, session: str, prompt: str, *, after_turn: int | None = None, options: HandedOptions
@@ -185,6 +195,7 @@ class HandedSessions:
         words = (*self._options, *which, *self._words(options), "--on-approval", "deny")
         worker = await in_daemon(lambda: start_worker(words, prompt, cwd=folder, environ=self._environ))
         if (former := self._workers.pop(session, None)) is not None:
+            await in_daemon(former.wait)
             former.forget()
         self._workers[session] = worker
         until = time.monotonic() + _BEGINS_WITHIN

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.errors import StateError
@@ -25,6 +26,7 @@ MARK = "holdfast_handed_work"
 
 _HOLDER = re.compile(r"pid (\d+) on ")
 _LONGEST_REASON = 4_000
+_ENDS_WITHIN = 5.0
 
 
 class SessionWorker:
@@ -51,6 +53,11 @@ class SessionWorker:
             return False
         self._process.send_signal(signal.SIGINT)
         return True
+
+    def wait(self) -> None:
+        """Wait until it has ended: once it has released its session, that takes a moment."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDS_WITHIN)
 
     def forget(self) -> None:
         """Close what is kept for `reason`. A worker that runs goes on."""
