@@ -1,12 +1,12 @@
 # Every target starts from git, make and a python3 (3.11 or newer) with venv and pip, and does its own set-up.
 #   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, in a folder of its own
-#   make test ARGS="-n 0 -k journal -x"             more words for pytest; -n 0 is one process
+#   make test ARGS="--workers 0 -k journal -x"      more words for pytest; --workers 0 is one process
 
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 RUN := $(VENV)/bin/python
-PYTEST := $(RUN) -m pytest -n auto --dist worksteal
+PYTEST := $(RUN) -m pytest --workers auto
 READY := $(VENV)/.ready
 
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
@@ -48,7 +48,7 @@ llama: $(READY)
 
 # Over the server of HOLDFAST_TEST_PG, or one that it starts as a user without rights; skipped where PostgreSQL is missing.
 fleet: $(READY)
-	@HOLDFAST_FLEET=1 $(RUN) -m pytest tests/fleet -n 2 --dist worksteal $(ARGS)
+	@HOLDFAST_FLEET=1 $(RUN) -m pytest tests/fleet --workers 2 $(ARGS)
 
 # Each in an environment of its own, beside `.venv`; a judge without a wheel for one is skipped there, with its reason.
 pythons:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 from itertools import count
@@ -13,10 +12,12 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-from launcher import close_launcher
+from launcher import close_launcher, launcher
 from laws import law
 from missing_judges import MissingJudges
 from tiers import SEED, TIER, USUAL_SEED
+
+pytest_plugins = ["forked_workers"]
 
 settings.register_profile(
     "tier",
@@ -33,10 +34,14 @@ sys.meta_path.append(MissingJudges())
 
 gc.disable()  # until everything is loaded: `pytest_collection_finish`
 
+_COLLECTIONS = 20_000, 20, 20
+"""Objects and rounds between collections: ten times as many as usual, for tests make many and keep few."""
+
 _HOMES = count()
 """Numbers for the folders: `mktemp` would list all of them for each."""
 
 FAULTS = Path(__file__).parent / "faults"
+E2E = Path(__file__).with_name("e2e")
 CONTRACT = Path(__file__).with_name("contract")
 
 # A background job of a shell ignores SIGINT, and so would every process a test starts: no Ctrl+C would reach one. A
@@ -53,11 +58,6 @@ def pytest_report_header() -> str:
     return f"tier: HOLDFAST_TIER={TIER} HOLDFAST_SEED={SEED}"
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return how many processes share the tests: three more than cores, for many tests wait for what they started."""
-    return (os.cpu_count() or 1) + 3
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the examples of the laws with the seed, before Hypothesis asks for its own option."""
@@ -70,21 +70,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Modules come in an order that mixes the folders: tests that wait then stand beside tests that compute, in every
     process and at every time. Otherwise all processes wait for terminals at once, and the cores are idle. The contracts
-    stay together: each process that runs one parses the whole tree for it.
+    come first and stay together: a process that runs one parses the whole tree for it.
     """
-    items.sort(key=lambda item: crc32((CONTRACT if item.path.is_relative_to(CONTRACT) else item.path).name.encode()))
+    items.sort(key=lambda item: (not item.path.is_relative_to(CONTRACT), crc32(item.path.name.encode())))
     for item in items:
+        if item.path.is_relative_to(CONTRACT):
+            item.add_marker(pytest.mark.one_worker("contract"))
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) or item.path.is_relative_to(FAULTS):
             item.add_marker(pytest.mark.deep)
         if item.get_closest_marker("deep") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(1800))
 
 
-def pytest_collection_finish() -> None:
-    """Keep what is loaded now, ten thousand tests and what they import, out of every garbage collection from here."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep what is loaded now, ten thousand tests and what they import, out of every garbage collection from here.
+
+    Workers share the launcher that is begun before they are forked: to get warm takes seconds.
+    """
     gc.collect()
     gc.freeze()
     gc.enable()
+    gc.set_threshold(*_COLLECTIONS)
+    if session.config.option.workers != "0" and any(item.path.is_relative_to(E2E) for item in session.items):
+        launcher()
 
 
 def pytest_unconfigure() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import get_args
 
 from hypothesis import strategies as st
@@ -79,6 +80,8 @@ parts: st.SearchStrategy[Part] = st.one_of(
         arguments=st.sampled_from(["{}", '{"x":', ""]),
     ),
 )
+answers = st.lists(parts, min_size=1, max_size=4).map(tuple)
+cuts = st.one_of(st.none(), st.none(), causes)
 opened = SessionOpened(session="s", cwd="/", model="openai-chat:m", system="SYSTEM", tools=(), version="0")
 files = st.builds(
     FileSeen, path=st.sampled_from(["f", "g"]), size=st.sampled_from([None, 1]), sha256=st.sampled_from(["", "0" * 64])
@@ -201,6 +204,9 @@ DECISIONS = Compacted | Pruned | Rewound | Uncompacted
 """What may change what was sent before."""
 
 
+others = st.lists(entries, max_size=3)
+
+
 @st.composite
 def sessions(draw: st.DrawFn) -> list[Entry]:
     """Return turns as an agent writes them, of answers with calls, each somewhere on its way, then strewn with others.
@@ -209,23 +215,25 @@ def sessions(draw: st.DrawFn) -> list[Entry]:
     """
     journal: list[Entry] = []
     step = 0
-    for turn in range(1, draw(st.integers(1, 3)) + 1):
+    for turn in range(1, draw(turns) + 1):
         journal.append(PromptAccepted(turn=turn, text="go", images=draw(images)))
-        for _ in range(draw(st.integers(1, 3))):
+        for _ in range(draw(steps)):
             step += 1
             model = draw(models)
-            said = draw(st.lists(parts, min_size=1, max_size=4).map(tuple))
-            cut = draw(st.one_of(st.none(), st.none(), causes))
+            said = draw(answers)
+            cut = draw(cuts)
             journal.append(RequestStarted(step=step, attempt=1, model=model))
             journal.append(ResponseEnded(step=step, model=model, parts=said, usage=Usage(input_tokens=1), cut=cut))
             for call in (part for part in said if isinstance(part, CallPart)):
                 journal += draw(fates(call.id))
-        journal += draw(st.sampled_from([[], [TurnEnded(turn=turn, reason="end_turn", cause="finished")]]))
-    for other in draw(st.lists(entries, max_size=3)):
+        if draw(st.booleans()):
+            journal.append(TurnEnded(turn=turn, reason="end_turn", cause="finished"))
+    for other in draw(others):
         journal.insert(draw(st.integers(0, len(journal))), other)
     return journal
 
 
+@cache
 def fates(call: str) -> st.SearchStrategy[list[Entry]]:
     """Return what may be in a journal of a call: nothing, its start, its end, both."""
     begin: list[Entry] = [CallStarted(call=call, effect="read")]

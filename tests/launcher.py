@@ -46,6 +46,7 @@ class Launcher:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.owner = os.getpid()
         self._socket = str(folder / "warm")
         program = Path(__file__).with_name("warm.py")
         self._warm = subprocess.Popen([sys.executable, str(program), self._socket], stdin=subprocess.PIPE, cwd="/")
@@ -70,8 +71,8 @@ class Launcher:
                 command, cwd=cwd, env=dict(environ), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
             )
         connection = socket.socket(socket.AF_UNIX)
-        eventually(lambda: connection.connect_ex(self._socket) == 0 or self._warm.poll() is not None)
-        assert self._warm.poll() is None, "The warm process ended: tests/warm.py has said why."
+        eventually(lambda: connection.connect_ex(self._socket) == 0 or self._ended())
+        assert not self._ended(), "The warm process ended: tests/warm.py has said why."
         socket.send_fds(connection, [b"\0"], files)
         asked = {
             "program": program,
@@ -96,6 +97,10 @@ class Launcher:
             err.seek(0)
             return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
+    def _ended(self) -> bool:
+        """Return whether the process that began the warm one knows that it has ended."""
+        return os.getpid() == self.owner and self._warm.poll() is not None
+
     def close(self) -> None:
         """End the warm process."""
         self._warm.communicate(timeout=HANGS)
@@ -104,13 +109,13 @@ class Launcher:
 
 @cache
 def launcher() -> Launcher:
-    """Return the launcher of this process of the tests."""
+    """Return the launcher of this process of the tests, and of those that are forked from it later."""
     return Launcher(Path(tempfile.mkdtemp(prefix="holdfast-tests-")))
 
 
 def close_launcher() -> None:
-    """End the warm process, if there is one."""
-    if launcher.cache_info().currsize:
+    """End the warm process, if this process has begun one."""
+    if launcher.cache_info().currsize and launcher().owner == os.getpid():
         launcher().close()
         launcher.cache_clear()
 

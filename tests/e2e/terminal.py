@@ -28,6 +28,10 @@ from polling import HANGS
 # pyte takes these for text: kitty's keyboard protocol, requests for modes, and synchronized output.
 _UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*u|\x1b\[\?[0-9;]*\$p|\x1b\[\?2026[hl]")
 _SETTLED = 0.15
+_FRAME = 0.03
+"""Seconds within which the rest of a frame arrives."""
+_LOOK = 0.02
+"""Seconds after which is looked again for what no drawing announces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,9 @@ class Terminal:
         self.screen = screen or pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
         self._lock = threading.Lock()
+        self._drawn = threading.Condition(self._lock)
+        self._text: str | None = None  # what is on the screen, if it was asked for since something was drawn
+        self._reads = 0
         self.raw = bytearray()
         """Every byte it wrote."""
         self.answers_after: float | None = 0
@@ -136,6 +143,7 @@ class Terminal:
         """Change the size."""
         with self._lock:
             self.screen.resize(lines, columns)
+            self._text = None
         fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def kill(self, number: int = signal.SIGKILL) -> None:
@@ -171,7 +179,9 @@ class Terminal:
     def text(self) -> str:
         """Return what is on the screen, its lines without the blanks at their ends."""
         with self._lock:
-            return "\n".join(line.rstrip() for line in self.screen.display).rstrip()
+            if self._text is None:
+                self._text = "\n".join(line.rstrip() for line in self.screen.display).rstrip()
+            return self._text
 
     def wait_text(self, pattern: str, *, timeout: float = HANGS) -> re.Match[str]:
         """Return the match once the screen shows something of that pattern; raises `TimeoutError`."""
@@ -186,17 +196,31 @@ class Terminal:
         return found[0]
 
     def wait_gone(self, pattern: str, *, timeout: float = HANGS) -> None:
-        """Return once the screen shows nothing of that pattern; raises `TimeoutError`."""
-        self.wait_for(lambda: not re.search(pattern, self.text()), f"no {pattern!r}", timeout=timeout)
+        """Return once the screen shows nothing of that pattern, and it is no half of a frame.
+
+        A frame that moves the pattern to another line clears the first line before it writes the second one. Raises
+        `TimeoutError`.
+        """
+
+        def gone() -> bool:
+            if re.search(pattern, self.text()):
+                return False
+            time.sleep(_FRAME)
+            return not re.search(pattern, self.text())
+
+        self.wait_for(gone, f"no {pattern!r}", timeout=timeout)
 
     def wait_for(self, seen: Callable[[], bool], what: str, *, timeout: float = HANGS) -> None:
         """Return once `seen`; raises `TimeoutError` with the screen."""
         until = time.monotonic() + timeout
+        reads = self._reads
         while not seen():
             if time.monotonic() > until:
                 msg = f"{what} was expected within {timeout:g} s; on the screen:\n{self.text()}"
                 raise TimeoutError(msg)
-            time.sleep(0.005)
+            with self._drawn:
+                self._drawn.wait_for(lambda: self._reads != reads, _LOOK)  # noqa: B023 - it is called here
+                reads = self._reads
 
     def settle(self) -> str:
         """Return the screen once nothing was drawn for a moment."""
@@ -229,6 +253,9 @@ class Terminal:
                 cut = data.rfind(b"\x1b", max(0, len(data) - 32))  # a sequence may come in two reads
                 data, held = (data[:cut], data[cut:]) if cut >= 0 and not _ended(data[cut:]) else (data, b"")
                 self._stream.feed(_UNKNOWN.sub(b"", data))
+                self._text = None
+                self._reads += 1
+                self._drawn.notify_all()
 
     def _answer(self) -> None:
         with suppress(OSError):  # it is closed

@@ -144,7 +144,7 @@ def test_one_that_was_sent_in_parts_stays_so(profile: Profile) -> None:
 
 WITHOUT_REPAIR = {
     "no-messages": "the next prompt is a message",
-    "tools-not-declared": "a session declares its tools, or says nothing of them",
+    "tools-not-declared": "a session without tools whose history holds calls declares the first one that was called",
     "thinking-not-first": "no request of ours turns thinking on: a provider that thinks does so unasked",
 }
 """Every rule that no edit of messages repairs, and why no answer of a provider can break it in a session."""

@@ -22,7 +22,7 @@ def test_what_needs_a_judge_that_is_not_there_is_skipped_with_the_reason(tmp_pat
     (tmp_path / "test_with.py").write_text("import no_such_judge\n\ndef test_it() -> None: pass\n")
     (tmp_path / "test_without.py").write_text("def test_it() -> None: pass\n")
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "no:xdist", "."]
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "."]
     ran = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
     assert "1 passed, 1 skipped" in ran.stdout

@@ -176,7 +176,8 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     for entry in dropped:  # a turn has a number of its own
         later = isinstance(entry, PromptAccepted)
         gone.insert(-1, msgspec.structs.replace(entry, turn=entry.turn + 90) if later else entry)
-    assert fold([*kept, *gone]).messages == fold(kept).messages
+    tools = [each for each in gone if isinstance(each, ToolsChanged)]  # what was signed before does not come back
+    assert fold([*kept, *gone]).messages == fold([*kept, *tools]).messages
     assert fold([*kept, *gone]).prompts == fold(kept).prompts
     assert Fold([*kept, *gone]).files == Fold(kept).files
     known = Fold(kept)

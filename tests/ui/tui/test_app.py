@@ -190,9 +190,9 @@ async def test_a_list_begins_at_what_is_in_use(tmp_path: Path) -> None:
         await typed(pilot, "/theme")
         assert screen.theme == "holdfast-light"
         await pilot.press("up")
-        assert screen.theme == "holdfast-dark"
+        await until(lambda: screen.theme == "holdfast-dark")
         await pilot.press("escape")
-        assert screen.theme == "holdfast-light"
+        await until(lambda: screen.theme == "holdfast-light")
         await typed(pilot, "/permissions plan")
         await typed(pilot, "/permissions")
         await pilot.press("enter")

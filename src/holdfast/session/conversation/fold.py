@@ -152,7 +152,7 @@ class Fold:
                 self._usage += entry.usage
 
     def _unsign(self) -> None:
-        """Drop everything signed under another system prompt: the first entry was lost and replaced."""
+        """Drop everything signed: the tools have changed, or the first entry with the system prompt was made again."""
         self._exchange.unsign()
         self._prompts = {
             turn: msgspec.structs.replace(b, last=b.last and without(b.last, {})) for turn, b in self._prompts.items()

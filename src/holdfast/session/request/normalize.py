@@ -18,9 +18,12 @@ from holdfast.history.provider_ids import hashed_id, legal_name
 from holdfast.history.rules.profile import NO_MEDIA, MediaLimits, Profile
 from holdfast.history.shape import NO_RESPONSE
 from holdfast.session.conversation import conversation as c
-from holdfast.session.journal.entries import Part
+from holdfast.session.journal.entries import Part, SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
-from holdfast.tool_calls import Image
+from holdfast.tool_calls import Image, ToolSchema
+
+GONE = "It was used earlier in this conversation. It is not available any more."
+"""The description of a tool that is declared only because the conversation has called it."""
 
 
 def normalize(conversation: c.Conversation, profile: Profile) -> c.Conversation:
@@ -65,7 +68,24 @@ class Normalizer:
     def normalized(self, conversation: c.Conversation) -> c.Conversation:
         """Return the conversation with what was made of its messages."""
         held = () if self.held is None else (self.held,)
-        return msgspec.structs.replace(conversation, messages=(*self.messages, *held))
+        messages = (*self.messages, *held)
+        return msgspec.structs.replace(conversation, messages=messages, opened=self._declared(conversation, messages))
+
+    def _declared(
+        self, conversation: c.Conversation, messages: tuple[c.ConversationMessage, ...]
+    ) -> SessionOpened | None:
+        """Return the first entry, with a tool where a history of calls must not go without: all servers are gone, say.
+
+        It is that of the first call: one is enough, and which one that is no later call changes.
+        """
+        opened = conversation.opened
+        if opened is None or opened.tools or "tools-not-declared" not in self._profile.rules:
+            return opened
+        calls = (call for each in messages if isinstance(each, c.AssistantMessage) for call in each.calls)
+        if (first := next(calls, None)) is None:
+            return opened
+        gone = ToolSchema(name=first.name, description=GONE, parameters={"type": "object"})
+        return msgspec.structs.replace(opened, tools=(gone,))
 
     def _split(self, messages: Iterable[c.ConversationMessage], most: int) -> Iterator[c.ConversationMessage]:
         """Yield the messages. A response with more than `most` calls is split, with the results in between."""

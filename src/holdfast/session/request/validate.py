@@ -205,6 +205,6 @@ def violation_sentence(violation: Violation) -> str:
 
 def _shape(form: OwnFormat, messages: Sequence[object], conversation: c.Conversation) -> Shape:
     opened = conversation.opened
-    tools = frozenset(tool.name for tool in opened.tools) if opened else frozenset[str]()
-    shape = project_messages(form, messages, Declared(tools=tools or None))
+    tools = frozenset(tool.name for tool in opened.tools) if opened else None
+    shape = project_messages(form, messages, Declared(tools=tools))
     return msgspec.structs.replace(shape, beside=tuple(unclean({"system": conversation.system}, ())))

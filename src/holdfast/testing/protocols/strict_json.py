@@ -6,6 +6,7 @@ import json
 import re
 from typing import NoReturn, TypeGuard
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
 
@@ -45,6 +46,8 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def _refuse_lone_surrogates(text: str) -> None:
+    if not _SURROGATE.search(text):
+        return
     escapes = _ESCAPE.finditer(text)
     for escape in escapes:
         if _unit(escape) in _LOW:
