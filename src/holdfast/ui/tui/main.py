@@ -60,7 +60,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     inline = kind == "inline"
-    with guarded(RESET_INLINE if inline else RESET) as hand_over:
+    with guarded(RESET_INLINE if inline else RESET) as guard:
         from holdfast.ui.tui.agent_thread.model_connections import Connections  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.app import HoldfastApp  # noqa: PLC0415 - after the fork, which wants one thread
         from holdfast.ui.tui.choices import SET_UP  # noqa: PLC0415 - likewise
@@ -70,16 +70,18 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         else:
             from holdfast.ui.tui.terminal.keyboard import Keyboard  # noqa: PLC0415 - likewise
 
+        Keyboard.on_terminal = guard.report
         while True:
             connections = Connections(options)
             screen = HoldfastApp(options, connections, keyboard=Keyboard, inline=inline)
             gc.freeze()
             gc.enable()
-            hand_over()
+            guard.hand_over()
             code = screen.run(mouse=options.config.mouse and not inline)
             if code != SET_UP:
                 break
             _close(screen, connections)
+            guard.report(taken=True)  # the setup hides what is typed
             model, problem = _set_up(environ)
             options = _prepared(arguments, environ, session=screen.controller.session, model=model, notice=problem)
     _close(screen, connections)

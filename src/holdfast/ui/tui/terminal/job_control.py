@@ -2,6 +2,9 @@
 
 Two rules. A SIGCONT takes the terminal again only if a SIGTSTP restored it; any other SIGCONT only redraws. Both are
 handled by the event loop: a signal handler could interrupt a write and wait for it forever.
+
+A shell's `kill %1` sends a stopped job its signal and a SIGCONT at once, in the background, where the screen must stop
+again because it cannot be drawn. It waits for a moment before it does: the signal that ends it may be handled second.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import signal
 import termios
 import tty
 from contextlib import suppress
+from typing import ClassVar, Protocol
 
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
@@ -20,12 +24,27 @@ SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 """Save and restore the title of the window, where the terminal can."""
 
 
+_OTHER_SIGNALS = 0.1
+"""Seconds in the background after which the process stops again."""
+
+
+class TerminalReport(Protocol):
+    """What hears whether the screen has the terminal."""
+
+    def __call__(self, *, taken: bool) -> None:
+        """Note that the terminal is taken next, or that it has been restored."""
+        ...
+
+
 class JobControl(LinuxDriver):
     """Textual's driver for Unix, with its own handling of SIGTSTP and SIGCONT.
 
     Textual's starts the application mode at every SIGCONT, on top of the running one: the settings that it restores are
     then its own, and each start leaves two threads.
     """
+
+    on_terminal: ClassVar[TerminalReport | None] = None
+    """Called before the terminal is taken and after it was restored; of the class, because Textual makes the driver."""
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -46,6 +65,7 @@ class JobControl(LinuxDriver):
             os.kill(os.getpid(), signal.SIGSTOP)
             return
         self._on_screen = True
+        self._report(taken=True)
         before = self._writer_thread
         super().start_application_mode()
         self._on_screen = self._writer_thread is not before  # else the terminal has been closed
@@ -57,6 +77,12 @@ class JobControl(LinuxDriver):
             self.write(RESTORE_TITLE)
             super().stop_application_mode()
             self._on_screen = False
+            self._report(taken=False)
+
+    def disable_input(self) -> None:
+        """Read no more; nothing while the terminal is not taken, where to drop what a shell was typed would stop us."""
+        if self._on_screen:
+            super().disable_input()
 
     def write(self, data: str) -> None:
         """Write to the terminal; output while it is not taken is dropped, and redrawn later.
@@ -95,12 +121,21 @@ class JobControl(LinuxDriver):
         if not self._auto_restart or self._app.return_code is not None or not (self._on_screen or self._put_aside):
             return
         if self._in_background():
-            os.kill(os.getpid(), signal.SIGSTOP)
+            asyncio.get_running_loop().call_later(_OTHER_SIGNALS, self._stop_in_background)
         elif self._on_screen:
             self._take_again()
         else:
             self.start_application_mode()
             self._app.refresh(layout=True)
+
+    def _stop_in_background(self) -> None:
+        """Stop again, unless the process is in the foreground by now, or ends."""
+        if self._app.return_code is None and self._in_background():
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _report(self, *, taken: bool) -> None:
+        if self.on_terminal is not None:
+            self.on_terminal(taken=taken)
 
     def _take_again(self) -> None:
         """Set again what a shell may have changed after a SIGSTOP, and redraw everything."""

@@ -1,7 +1,8 @@
 """Restores the terminal however the program ends: a child process that outlives it does so.
 
 It is forked before anything else happens and sleeps until its parent has exited. If the parent reported that it
-restored the terminal itself, there is nothing to do.
+restored the terminal itself, there is nothing to do. That holds for a suspended program, too: a shell has the terminal,
+and its settings and the line that is typed there are not touched.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from contextlib import contextmanager, suppress
 
 TERMINAL = "/dev/tty"
 
-GIVEN_BACK = b"."
+ENDED, PUT_ASIDE, TAKEN = b".", b"-", b"+"
+"""What the parent reports: it restored the terminal for good, or until it is resumed; it takes the terminal again."""
 
 _MODES = (
     b"\x1b[?2026l"  # end of synchronized output
@@ -36,18 +38,37 @@ RESET_INLINE = (
 """The same for the inline screen, which it also erases."""
 
 
+class TerminalGuard:
+    """What the parent holds of the child process."""
+
+    def __init__(self, hand_over: Callable[[], None] = lambda: None, alive: int | None = None) -> None:
+        self.hand_over = hand_over
+        """End what keeps typed input unprocessed; the screen takes the terminal next."""
+        self._alive = alive
+
+    def report(self, *, taken: bool) -> None:
+        """Report that the terminal is taken now, or restored until it is taken again."""
+        self.send(TAKEN if taken else PUT_ASIDE)
+
+    def send(self, said: bytes) -> None:
+        """Report one of the three; nothing if there is no terminal."""
+        if self._alive is not None:
+            with suppress(BrokenPipeError):  # the child was killed
+                os.write(self._alive, said)
+
+
 @contextmanager
-def guarded(reset: bytes = RESET) -> Generator[Callable[[], None]]:
+def guarded(reset: bytes = RESET) -> Generator[TerminalGuard]:
     """Restore the terminal by `reset` if this process dies within the block, even by SIGKILL.
 
-    Call it while there is one thread. Leaving the block means that the terminal is restored. Until the yielded function
-    is called, typed input is kept unprocessed: not echoed, Enter not translated.
+    Call it while there is one thread. Leaving the block means that the terminal is restored. Until `hand_over` is
+    called, typed input is kept unprocessed: not echoed, Enter not translated.
     """
     try:
         terminal = os.open(TERMINAL, os.O_RDWR | os.O_CLOEXEC)
         before = termios.tcgetattr(terminal)
     except (OSError, termios.error):  # no controlling terminal: nothing to restore
-        yield lambda: None
+        yield TerminalGuard()
         return
     watched, alive = os.pipe()
     if os.fork() == 0:
@@ -58,12 +79,12 @@ def guarded(reset: bytes = RESET) -> Generator[Callable[[], None]]:
             os._exit(0)
     os.close(watched)
     _keep(terminal, before)
+    guard = TerminalGuard(lambda: termios.tcsetattr(terminal, termios.TCSANOW, before), alive)
     try:
-        yield lambda: termios.tcsetattr(terminal, termios.TCSANOW, before)
+        yield guard
     finally:
         os.close(terminal)
-        with suppress(BrokenPipeError):  # the guard was killed
-            os.write(alive, GIVEN_BACK)
+        guard.send(ENDED)
         os.close(alive)
         with suppress(ChildProcessError):
             os.wait()
@@ -79,13 +100,16 @@ def _keep(terminal: int, before: list[int | list[bytes | int]]) -> None:
 
 
 def _watch(watched: int, terminal: int, before: list[int | list[bytes | int]], reset: bytes) -> None:
-    """Wait until the parent has exited; restore the terminal if it did not."""
+    """Wait until the parent has exited; restore the terminal if the parent had it."""
     os.setpgid(0, 0)  # signals to the parent's group (^C, hang-up) must not end the guard
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTTOU):
         signal.signal(number, signal.SIG_IGN)
     for stream in (0, 1, 2):
         with suppress(OSError):
             os.close(stream)
-    if os.read(watched, 1) != GIVEN_BACK:
+    last = TAKEN
+    while last != ENDED and (said := os.read(watched, 1)):
+        last = said
+    if last == TAKEN:
         os.write(terminal, reset)
         termios.tcsetattr(terminal, termios.TCSAFLUSH, before)
