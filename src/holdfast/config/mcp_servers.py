@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -18,7 +19,8 @@ from holdfast.config.settings import McpServerTable
 from holdfast.errors import ConfigInvalid
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import LONGEST_SERVER, server_word
-from holdfast.typed_data import decode_json
+from holdfast.tools.mcp_server_fields import McpServerFields
+from holdfast.typed_data import convert_value, decode_json
 
 PROJECT_FILE = ".mcp.json"
 OWN_FILE = "mcp.json"
@@ -27,17 +29,13 @@ OWN_FILE = "mcp.json"
 LONGEST_TIMEOUT = 86_400_000  # milliseconds
 
 
-class ServerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One server as it is written. `timeout` is in milliseconds. Fields of other programs are ignored."""
+F = TypeVar("F", bound=McpServerFields)
+
+
+class ServerEntry(McpServerFields, frozen=True, kw_only=True):
+    """One server as it is written. Times are in milliseconds. Fields of other programs are ignored."""
 
     type: str = ""
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    cwd: str = ""
-    url: str = ""
-    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    timeout: float | None = None
     disabled: bool = False
     headersHelper: object = None  # noqa: N815 - as it is written
 
@@ -96,27 +94,18 @@ def server_of_entry(name: str, entry: bytes, *, source: str) -> McpServer | None
         raise ConfigInvalid(f"MCP server {name!r} in {source!r} is not used: {why.rstrip('.')}. Fix that entry.")
     if found.disabled:
         return None
-    return McpServer(
-        name=name,
-        source=source,
-        command=found.command,
-        args=found.args,
-        env=found.env,
-        cwd=found.cwd,
-        url=found.url,
-        headers=found.headers,
-        timeout=None if found.timeout is None else found.timeout / 1000,
-    )
+    written: dict[str, object] = msgspec.to_builtins(found)
+    return _scaled(convert_value({**written, "name": name, "source": source}, McpServer), 1 / 1000)
+
+
+def _scaled(fields: F, factor: float) -> F:
+    """Return the fields with their times in another unit."""
+    return msgspec.structs.replace(fields, timeout=None if fields.timeout is None else fields.timeout * factor)
 
 
 def servers_of_tables(tables: Mapping[str, McpServerTable], *, path: Path) -> ServerFile:
-    """Return the servers in the tables of the config at `path`. Their `timeout` is in seconds."""
-    entries: dict[str, msgspec.Raw] = {}
-    for name, table in tables.items():
-        entry: dict[str, object] = msgspec.to_builtins(table)
-        if table.timeout is not None:
-            entry["timeout"] = table.timeout * 1000
-        entries[name] = msgspec.Raw(msgspec.json.encode(entry))
+    """Return the servers in the tables of the config at `path`. Their times are in seconds."""
+    entries = {name: msgspec.Raw(msgspec.json.encode(_scaled(table, 1000))) for name, table in tables.items()}
     return servers_of_entries(entries, path=path, source=str(path))
 
 
@@ -133,8 +122,8 @@ def _fault(name: str, entry: ServerEntry) -> str:  # noqa: PLR0911 - one for eac
         return "it needs either `command` or `url`."
     if entry.url and not entry.url.startswith(("http://", "https://", "${")):
         return "its `url` does not begin with http:// or https://."
-    if entry.timeout is not None and not 0 < entry.timeout <= LONGEST_TIMEOUT:
-        return f"its `timeout` is not from 1 to {LONGEST_TIMEOUT} milliseconds."
+    if entry.timeout is not None and entry.timeout > LONGEST_TIMEOUT:
+        return f"its `timeout` is more than {LONGEST_TIMEOUT} milliseconds (a day)."
     return ""
 
 

@@ -17,6 +17,7 @@ from holdfast.session.journal.model_settings import (
     ModelSettings,
 )
 from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SearchName
+from holdfast.tools.mcp_server_fields import McpServerFields
 from holdfast.typed_data import decode_toml
 
 
@@ -110,19 +111,9 @@ class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     keys: KeyChoice = "normal"
 
 
-class McpServerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """An MCP server: either `command` with `args`, `env` and `cwd`, or `url` with `headers`.
+class McpServerTable(McpServerFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An MCP server. Times are in seconds. A `disabled` server is not used."""
 
-    `timeout` limits each call, in seconds. A `disabled` server is not used.
-    """
-
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    cwd: str = ""
-    url: str = ""
-    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    timeout: Seconds | None = None
     disabled: bool = False
 
 

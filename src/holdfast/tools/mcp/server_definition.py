@@ -11,26 +11,19 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.tools.mcp_server_fields import McpServerFields
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-class McpServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A server of the config file `source`: either `command` with `args`, `env` and `cwd`, or `url` with `headers`.
+class McpServer(McpServerFields, frozen=True, kw_only=True):
+    """A server that the config file `source` has. Times are in seconds.
 
     The texts may contain `${NAME}` and `${NAME:-DEFAULT}` for environment variables, unless they are `verbatim`.
-    `timeout` limits each call, in seconds; None: the default.
     """
 
     name: str
     source: str = ""
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    cwd: str = ""
-    url: str = ""
-    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    timeout: float | None = None
     verbatim: bool = False
 
     @property

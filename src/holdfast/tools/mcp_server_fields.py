@@ -1,0 +1,27 @@
+"""What a file says of an MCP server, whatever the file: the one place for these fields.
+
+Apart from `holdfast.tools.mcp`, because every start reads the config, and most starts have no server.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+_Time = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class McpServerFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Either `command` with `args`, `env` and `cwd`, or `url` with `headers`.
+
+    `timeout` limits each call; None: the default.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    timeout: _Time | None = None
