@@ -22,7 +22,7 @@ from holdfast.session.journal.entries import Part, SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import Image, ToolSchema
 
-GONE = "It was used earlier in this conversation. It is not available any more."
+_GONE = "It was used earlier in this conversation. It is not available any more."
 """The description of a tool that is declared only because the conversation has called it."""
 
 
@@ -84,7 +84,7 @@ class Normalizer:
         calls = (call for each in messages if isinstance(each, c.AssistantMessage) for call in each.calls)
         if (first := next(calls, None)) is None:
             return opened
-        gone = ToolSchema(name=first.name, description=GONE, parameters={"type": "object"})
+        gone = ToolSchema(name=first.name, description=_GONE, parameters={"type": "object"})
         return msgspec.structs.replace(opened, tools=(gone,))
 
     def _split(self, messages: Iterable[c.ConversationMessage], most: int) -> Iterator[c.ConversationMessage]:
