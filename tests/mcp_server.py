@@ -39,6 +39,11 @@ def tools(kind: str, marker: Path) -> list[dict[str, Any]]:
         with marker.open("a") as file:
             file.write("listed\n")
         return [tool("echo")] if len(marker.read_text().split()) == 1 else [tool("other")]
+    if kind in ("hinted", "unhinted"):  # the second withdraws the hint after its first list
+        first = not marker.exists()
+        marker.touch()
+        hints = {"annotations": {"readOnlyHint": kind == "hinted" or first}}
+        return [tool("echo") | hints, tool("slow") | hints, tool("fail")]
     if kind in ("asking", "modern"):
         return [tool("book", **{"class": {"type": "string"}}), tool("open"), tool("sample"), tool("loop"), tool("late")]
     names = ("echo", "slow", "die", "fail", "refuse", "picture", "structured", "big", "environment")

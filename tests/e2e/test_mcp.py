@@ -120,6 +120,20 @@ def test_rules_and_plan_mode_count(one_world: World) -> None:
     assert [outcome for outcome, _ in outcomes(one_world)] == ["ok", "denied", "denied", "denied"]
 
 
+def test_a_tool_that_only_reads_runs_in_plan_mode_if_its_server_is_trusted(one_world: World) -> None:
+    entry = [sys.executable, str(SERVER), "hinted", str(one_world.folder / "marker")]
+    (one_world.home / "config.toml").write_text(
+        f"[mcp.servers.srv]\ncommand = {entry[0]!r}\nargs = {entry[1:]!r}\ntrust_hints = true\n"
+    )
+    echo = Call("mcp__srv__echo", {"text": "x"})
+    one_world.script([echo, echo, Call("mcp__srv__fail", {})], [Say("Done.")])
+    assert one_world.run("-m", one_world.model, "-p", "a", "--permission-mode", "plan").code == 0
+    assert [outcome for outcome, _ in outcomes(one_world)] == ["ok", "ok", "denied"]
+    started = [entry for entry in one_world.entries() if isinstance(entry, CallStarted)]
+    assert [(each.effect, each.remote.tool if each.remote else "") for each in started] == [("read", "echo")] * 2
+    one_world.verify()
+
+
 def test_servers_of_a_project_need_trust(one_world: World) -> None:
     entry = {"command": sys.executable, "args": [str(SERVER), "plain", str(one_world.folder / "marker")]}
     (one_world.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"srv": entry}}))

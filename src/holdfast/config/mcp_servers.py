@@ -38,6 +38,7 @@ class ServerEntry(McpServerFields, frozen=True, kw_only=True):
     type: str = ""
     disabled: bool = False
     headersHelper: object = None  # noqa: N815 - as it is written
+    alwaysLoad: bool = False  # noqa: N815 - what others call `declare`
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -95,12 +96,14 @@ def server_of_entry(name: str, entry: bytes, *, source: str) -> McpServer | None
     if found.disabled:
         return None
     written: dict[str, object] = msgspec.to_builtins(found)
-    return _scaled(convert_value({**written, "name": name, "source": source}, McpServer), 1 / 1000)
+    known = {"name": name, "source": source, "declare": found.declare or found.alwaysLoad}
+    return _scaled(convert_value({**written, **known}, McpServer), 1 / 1000)
 
 
 def _scaled(fields: F, factor: float) -> F:
     """Return the fields with their times in another unit."""
-    return msgspec.structs.replace(fields, timeout=None if fields.timeout is None else fields.timeout * factor)
+    whole, idle = (each and each * factor for each in (fields.timeout, fields.idle_timeout))
+    return msgspec.structs.replace(fields, timeout=whole, idle_timeout=idle)
 
 
 def servers_of_tables(tables: Mapping[str, McpServerTable], *, path: Path) -> ServerFile:
@@ -122,8 +125,9 @@ def _fault(name: str, entry: ServerEntry) -> str:  # noqa: PLR0911 - one for eac
         return "it needs either `command` or `url`."
     if entry.url and not entry.url.startswith(("http://", "https://", "${")):
         return "its `url` does not begin with http:// or https://."
-    if entry.timeout is not None and entry.timeout > LONGEST_TIMEOUT:
-        return f"its `timeout` is more than {LONGEST_TIMEOUT} milliseconds (a day)."
+    for field, time in (("timeout", entry.timeout), ("idle_timeout", entry.idle_timeout)):
+        if time is not None and time > LONGEST_TIMEOUT:
+            return f"its `{field}` is more than {LONGEST_TIMEOUT} milliseconds (a day)."
     return ""
 
 

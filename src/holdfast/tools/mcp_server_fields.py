@@ -15,7 +15,9 @@ _Time = Annotated[float, msgspec.Meta(gt=0)]
 class McpServerFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Either `command` with `args`, `env` and `cwd`, or `url` with `headers`.
 
-    `timeout` limits each call; None: the default.
+    `timeout` limits each call, `idle_timeout` the time in it without an answer or progress; None: the default. With
+    `declare`, a new session declares its tools whatever their size. With `trust_hints`, a tool of which the server says
+    that it only reads does so: its calls need no approval.
     """
 
     command: str = ""
@@ -25,3 +27,6 @@ class McpServerFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     url: str = ""
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     timeout: _Time | None = None
+    idle_timeout: _Time | None = None
+    declare: bool = False
+    trust_hints: bool = False

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.errors import ToolFailed
@@ -116,6 +117,51 @@ async def test_a_call_is_given_up_after_its_timeout(tmp_path: Path) -> None:
         output = await asked(made, "slow")
         assert output.interrupted
         assert "gave no answer within" in output.text
+
+
+async def test_a_call_is_given_up_after_silence(tmp_path: Path) -> None:
+    server = msgspec.structs.replace(stdio("plain", tmp_path), idle_timeout=0.2)
+    async with connected(server, tmp_path) as made:
+        output = await asked(made, "slow")
+        assert output.interrupted
+        assert "gave no answer within 0 s and was asked to stop." in output.text
+
+
+async def test_a_hint_counts_only_if_the_user_trusts_it_and_the_server_still_gives_it(tmp_path: Path) -> None:
+    server = stdio("unhinted", tmp_path)
+    trusted = msgspec.structs.replace(server, trust_hints=True)
+    async with connected(trusted, tmp_path) as made:
+        assert made.effect("srv", "mcp__srv__echo") == "remote"  # not known yet
+        await made.listed("srv", asyncio.Event())
+        assert [made.effect("srv", f"mcp__srv__{tool}") for tool in ("echo", "fail")] == ["read", "remote"]
+        assert (await made.call("srv", "mcp__srv__echo", {}, context(), effect="read")).ok
+        with pytest.raises(ToolFailed, match=r"no longer says that 'mcp__srv__fail' only reads\. Nothing was sent\."):
+            await made.call("srv", "mcp__srv__fail", {}, context(), effect="read")
+    async with connected(server, tmp_path) as made:
+        assert made.effect("srv", "mcp__srv__echo") == "remote"
+    async with connected(trusted, tmp_path) as made:  # by the stored list it reads; the server says so no more
+        assert made.effect("srv", "mcp__srv__echo") == "read"
+        with pytest.raises(ToolFailed, match=r"no longer says.*Nothing was sent\. Call it again: then it needs"):
+            await made.call("srv", "mcp__srv__echo", {}, context(), effect="read")
+        assert made.effect("srv", "mcp__srv__echo") == "remote"
+    assert calls(tmp_path) == ["echo"]
+
+
+async def test_calls_of_a_server_wait_for_each_other_and_a_stop_ends_the_wait(tmp_path: Path) -> None:
+    async with connected(stdio("hinted", tmp_path), tmp_path) as made:
+        first, second = asyncio.Event(), asyncio.Event()
+        slow = asyncio.create_task(made.call("srv", "mcp__srv__slow", {}, context(first)))
+        await asyncio.to_thread(lambda: eventually(lambda: calls(tmp_path) == ["slow"]))
+        waiting = asyncio.create_task(made.call("srv", "mcp__srv__echo", {}, context(second)))
+        later = asyncio.create_task(made.call("srv", "mcp__srv__echo", {}, context()))
+        await asyncio.sleep(0)
+        second.set()
+        with pytest.raises(ToolFailed, match=r"Stopped before MCP server 'srv' was asked\. Nothing was sent\."):
+            await waiting
+        first.set()
+        assert (await slow).interrupted
+        assert (await later).text == "echo "
+    assert [each for each in calls(tmp_path) if each != "cancelled"] == ["slow", "echo"]
 
 
 async def test_banners_are_skipped_and_noise_is_an_end(tmp_path: Path) -> None:

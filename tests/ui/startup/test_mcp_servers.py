@@ -23,6 +23,9 @@ read_claude = true
 url = "https://config/mcp"
 headers = { Authorization = "Bearer ${TOKEN}" }
 timeout = 2.5
+idle_timeout = 1.5
+declare = true
+trust_hints = true
 [mcp.servers.files]
 command = "config"
 [mcp.servers.off]
@@ -112,11 +115,30 @@ def test_the_tables_of_the_config_say_what_a_server_is(places: Places) -> None:
     settings = mcp_settings(places.environ, places.home, Arguments(), own=table(), say=places.said.append)
     assert settings is not None
     web = next(each for each in settings.servers if each.name == "web")
-    assert (web.timeout, web.headers) == (2.5, {"Authorization": "Bearer ${TOKEN}"})
+    assert (web.timeout, web.idle_timeout, web.headers) == (2.5, 1.5, {"Authorization": "Bearer ${TOKEN}"})
+    assert (web.declare, web.trust_hints) == (True, True)
     assert web.source == str(places.home / "config.toml")
     assert "off" not in [each.name for each in settings.servers]
     with pytest.raises(ConfigInvalid, match="unknown field `comand`"):
         decoded(b'[mcp.servers.x]\ncomand = "y"', Config, name="config.toml")
+
+
+def test_the_hints_of_a_server_are_trusted_only_by_files_of_the_user(places: Places) -> None:
+    entry = {"command": "x", "idle_timeout": 1500, "alwaysLoad": True, "trust_hints": True}
+    places.write(places.home / "mcp.json", {"mcpServers": {"own": entry}})
+    places.write(places.project / ".mcp.json", {"mcpServers": {"far": entry}})
+    settings = mcp_settings(
+        places.environ, places.project, Arguments(), own=McpTable(), ask=lambda _, __: True, say=places.said.append
+    )
+    assert settings is not None
+    far, own = settings.servers
+    assert (far.name, far.trust_hints, own.trust_hints) == ("far", False, True)
+    assert [(each.idle_timeout, each.declare) for each in (far, own)] == [(1.5, True)] * 2
+    (said,) = places.said
+    assert said.startswith(f"Ignoring `trust_hints` of 'far' in {str(places.project / '.mcp.json')!r}. Only your own")
+    places.write(places.home / "mcp.json", {"mcpServers": {"own": entry | {"idle_timeout": 1e9}}})
+    assert "own" not in places.found(McpTable(), trusts=True)
+    assert "its `idle_timeout` is more than 86400000 milliseconds (a day). Fix that entry." in places.said[-1]
 
 
 def test_servers_of_claude_code_are_read_if_the_config_says_so_and_count_if_they_are_trusted(places: Places) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
-from holdfast.tool_calls import RemoteCall
+from holdfast.tool_calls import Effect, RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, started
 from holdfast.tools.mcp.server_state import ServerState
@@ -67,6 +68,7 @@ class McpConnections:
         self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
         self._starts: dict[str, list[float]] = {}
         self._logs: dict[str, str] = {}  # of servers that were ended
+        self._turns: dict[str, asyncio.Lock] = {}
         self._number = 0
 
     def contain(self) -> None:
@@ -77,15 +79,55 @@ class McpConnections:
         """Return what a server lists now; raises `ToolFailed` if it cannot be reached or `stop` was set."""
         return (await self._connected(server, stop)).listed
 
-    async def call(self, server: str, name: str, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
-        """Call the tool that models call `name` and return its output; raises `ToolFailed`."""
-        connection = await self._connected(server, context.stop)
-        tools = names_for_model(server, connection.listed.tools)
-        if (tool := tools.get(name)) is None:
-            raise ToolFailed(
-                f"MCP server {server!r} does not offer {name!r} (it offers {_some(tools)}). Nothing was sent."
-            )
-        return await connection.call(tool.name, arguments, context)
+    async def call(
+        self,
+        server: str,
+        name: str,
+        arguments: Mapping[str, object],
+        context: ToolContext,
+        *,
+        effect: Effect = "remote",
+    ) -> ToolOutput:
+        """Call the tool that models call `name` and return its output; raises `ToolFailed`.
+
+        `effect` is what the call was let run for: as "read", it is sent only if the server still says that it reads.
+        """
+        async with self._turn(server, context.stop):
+            connection = await self._connected(server, context.stop)
+            tools = names_for_model(server, connection.listed.tools)
+            if (tool := tools.get(name)) is None:
+                raise ToolFailed(
+                    f"MCP server {server!r} does not offer {name!r} (it offers {_some(tools)}). Nothing was sent."
+                )
+            if effect == "read" and not tool.reads:
+                raise ToolFailed(
+                    f"MCP server {server!r} no longer says that {name!r} only reads. Nothing was sent. "
+                    "Call it again: then it needs approval."
+                )
+            return await connection.call(tool.name, arguments, context)
+
+    @asynccontextmanager
+    async def _turn(self, server: str, stop: asyncio.Event) -> AsyncGenerator[None]:
+        """Run one call of a server at a time, so that its questions belong to a call. Raises `ToolFailed` on a stop."""
+        turn = self._turns.setdefault(server, asyncio.Lock())
+        taken, stopped = asyncio.ensure_future(turn.acquire()), asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({taken, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not taken.done():
+                raise ToolFailed(f"Stopped before MCP server {server!r} was asked. Nothing was sent.")
+            yield
+        finally:
+            stopped.cancel()
+            if taken.done() and not taken.cancelled():
+                turn.release()
+            taken.cancel()
+
+    def effect(self, server: str, name: str) -> Effect:
+        """Return `read` if a server whose hints the user trusts says of the tool `name` that it only reads."""
+        configured = self.servers[server]
+        listed = self._stored.get(configured) if configured.trust_hints else None
+        tool = names_for_model(server, () if listed is None else listed.tools).get(name)
+        return "read" if tool is not None and tool.reads else "remote"
 
     def remote_call(self, server: str, name: str) -> RemoteCall:
         """Return the tool that models call `name`, by the server's own name as far as that is known."""

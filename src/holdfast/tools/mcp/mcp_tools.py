@@ -32,8 +32,6 @@ def mcp_tools(schemas: Sequence[ToolSchema], connections: McpConnections) -> Map
 class _Remote:
     """A tool that asks a server."""
 
-    effect: Effect = "remote"
-
     def __init__(self, schema: ToolSchema, connections: McpConnections) -> None:
         self._schema = schema
         self._connections = connections
@@ -42,6 +40,11 @@ class _Remote:
     def schema(self) -> ToolSchema:
         """Return the declaration, as it was when the session began."""
         return self._schema
+
+    @property
+    def effect(self) -> Effect:
+        """Return the strongest effect of the tool."""
+        return "remote"
 
     def _planned(self, name: str, arguments: Mapping[str, object]) -> Plan:
         """Return the plan of a call of the tool `name`; raises `ToolFailed` if no configured server has it."""
@@ -53,14 +56,16 @@ class _Remote:
                 f"(configured: {_names(connections)}). Nothing was sent."
             )
 
+        effect = connections.effect(server, name)
+
         async def run(context: ToolContext) -> ToolOutput:
-            return await connections.call(server, name, arguments, context)
+            return await connections.call(server, name, arguments, context, effect=effect)
 
         return Plan(
-            effect="remote",
+            effect=effect,
             title=f"ask {server}: {name.removeprefix(server_prefix(server))}",
             detail=msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode() if arguments else "",
-            host=connections.servers[server].host,
+            host="" if effect == "read" else connections.servers[server].host,
             tool=name,
             remote=connections.remote_call(server, name),
             run=run,
@@ -69,6 +74,12 @@ class _Remote:
 
 class _Declared(_Remote):
     """One tool of one server."""
+
+    @property
+    def effect(self) -> Effect:
+        """Return `read` for a tool that only reads, by the word of a server whose hints the user trusts."""
+        server = server_of(self._schema.name, self._connections.servers)
+        return self._connections.effect(server, self._schema.name) if server else "remote"
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
         """Return what would be sent; raises `ToolFailed` for arguments that are no JSON object."""
@@ -123,7 +134,10 @@ def _names(connections: McpConnections) -> str:
 class _Find(_Remote):
     """Looks for tools. It starts the servers that the user configured, and calls no tool."""
 
-    effect: Effect = "read"
+    @property
+    def effect(self) -> Effect:
+        """Return `read`."""
+        return "read"
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
         """Return what would be looked for; raises `ToolFailed` for an unknown server."""

@@ -30,22 +30,38 @@ _MOST_SAID = 2_000  # characters of what servers say of themselves in the descri
 
 
 def session_schemas(servers: Sequence[McpServer], lists: Lists) -> tuple[ToolSchema, ...]:
-    """Return what a new session declares for these servers, the smallest lists first."""
+    """Return what a new session declares for these servers, the smallest lists first.
+
+    Those with `declare` come first. They do not count as tokens, but providers limit how many tools there may be.
+    """
+    wanted = _wanted(servers)
     lists = {each.name: lists.get(each.name) for each in servers}
     known = [(name, _own(name, listed, lists)) for name, listed in lists.items() if listed is not None]
     declared: list[ToolSchema] = []
     left_out = [name for name, listed in lists.items() if listed is None]
-    for name, schemas in sorted(known, key=lambda each: (declared_tokens(each[1]), each[0])):
-        together = (*declared, *schemas)
-        if declared_tokens(together) > MOST_DECLARED_TOKENS or len(together) > MOST_DECLARED:
+    counted: list[ToolSchema] = []
+    for name, schemas in sorted(known, key=lambda each: (each[0] not in wanted, declared_tokens(each[1]), each[0])):
+        if not _fit(schemas, counted, total=len(declared), wanted=name in wanted):
             left_out.append(name)
-        else:
-            declared += schemas
+            continue
+        declared += schemas
+        counted += () if name in wanted else schemas
     found = [each for each in lists.values() if each is not None]
     reads = (_READ,) if left_out or any(each.resources for each in found) else ()
     said = {name: listed.instructions for name, listed in lists.items() if listed is not None and name in left_out}
     on_demand = _on_demand(left_out, said) if left_out else ()
     return (*sorted(declared, key=lambda each: each.name), *on_demand, *reads)
+
+
+def _wanted(servers: Sequence[McpServer]) -> frozenset[str]:
+    return frozenset(each.name for each in servers if each.declare)
+
+
+def _fit(schemas: Sequence[ToolSchema], counted: Sequence[ToolSchema], *, total: int, wanted: bool) -> bool:
+    """Return whether a server's tools may be declared beside `total` others, of which `counted` count as tokens."""
+    if total + len(schemas) > MOST_DECLARED:
+        return False
+    return wanted or declared_tokens((*counted, *schemas)) <= MOST_DECLARED_TOKENS
 
 
 def _own(server: str, listed: ToolList, servers: Iterable[str]) -> tuple[ToolSchema, ...]:
@@ -118,12 +134,14 @@ def next_schemas(declared: Sequence[ToolSchema], servers: Sequence[McpServer], l
         for name in names
         if (listed := lists.get(name)) is not None and (mine[name] or not on_demand)
     }
-    reads = False
+    wanted, reads = _wanted(servers), False
     # What shrinks comes first, so that what grows finds its room, and finds the same room the next time.
     for name in sorted(now, key=lambda each: (declared_tokens(now[each][0]) - declared_tokens(mine[each]), each)):
         schemas, resources = now[name]
-        together = [*others, *schemas, *(each for other in names if other != name for each in mine[other])]
-        if declared_tokens(together) <= MOST_DECLARED_TOKENS and len(together) <= MOST_DECLARED:
+        total = len(others) + sum(len(mine[other]) for other in names if other != name)
+        small = [other for other in names if other != name and other not in wanted]
+        counted = [*others, *(each for other in small for each in mine[other])]
+        if _fit(schemas, counted, total=total, wanted=name in wanted):
             mine[name] = list(schemas)
             reads = reads or resources
     known = (*others, *(each for name in names for each in mine[name]))

@@ -32,11 +32,12 @@ _DROPPED = frozenset({"$schema", "$id", "title"})
 
 
 class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as its server lists it: `name` is the server's own."""
+    """A tool as its server lists it: `name` is the server's own, `reads` whether the server says that it only reads."""
 
     name: str
     description: str = ""
     parameters: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    reads: bool = False
 
 
 def server_word(server: str) -> str:

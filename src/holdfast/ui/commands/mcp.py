@@ -157,6 +157,7 @@ def server_details(server: McpServer) -> list[str]:
     rows = [("name", server.name), ("source", home(server.source)), ("url" if server.url else "command", server.shown)]
     rows += [("env", name) for name in server.env]  # values may be secrets
     rows += [("header", name) for name in server.headers]
+    rows += [("hints", "trusted: what it says only reads runs without asking")] if server.trust_hints else []
     return [f"{what:<7}  {single_line(value)}" for what, value in rows]
 
 

@@ -34,6 +34,8 @@ from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, claude_server_
 HEADLESS_WAIT = 10.0
 """Seconds that the first run with a server waits for the list of its tools."""
 
+_HINTS_ARE_YOURS = "Only your own files may set it. Write the server in your config.toml, or remove it there."
+
 
 class _Shown(msgspec.Struct, frozen=True):
     """What is shown of servers when the user is asked about them."""
@@ -159,9 +161,17 @@ def _trusted(
         trusted = ask(file.path, _Shown(servers=shown))
         decisions.set_trust(file.digest, trusted=trusted)
     if trusted:
-        yield file
+        yield _without_hints(file, say)
     else:
         say(f"Ignoring the untrusted MCP servers of {str(file.path)!r}. {TRUST_IT}")
+
+
+def _without_hints(file: ServerFile, say: Callable[[str], None]) -> ServerFile:
+    """Return the file without `trust_hints`: the user was asked whether it may start programs, no more."""
+    if ignored := [each.name for each in file.servers if each.trust_hints]:
+        say(f"Ignoring `trust_hints` of {', '.join(map(repr, ignored))} in {str(file.path)!r}. {_HINTS_ARE_YOURS}")
+    servers = tuple(msgspec.structs.replace(each, trust_hints=False) for each in file.servers)
+    return msgspec.structs.replace(file, servers=servers)
 
 
 def _read(path: Path, say: Callable[[str], None]) -> ServerFile | None:

@@ -203,7 +203,8 @@ class ServerConnection:
             async with line_transport(process.reader, process.writer, self._traffic, self._over.set) as streams:
                 yield streams
             return
-        timeout = httpx2.Timeout(30.0, read=LONGEST_CALL)
+        given = (self._server.timeout, self._server.idle_timeout)
+        timeout = httpx2.Timeout(30.0, read=max(LONGEST_CALL, *(each or 0 for each in given)))
         async with (
             httpx2.AsyncClient(headers=dict(self._server.headers), timeout=timeout, auth=self._auth) as http,
             streamable_http_client(self._server.url, http_client=http) as (reading, writing),
@@ -216,6 +217,7 @@ class ServerConnection:
             self._open_client().session,
             server=self._server.name,
             timeout=self._server.timeout,
+            idle_timeout=self._server.idle_timeout,
             context=context,
             traffic=self._traffic,
             over=self._over,

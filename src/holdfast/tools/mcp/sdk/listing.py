@@ -35,7 +35,12 @@ async def _tools(client: Client) -> tuple[ListedTool, ...]:
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += (
-            ListedTool(name=each.name, description=each.description or "", parameters=dict(each.input_schema))
+            ListedTool(
+                name=each.name,
+                description=each.description or "",
+                parameters=dict(each.input_schema),
+                reads=each.annotations is not None and each.annotations.read_only_hint is True,
+            )
             for each in page.tools
         )
         cursor = page.next_cursor

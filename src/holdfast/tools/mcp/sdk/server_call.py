@@ -62,6 +62,7 @@ class ServerCall:
         *,
         server: str,
         timeout: float | None,
+        idle_timeout: float | None,
         context: ToolContext,
         traffic: LineTraffic,
         over: asyncio.Event,
@@ -69,7 +70,8 @@ class ServerCall:
     ) -> None:
         self._session = session
         self._server = server
-        self._timeout = timeout
+        self._timeout = LONGEST_CALL if timeout is None else timeout
+        self._silence = max(MOST_SILENCE, timeout or 0) if idle_timeout is None else idle_timeout
         self._context = context
         self._traffic = traffic
         self._over = over
@@ -92,8 +94,7 @@ class ServerCall:
                 if self._asking:  # only the user is waited for without a limit
                     since += loop.time() - self._heard
                     self._heard = loop.time()
-                left = min(since + (self._timeout or LONGEST_CALL), self._heard + max(MOST_SILENCE, self._timeout or 0))
-                left -= loop.time()
+                left = min(since + self._timeout, self._heard + self._silence) - loop.time()
                 if stopped.done():
                     return await self._given_up(task, "was asked to stop.")
                 if left <= 0:
