@@ -8,7 +8,7 @@ time) costs that test alone: it is reported as failed, and another worker runs t
 
 Why not pytest-xdist: each of its workers collects everything again. For 13,000 tests and the vendors' libraries that
 they judge by, that is ten seconds of CPU a worker; but many tests wait, and two cores are only busy with eight workers.
-Record 0074 has the numbers.
+Record 0075 has the numbers.
 """
 
 from __future__ import annotations

@@ -16,10 +16,11 @@ from holdfast.session.journal.entries import (
     TurnEnded,
 )
 from holdfast.session.journal.parts import CallPart, Usage
-from holdfast.session.request.normalize import GONE, normalize
+from holdfast.session.request.normalize import normalize
 from holdfast.session.request.validate import validate_request
 from holdfast.tool_calls import ToolSchema
 
+GONE = "It was used earlier in this conversation. It is not available any more."
 TOOL = ToolSchema(name="mcp__files__read", description="Reads.", parameters={"type": "object"})
 
 
