@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
-    config.addinivalue_line("markers", "one_worker(name): tests that share what is dear to prepare run in one process")
+    config.addinivalue_line("markers", "one_worker(name): tests that share costly preparation run in one process")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -178,7 +178,7 @@ class _Workers:
             self._show(item, [pytest.TestReport(item.nodeid, item.location, words, "failed", said, "call")])
         elif status:  # what the session's fixtures do at its end
             raise self._session.Failed(f"A worker ended with {status} between two tests: it has said why, above.")
-        if worker.left or status:
+        if (worker.left or status) and not self._work.stop[0]:
             self._fork(worker.left)
 
     def _show(self, item: pytest.Item, reports: Sequence[pytest.TestReport]) -> None:
