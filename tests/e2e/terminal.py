@@ -27,6 +27,10 @@ from polling import HANGS
 
 # pyte takes these for text: kitty's keyboard protocol, requests for modes, and synchronized output.
 _UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*u|\x1b\[\?[0-9;]*\$p|\x1b\[\?2026[hl]")
+_FRAMES = b"\x1b[?2026$p"
+_QUESTION = re.compile(rb"\x1b\[(?:\?2026\$p|5n)")
+_FRAME_ENDS = 1.0
+"""Seconds after which a terminal shows a frame that has not ended."""
 _SETTLED = 0.15
 _FRAME = 0.03
 """Seconds within which the rest of a frame arrives."""
@@ -82,6 +86,7 @@ class Terminal:
         self._reads = 0
         self.raw = bytearray()
         """Every byte it wrote."""
+        self._in_frame = False  # the program has begun to draw a frame, and has not ended it (mode 2026)
         self.answers_after: float | None = 0
         """Seconds after which the terminal says that it has drawn what came; None if never."""
         self.began = time.monotonic()
@@ -177,8 +182,9 @@ class Terminal:
     # --- what it shows ------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """Return what is on the screen, its lines without the blanks at their ends."""
-        with self._lock:
+        """Return what is on the screen, its lines without the blanks at their ends; no half of a frame."""
+        with self._drawn:
+            self._drawn.wait_for(lambda: not self._in_frame, _FRAME_ENDS)
             if self._text is None:
                 self._text = "\n".join(line.rstrip() for line in self.screen.display).rstrip()
             return self._text
@@ -240,26 +246,35 @@ class Terminal:
                 return
             if not data:
                 return
-            questions = (asked + data).count(b"\x1b[5n")  # in two reads, too
-            asked = (asked + data)[-3:]
-            for _ in range(questions):  # as every terminal answers
-                if self.answers_after:
-                    threading.Timer(self.answers_after, self._answer).start()
-                elif self.answers_after is not None:
-                    self._answer()
+            asked = self._answer_all(asked + data)
             with self._lock:
                 self.raw += data
                 data = held + data
                 cut = data.rfind(b"\x1b", max(0, len(data) - 32))  # a sequence may come in two reads
                 data, held = (data[:cut], data[cut:]) if cut >= 0 and not _ended(data[cut:]) else (data, b"")
+                begun, ended = data.rfind(b"\x1b[?2026h"), data.rfind(b"\x1b[?2026l")
+                self._in_frame = begun > ended or (self._in_frame and ended < 0)
                 self._stream.feed(_UNKNOWN.sub(b"", data))
                 self._text = None
                 self._reads += 1
                 self._drawn.notify_all()
 
-    def _answer(self) -> None:
+    def _answer_all(self, asked: bytes) -> bytes:
+        """Answer the questions in what it wrote, and return what may be the beginning of another one."""
+        end = 0
+        for question in _QUESTION.finditer(asked):
+            end = question.end()
+            if question[0] == _FRAMES:
+                self._answer(b"\x1b[?2026;2$y")  # it knows frames, and none is open
+            elif self.answers_after:
+                threading.Timer(self.answers_after, self._answer, (b"\x1b[0n",)).start()
+            elif self.answers_after is not None:
+                self._answer(b"\x1b[0n")
+        return asked[end:][1 - len(_FRAMES) :]
+
+    def _answer(self, answer: bytes) -> None:
         with suppress(OSError):  # it is closed
-            os.write(self.descriptor, b"\x1b[0n")
+            os.write(self.descriptor, answer)
 
 
 def _ended(sequence: bytes) -> bool:

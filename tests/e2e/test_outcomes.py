@@ -21,9 +21,9 @@ NOTE = f"\n[Note from holdfast: {CRASH}; the result of this call was found after
 @pytest.mark.parametrize(
     ("command", "outcome", "said"),
     [
-        ("echo all of it", "ok", r"all of it\n\(exit code 0, \d+\.\d s\)"),
-        ("echo some; exit 3", "failed", r"some\n\(exit code 3, \d+\.\d s\)"),
-        ("kill -9 $$", "failed", r"\(no output\)\n\(ended by signal 9 \(Killed\), \d+\.\d s\)"),
+        ("sleep 0.01; echo all of it", "ok", r"all of it\n\(exit code 0, \d+\.\d s\)"),
+        ("sleep 0.01; echo some; exit 3", "failed", r"some\n\(exit code 3, \d+\.\d s\)"),
+        ("sleep 0.01; kill -9 $$", "failed", r"\(no output\)\n\(ended by signal 9 \(Killed\), \d+\.\d s\)"),
     ],
 )
 def test_a_command_that_ended_before_the_agent_has_its_own_outcome(

@@ -87,6 +87,23 @@ async def typed(pilot: Pilot[int], line: str) -> None:
     await pilot.press("enter")
 
 
+class _LeftEarly(HoldfastApp):
+    """Closes between its mounting and its first frame, as for a signal then."""
+
+    CSS_PATH = Path(app.__file__).with_name("app.tcss")  # Textual looks for it beside the class
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self.exit, 1)
+
+
+async def test_a_signal_before_the_first_frame_closes_it(tmp_path: Path) -> None:
+    begin = start(tmp_path)
+    screen = _LeftEarly(begin, Connections(begin))
+    assert await screen.run_async(headless=True) == 1
+    assert screen.return_code == 0  # no error
+    assert await asyncio.to_thread(screen.controller.agent.close, 20)
+
+
 async def test_never_being_asked_is_chosen_by_name_and_not_come_by(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
         modes: list[str] = []

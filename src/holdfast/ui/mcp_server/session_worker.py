@@ -61,7 +61,8 @@ class SessionWorker:
 
     def forget(self) -> None:
         """Close what is kept for `reason`. A worker that runs goes on."""
-        self._process.poll()
+        if self._process.poll() is None:
+            self._process.returncode = 0  # else `Popen` warns that nobody waits for it: that is meant
         os.close(self._said)
 
 

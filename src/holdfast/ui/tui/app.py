@@ -157,6 +157,8 @@ class HoldfastApp(App[int]):
             self._key_faults = found.faults
 
     def _begin(self) -> None:
+        if not self.approval.is_attached:  # a signal closes it before it was drawn once
+            return
         self.approval.fill()
         self.controller.start()
         self.presence.begin(self.first_theme)
