@@ -62,7 +62,7 @@ class SessionWorker:
     def forget(self) -> None:
         """Close what is kept for `reason`. A worker that runs goes on."""
         if self._process.poll() is None:
-            self._process.returncode = 0  # else `Popen` warns that nobody waits for it: that is meant
+            self._process.returncode = 0  # else `Popen` warns that it runs: that is meant
         os.close(self._said)
 
 
