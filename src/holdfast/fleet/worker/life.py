@@ -61,12 +61,16 @@ class WorkerLife:
         self._database = Database(url, patience=ttl, name=f"holdfast worker {worker}")
         self.mail = Mail(Database(url, patience=ttl, name=f"holdfast mail {worker}"))
         self._renewed = time.monotonic()
-        rows = self._database.call("select holdfast.be_born(%s, %s, %s::jsonb)", worker, ttl, _json(about))
-        slot = rows[0][0]
+        # In one transaction, so that a peer that sees the worker cannot get its lock: dead at once is found at once.
+        ((slot, backend, _),) = self._database.call(
+            "select slot, pg_backend_pid(), pg_try_advisory_lock(%s, slot) "
+            "from holdfast.be_born(%s, %s, %s::jsonb) as slot",
+            _CLASS, worker, ttl, _json(about),
+        )  # fmt: skip
         assert isinstance(slot, int)
+        assert isinstance(backend, int)
         self._slot = slot
-        self._locked = 0  # the server process whose connection holds the advisory lock
-        self._lock()
+        self._locked = backend  # the server process whose connection holds the advisory lock
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
             for name, work in (("heartbeat", self._beat), ("watchdog", self._watch), ("mail", self._look_for_mail))
@@ -129,7 +133,6 @@ class WorkerLife:
         """Declare peers dead whose connection is gone; after a restart of the server all get time to come back."""
         peers = self._database.call(
             "select id, slot from holdfast.worker where until > clock_timestamp() and id <> %s "
-            "and since < clock_timestamp() - make_interval(secs => 2) "
             "and pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)",
             self.worker,
             self._ttl,
