@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 
 from holdfast.fleet.postgres.database import Database
@@ -29,7 +29,7 @@ time.sleep(1e6)
 
 
 @contextmanager
-def living(url: str, name: str, buried: list[str], ttl: float) -> Iterator[WorkerLife]:
+def living(url: str, name: str, buried: list[str], ttl: float) -> Generator[WorkerLife]:
     life = WorkerLife(url, name, ttl=ttl, about={}, lost=lambda: buried.append(name), orphaned=buried.append)
     try:
         yield life
@@ -38,7 +38,7 @@ def living(url: str, name: str, buried: list[str], ttl: float) -> Iterator[Worke
 
 
 @contextmanager
-def looking(url: str, buried: list[str]) -> Iterator[WorkerLife]:
+def looking(url: str, buried: list[str]) -> Generator[WorkerLife]:
     """Yield a worker whose looks at its peers count."""
     with closing(Database(url)) as database:
         old = "select pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)"
