@@ -47,6 +47,7 @@ llama: $(READY)
 	@$(RUN) -m pytest tests/e2e/test_llama.py $(ARGS)
 
 # Over the server of HOLDFAST_TEST_PG, or one that it starts as a user without rights; skipped where PostgreSQL is missing.
+# The test of containers runs with an image that podman or docker has: HOLDFAST_TEST_IMAGE=NAME make fleet
 fleet: $(READY)
 	@HOLDFAST_FLEET=1 $(RUN) -m pytest tests/fleet --workers 2 $(ARGS)
 

@@ -1,13 +1,17 @@
-"""One PostgreSQL for the tests of a run; a new database for each test that asks for `store_url`."""
+"""One PostgreSQL for the tests of a run; a new database for each test that asks for `store_url` or for `workers`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from kept_open import close_kept
 from servers import fresh_database, missing, own_server
+from worker_programs import Workers
+
+from holdfast.testing.scripted_provider import ScriptedProvider
 
 
 @pytest.fixture
@@ -34,4 +38,24 @@ def store_url(server_url: str) -> Iterator[str]:
         try:
             yield url
         finally:
+            close_kept()
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedProvider]:
+    with ScriptedProvider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def workers(whole_fleet: None, server_url: str, provider: ScriptedProvider, tmp_path: Path) -> Iterator[Workers]:
+    del whole_fleet
+    home = tmp_path / "home"
+    home.mkdir()
+    with fresh_database(server_url, engine=True) as url:
+        made = Workers(url, home, provider.environ())
+        try:
+            yield made
+        finally:
+            made.close()
             close_kept()

@@ -5,12 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kept_open import close_kept
-from servers import fresh_database
 from worker_programs import Workers
 
 from holdfast.fleet.worker.session_look import GO_ON
@@ -19,26 +16,6 @@ from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import eventually
 from tiers import DEEP
-
-
-@pytest.fixture
-def provider() -> Iterator[ScriptedProvider]:
-    with ScriptedProvider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def workers(whole_fleet: None, server_url: str, provider: ScriptedProvider, tmp_path: Path) -> Iterator[Workers]:
-    del whole_fleet
-    home = tmp_path / "home"
-    home.mkdir()
-    with fresh_database(server_url, engine=True) as url:
-        made = Workers(url, home, provider.environ())
-        try:
-            yield made
-        finally:
-            made.close()
-            close_kept()
 
 
 def kinds(workers: Workers, session: str) -> list[type[e.Entry]]:

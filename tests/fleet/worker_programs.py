@@ -50,7 +50,7 @@ class Workers:
         assert worker.poll() is None, self.errors.read_text()
         return worker
 
-    def session(self, cwd: Path, *prompts: str, **place: object) -> str:
+    def session(self, cwd: Path, /, *prompts: str, **place: object) -> str:
         cwd.mkdir(exist_ok=True)
         session = self.fleet.create(
             model="openai-chat:m", place=place or {"kind": "folder", "cwd": str(cwd)}, sender="test"
