@@ -28,7 +28,7 @@ help:
 	@echo "make bench   measure start-up, appending and folding"
 	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
 	@echo "make mutants break the source on purpose, one line at a time, and see that a test notices (half an hour)"
-	@echo "make picture draw the screen again for the README"
+	@echo "make picture draw the screen again for the README and docs/how-to/screens.md"
 	@echo "make models  write the table of models again, from the packages that are installed"
 	@echo "make clean   remove what make and the tools wrote"
 
@@ -94,6 +94,7 @@ mutants: $(READY)
 
 picture: $(READY)
 	@$(RUN) bench/picture.py
+	@$(RUN) bench/pictures.py
 
 models: $(READY)
 	@$(RUN) bench/model_facts.py

@@ -95,6 +95,11 @@ async def until(pilot: Pilot[int], seen: Callable[[], bool]) -> None:
         await pilot.pause(0.1)
 
 
+def portable(picture: str) -> str:
+    """Return a picture that loads no font, and has the same names in each run."""
+    return re.sub(r"terminal-\d+", "screen", _FONT.sub("", picture).replace("Fira Code, monospace", "monospace"))
+
+
 async def resumed(work: Path, environ: dict[str, str]) -> str:
     """Return the screen, as SVG, of the same session once it was resumed, prompted, and asks for an approval."""
     catalog = Catalog(Path(environ["HOLDFAST_HOME"]) / "sessions")
@@ -123,8 +128,7 @@ def drawn() -> str:
         environ = {**own, "HOME": folder, "HOLDFAST_HOME": str(home), **provider.environ()}
         killed(work, environ)
         picture = asyncio.run(resumed(work, environ))
-    picture = _FONT.sub("", picture).replace("Fira Code, monospace", "monospace")
-    return re.sub(r"terminal-\d+", "screen", re.sub(r"(after(?: |&#160;|\xa0))\d\.\d(?!\d)", r"\g<1>0.1", picture))
+    return re.sub(r"(after(?: |&#160;|\xa0))\d\.\d(?!\d)", r"\g<1>0.1", portable(picture))
 
 
 def main() -> None:

@@ -1,14 +1,18 @@
-"""The picture of the screen in the README is made by its script, shows the screen as it is, and loads nothing."""
+"""The pictures of the screen are made by their scripts, show the screen as it is, and load nothing."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 
+import pytest
+
+import pictures
 from picture import PICTURE, lines
+from tiers import TIER
 
 ROOT = Path(__file__).parents[1]
 MARKS = "▌◐■✓✗?·"
@@ -47,3 +51,23 @@ def test_the_picture_is_small_and_loads_nothing() -> None:
     assert set(re.findall(r"url\((.)", kept)) == {"#"}
     assert not re.search(r"@font-face|@import|href=|/tmp/|<script", kept)
     assert "](docs/screen.svg)" in (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(TIER == "quick", reason="it takes long: in a deeper tier")
+def test_the_pictures_at_three_sizes_are_those_of_the_screen(tmp_path: Path) -> None:
+    """When this fails because the screen has changed: `make picture`, and look at them."""
+    subprocess.run([sys.executable, "bench/pictures.py", str(tmp_path)], cwd=ROOT, check=True)
+    made = {path.name: lines(path.read_text("utf-8")) for path in tmp_path.iterdir()}
+    assert made == {path.name: lines(path.read_text("utf-8")) for path in pictures.PICTURES.iterdir()}
+
+
+def test_the_docs_show_every_picture_and_they_load_nothing() -> None:
+    shown = (ROOT / "docs/how-to/screens.md").read_text("utf-8")
+    for scene, (columns, rows), theme in product(pictures.SCENES, pictures.SIZES, pictures.THEMES):
+        path = pictures.PICTURES / f"{scene}-{columns}x{rows}-{theme}.svg"
+        picture = path.read_text("utf-8")
+        assert f"](../pictures/{path.name})" in shown
+        assert len(picture) < 80_000
+        assert set(re.findall(r"url\((.)", picture)) == {"#"}
+        assert not re.search(r"@font-face|@import|href=|/tmp/|<script", picture)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from rich.text import Text
 from textual import events
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
 from holdfast.agent.events import Fact, TurnFailed
 from holdfast.agent.sessions import create
@@ -162,6 +163,18 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
         await pilot.press("x", "home", "ctrl+d")
         assert screen.is_running
         assert screen.approval.query_one(Input).value == ""
+
+
+async def test_an_open_question_takes_the_colours_of_a_new_theme(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        plan = Plan(effect="network", title="fetch it", host="example.org", run=_runs)
+        screen._hear(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
+        for theme in ("holdfast-light", "holdfast-dark"):
+            screen.theme = theme
+            await pilot.pause()
+            said = [option.prompt for option in screen.approval.query_one(OptionList).options]
+            marked = {str(span.style) for text in said if isinstance(text, Text) for span in text.spans}
+            assert marked == {screen.theme_variables["secondary"]}
 
 
 async def test_who_leaves_the_question_about_a_session_in_use_begins_a_new_one(tmp_path: Path) -> None:

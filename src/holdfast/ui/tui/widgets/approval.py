@@ -82,6 +82,7 @@ class Approval(Vertical):
         reason = Input(placeholder=_WHY, id="reason")
         question, keys = Static(id="question", markup=False), Static(id="keys", markup=False)
         self.mount(question, DetailView(id="detail"), OptionList(id="answers"), reason, keys)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())  # pyright: ignore[reportUnknownMemberType] - an app of any result
 
     def ask(self, asked: ApprovalRequested, *, mode: Mode, take: bool) -> None:
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
@@ -104,6 +105,13 @@ class Approval(Vertical):
         self._fit()
         if take:
             self.take()
+
+    def _take_colours(self) -> None:
+        """Write an open question in the colours of the theme: they stand in its texts."""
+        if self._call:
+            for number, choice in enumerate(self._question.choices, start=1):
+                self.query_one("#answers", OptionList).replace_option_prompt(choice.name, self._said(number, choice))
+            self._fit()
 
     def _said(self, number: int, choice: AnswerChoice) -> Text:
         """Return a choice as the list shows it: its number, its mark, its label, and what the model says of it."""
