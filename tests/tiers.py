@@ -1,4 +1,4 @@
-"""How much a run tries: what fits into six minutes (quick), more of it with other draws (wider), or all (deep).
+"""How much a run tries: what fits into five minutes (quick), more of it with other draws (wider), or all (deep).
 
 HOLDFAST_TIER names the tier, quick without it. What tries more in a deeper tier has the marker `deep`: every law, every
 test of faults, and each case that `sampled` picks from a matrix. `pytest -m deep` runs those alone.
