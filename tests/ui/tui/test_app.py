@@ -167,7 +167,7 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
 
 async def test_an_open_question_takes_the_colours_of_a_new_theme(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
-        plan = Plan(effect="network", title="fetch it", host="example.org", run=_runs)
+        plan = Plan(effect="read", title="fetch it", host="example.org", run=_runs)
         screen._hear(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
         for theme in ("holdfast-light", "holdfast-dark"):
             screen.theme = theme
