@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -22,8 +23,9 @@ from textual.pilot import Pilot
 from holdfast.config.settings import Config
 from holdfast.session.catalog import Catalog
 from holdfast.testing import Call, Say, ScriptedProvider
+from holdfast.testing.script import ScriptStep
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.run_options import run_options
+from holdfast.ui.startup.run_options import RunOptions, run_options
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.app import HoldfastApp
 
@@ -100,32 +102,45 @@ def portable(picture: str) -> str:
     return re.sub(r"terminal-\d+", "screen", _FONT.sub("", picture).replace("Fira Code, monospace", "monospace"))
 
 
+@contextmanager
+def shop(script: Sequence[ScriptStep], file: str, text: str) -> Generator[tuple[Path, dict[str, str]]]:
+    """Yield a folder with one file, and the environment of an agent there whose model says the script."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder, ScriptedProvider(script) as provider:
+        work = Path(folder, "shop")
+        work.mkdir()
+        (work / file).write_text(text)
+        os.environ["HOME"] = folder  # the screen shortens folders below it to ~
+        own = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+        yield work, {**own, "HOME": folder, "HOLDFAST_HOME": str(Path(folder, "home")), **provider.environ()}
+
+
+@asynccontextmanager
+async def showing(options: RunOptions, size: tuple[int, int]) -> AsyncGenerator[tuple[HoldfastApp, Pilot[int]]]:
+    """Yield a screen of so many columns and rows, whose cursor does not blink."""
+    connections = Connections(options)
+    screen = HoldfastApp(options, connections)
+    screen.composer.cursor_blink = False
+    async with screen.run_test(size=size) as pilot, asyncio.timeout(3 * SOON):
+        yield screen, pilot
+    await asyncio.to_thread(screen.controller.agent.close, SOON)
+    connections.close()
+
+
 async def resumed(work: Path, environ: dict[str, str]) -> str:
     """Return the screen, as SVG, of the same session once it was resumed, prompted, and asks for an approval."""
     catalog = Catalog(Path(environ["HOLDFAST_HOME"]) / "sessions")
     (summary,) = catalog.all()
     options = run_options(Arguments(), environ, own=Config(), cwd=work, resumed=summary)
-    connections = Connections(options)
-    screen = HoldfastApp(options, connections)
-    async with screen.run_test(size=(COLUMNS, LINES)) as pilot, asyncio.timeout(SOON):
+    async with showing(options, (COLUMNS, LINES)) as (screen, pilot):
         await until(pilot, lambda: bool(screen.controller.session))
         await pilot.press(*"Go on.", "enter")
         await until(pilot, lambda: asked(screen, "CHANGES.md"))
-        picture = screen.export_screenshot(title="holdfast -c")
-    await asyncio.to_thread(screen.controller.agent.close, SOON)
-    connections.close()
-    return picture
+        return screen.export_screenshot(title="holdfast -c")
 
 
 def drawn() -> str:
     """Return the picture: the screen as SVG, which loads nothing."""
-    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder, ScriptedProvider(SCRIPT) as provider:
-        work, home = Path(folder, "shop"), Path(folder, "home")
-        work.mkdir()
-        (work / "CHANGES.md").write_text(NOTES)
-        os.environ["HOME"] = folder  # the screen shortens folders below it to ~
-        own = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
-        environ = {**own, "HOME": folder, "HOLDFAST_HOME": str(home), **provider.environ()}
+    with shop(SCRIPT, "CHANGES.md", NOTES) as (work, environ):
         killed(work, environ)
         picture = asyncio.run(resumed(work, environ))
     return re.sub(r"(after(?: |&#160;|\xa0))\d\.\d(?!\d)", r"\g<1>0.1", portable(picture))

@@ -1,27 +1,24 @@
 """The screen at three sizes, light and dark, for docs/how-to/screens.md: `python bench/pictures.py [FOLDER]`.
 
 The program runs for real, against a scripted provider, and is brought from scene to scene; at each one its terminal is
-given every size and every theme. Every run draws the same lines: the session is new, and nothing on it tells the time.
+given every size and every theme. Every run writes the same bytes: the session is new, and nothing on it tells the time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from textual.pilot import Pilot
 
 from holdfast.config.settings import Config
-from holdfast.testing import Call, Say, ScriptedProvider
+from holdfast.testing import Call, Say
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import run_options
-from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.app import HoldfastApp
-from picture import MODEL, SOON, asked, lines, portable, until
+from picture import MODEL, asked, lines, portable, shop, showing, until
 
 PICTURES = Path(__file__).parents[1] / "docs/pictures"
 SIZES = ((60, 20), (96, 32), (150, 44))
@@ -96,10 +93,8 @@ def shown(screen: HoldfastApp) -> str:
 async def drawn_in(work: Path, environ: dict[str, str]) -> dict[str, str]:
     """Return each picture by its name."""
     options = run_options(Arguments(model=MODEL), environ, own=Config(), cwd=work)
-    connections = Connections(options)
-    screen = HoldfastApp(options, connections)
     pictures: dict[str, str] = {}
-    async with screen.run_test(size=SIZES[-1]) as pilot, asyncio.timeout(3 * SOON):
+    async with showing(options, SIZES[-1]) as (screen, pilot):
         async for scene in scenes(screen, pilot):
             for columns, rows in SIZES:
                 await pilot.resize_terminal(columns, rows)
@@ -109,20 +104,12 @@ async def drawn_in(work: Path, environ: dict[str, str]) -> dict[str, str]:
                     pictures[f"{scene}-{columns}x{rows}-{name}.svg"] = portable(
                         screen.export_screenshot(title="holdfast")
                     )
-    await asyncio.to_thread(screen.controller.agent.close, SOON)
-    connections.close()
     return pictures
 
 
 def drawn() -> dict[str, str]:
     """Return the pictures by their names: SVG, which loads nothing."""
-    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder, ScriptedProvider(SCRIPT) as provider:
-        work, home = Path(folder, "shop"), Path(folder, "home")
-        work.mkdir()
-        (work / "prices.py").write_text(MODULE)
-        os.environ["HOME"] = folder  # the screen shortens folders below it to ~
-        own = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
-        environ = {**own, "HOME": folder, "HOLDFAST_HOME": str(home), **provider.environ()}
+    with shop(SCRIPT, "prices.py", MODULE) as (work, environ):
         return asyncio.run(drawn_in(work, environ))
 
 

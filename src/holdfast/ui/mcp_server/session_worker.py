@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 from holdfast.errors import StateError
 from holdfast.text import printable
@@ -62,7 +63,7 @@ class SessionWorker:
     def forget(self) -> None:
         """Close what is kept for `reason`. A worker that runs goes on."""
         if self._process.poll() is None:
-            self._process.returncode = 0  # else `Popen` warns that it runs: that is meant
+            Thread(target=self._process.wait, name="worker's end", daemon=True).start()  # so that no zombie is left
         os.close(self._said)
 
 
