@@ -35,6 +35,8 @@ def tools(kind: str, marker: Path) -> list[dict[str, Any]]:
     if kind == "many":
         named = [tool(f"tool{number:03}", what={"type": "string"}) for number in range(300)]
         return named if time.time_ns() % 2 else named[::-1]
+    if kind == "stepping":
+        return [tool("steps")]
     if kind == "changing":
         with marker.open("a") as file:
             file.write("listed\n")
@@ -192,6 +194,30 @@ def modern(message: dict[str, Any], send: Send, marker: Path) -> None:
             pass
 
 
+def call(kind: str, own: Any, given: dict[str, Any], send: Send, marker: Path) -> None:
+    """Do what a tool does."""
+    name: str = given["name"]
+    arguments: dict[str, Any] = given.get("arguments") or {}
+    note(marker, name)
+    if name == "die":
+        sys.stderr.write("about to die\n")
+        sys.stderr.flush()
+        os._exit(3)
+    if kind == "asking" and name == "late":
+        late = {"id": own, "result": text("late")}
+        threading.Timer(float(arguments.get("text", "1")), lambda: send(late)).start()
+    elif kind == "asking":
+        WAITING[f"q{own}"] = own
+        send({"id": f"q{own}", **question(name)})
+    elif name == "refuse":
+        send({"id": own, "error": {"code": -32602, "message": "bad arguments"}})
+    elif name == "steps":
+        token = given["_meta"]["progressToken"]
+        threading.Thread(target=steps, args=(send, own, token, marker), daemon=True).start()
+    elif name != "slow":
+        send({"id": own, "result": answer(kind, name, arguments)})
+
+
 def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
     if kind == "modern":
         return modern(message, send, marker)
@@ -217,34 +243,25 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
         case "tools/list":
             send({"id": own, "result": {"tools": tools(kind, marker)}})
         case "tools/call":
-            name: str = given["name"]
-            arguments: dict[str, Any] = given.get("arguments") or {}
-            with marker.with_suffix(".calls").open("a") as file:
-                file.write(name + "\n")
-            if name == "die":
-                sys.stderr.write("about to die\n")
-                sys.stderr.flush()
-                os._exit(3)
-            if kind == "asking" and name == "late":
-                threading.Timer(
-                    float(arguments.get("text", "1")), lambda: send({"id": own, "result": text("late")})
-                ).start()
-                return None
-            if kind == "asking":
-                WAITING[f"q{own}"] = own
-                return send({"id": f"q{own}", **question(name)})
-            if name == "refuse":
-                send({"id": own, "error": {"code": -32602, "message": "bad arguments"}})
-            elif name != "slow":
-                send({"id": own, "result": answer(kind, name, arguments)})
+            call(kind, own, given, send, marker)
         case "notifications/cancelled":
-            with marker.with_suffix(".calls").open("a") as file:
-                file.write("cancelled\n")
+            note(marker, "cancelled")
         case _ if own is not None:
             send({"id": own, "error": {"code": -32601, "message": "Method not found"}})
         case _:
             pass
     return None
+
+
+def steps(send: Send, own: Any, token: Any, marker: Path) -> None:
+    """Report progress for each file that appears beside the marker, and answer once there is one named `end`."""
+    told = 0
+    while not marker.with_suffix(".end").exists():
+        if marker.with_suffix(f".{told}").exists():
+            send({"method": "notifications/progress", "params": {"progressToken": token, "progress": told}})
+            told += 1
+        time.sleep(0.01)
+    send({"id": own, "result": text(f"{told} steps")})
 
 
 def official(port: int | None) -> None:

@@ -26,6 +26,7 @@ from launching import World, alive, bash
 from holdfast.session.journal.entries import CallEnded, TurnEnded
 from holdfast.testing.script import Hold, Say
 from polling import HANGS, eventually
+from process_leaks import alive as marked
 from tiers import DEEP, one_of
 
 CLIENT = Path(__file__).with_name("editor_client.mjs")
@@ -195,7 +196,9 @@ def test_cancels_at_random_points_are_answered_with_cancelled(one_world: World, 
         session = editor.new()
         assert "done" in editor.ask(do="cancels", session=session, after=after)
         answers = [line for line in editor.lines if "cancelled" in line]
+        assert marked(str(world.home))
         editor.leave()
+    eventually(lambda: not marked(str(world.home)))
     assert [each["cancelled"] for each in answers] == ["cancelled"] * CANCELS
     took = sorted(each["ms"] for each in answers)
     assert took[int(len(took) * 0.99) - 1] < (1_200 if DEEP else 1_000 * HANGS), took[-5:]

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 import httpx2
+import msgspec
 from mcp.client._transport import TransportStreams
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
@@ -21,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    CONNECTION_CLOSED,
     ElicitRequestParams,
     ElicitResult,
     Implementation,
@@ -42,6 +44,7 @@ from holdfast.tools.mcp.server_process import ServerProcess
 from holdfast.tools.mcp.sign_in import SignInStore, needs_sign_in
 from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.tool import ToolContext, ToolOutput
+from holdfast.typed_data import decode_json
 
 OPENS_WITHIN = 60.0
 """Seconds that a server may take for the handshake and the list of its tools: some are downloaded first."""
@@ -55,6 +58,14 @@ _RELISTS_WITHIN = 30.0
 # Without this, the SDK's records reach stderr, which is the user's terminal.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 logging.getLogger("mcp").propagate = False
+
+
+class _Error(msgspec.Struct):
+    code: int
+
+
+class _ErrorAnswer(msgspec.Struct):
+    error: _Error
 
 
 class ServerConnection:
@@ -86,6 +97,7 @@ class ServerConnection:
         self._task: asyncio.Task[None] | None = None
         self._call: ServerCall | None = None
         self._noticed = asyncio.Event()
+        self._forgotten = False  # whether the server no longer knows the session of its address
         self.listed = ToolList()
 
     @property
@@ -206,10 +218,25 @@ class ServerConnection:
         given = (self._server.timeout, self._server.idle_timeout)
         timeout = httpx2.Timeout(30.0, read=max(LONGEST_CALL, *(each or 0 for each in given)))
         async with (
-            httpx2.AsyncClient(headers=dict(self._server.headers), timeout=timeout, auth=self._auth) as http,
+            httpx2.AsyncClient(
+                headers=dict(self._server.headers),
+                timeout=timeout,
+                auth=self._auth,
+                event_hooks={"response": [self._see_response]},
+            ) as http,
             streamable_http_client(self._server.url, http_client=http) as (reading, writing),
         ):
             yield reading, noting_calls(writing, self._traffic)
+
+    async def _see_response(self, response: httpx2.Response) -> None:
+        """Note that the server refused a message because it does not know the session, as one that was started again.
+
+        The specification wants a 404 then; the servers that were written by its examples answer 400 with this code.
+        """
+        request = response.request
+        if request.method == "POST" and "mcp-session-id" in request.headers and response.status_code in (400, 404):
+            said = (await response.aread()).decode("utf-8", "replace")
+            self._forgotten |= response.status_code == 404 or _error_code(said) == CONNECTION_CLOSED  # noqa: PLR2004 - HTTP
 
     async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
         """Call a tool once and return its output, `interrupted` if what it did is unknown; raises `ToolFailed`."""
@@ -234,6 +261,12 @@ class ServerConnection:
             self._over.set()  # after a sign-in, the next call makes a new connection
             why = self._auth.fault or needs_sign_in(self._server.name)
             raise ToolFailed(f"MCP server {self._server.name!r} refused the call. {why} Nothing was done.")
+        if self._forgotten:
+            self._over.set()
+            raise ToolFailed(
+                f"MCP server {self._server.name!r} no longer knows this session: it was probably started again. "
+                "Nothing was done. Call it again: that opens a new session."
+            )
         if isinstance(output, ToolFailed):
             raise output
         return output
@@ -286,6 +319,14 @@ class ServerConnection:
             self._task.cancel()
         if self._process is not None:
             await self._process.end(within)
+
+
+def _error_code(said: str) -> int | None:
+    """Return the code of a JSON-RPC error, None for anything else."""
+    try:
+        return decode_json(said, _ErrorAnswer).error.code
+    except msgspec.MsgspecError:
+        return None
 
 
 def _is_modern(client: Client) -> bool:

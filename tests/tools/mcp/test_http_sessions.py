@@ -1,0 +1,82 @@
+"""Servers over HTTP of the era of sessions: what is sent, what a stop sends, and a session that the server forgot."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from test_connections import asked, connected, context
+
+from holdfast.errors import ToolFailed
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.tool import ToolOutput
+from mcp_http_server import VERSION, Refusal, SessionServer, session_server
+from polling import eventually
+
+
+def at(served: SessionServer) -> McpServer:
+    return McpServer(name="srv", url=served.url)
+
+
+async def test_a_session_is_negotiated_and_named_in_each_later_message(tmp_path: Path) -> None:
+    heard: list[str] = []
+    with session_server() as served:
+        async with connected(at(served), tmp_path) as made:
+            listed = await made.listed("srv", asyncio.Event())
+            assert (listed.protocol, listed.version) == (VERSION, "sessions 1.0")
+            assert [each.name for each in listed.tools] == ["cut", "echo", "slow"]
+            output = await made.call("srv", "mcp__srv__echo", {"text": "hi"}, context(heard=heard.append))
+            assert (output.text, output.ok) == ("echo hi", True)
+    assert heard == ["1/2: half\n"]
+    after = [headers for method, headers in served.requests if method.startswith(("tools/", "notifications/"))]
+    assert {(each["mcp-session-id"], each["mcp-protocol-version"]) for each in after} == {("session-1", VERSION)}
+    assert len(after) >= 3
+    assert served.calls == ["echo"]
+
+
+@pytest.mark.parametrize("refuses", ["404", "400"])
+async def test_a_forgotten_session_costs_one_call_that_was_not_carried_out(tmp_path: Path, refuses: Refusal) -> None:
+    """As after a restart of the server; by its specification it answers 404, by its examples 400."""
+    with session_server() as served:
+        served.refuses = refuses
+        async with connected(at(served), tmp_path) as made:
+            assert (await asked(made, "echo", text="a")).text == "echo a"
+            served.forget()
+            with pytest.raises(ToolFailed, match=r"no longer knows this session.*Nothing was done\. Call it again"):
+                await asked(made, "echo", text="b")
+            assert (await asked(made, "echo", text="c")).text == "echo c"
+    assert served.calls == ["echo", "echo"]
+    assert [method for method, _ in served.requests].count("initialize") == 2
+
+
+async def test_a_stop_is_told_to_the_server_because_closing_the_stream_is_none(tmp_path: Path) -> None:
+    with session_server() as served:
+        async with connected(at(served), tmp_path) as made:
+            stop = asyncio.Event()
+            late: list[ToolOutput] = []
+            given = msgspec.structs.replace(context(stop), late=late.append)
+            task = asyncio.create_task(made.call("srv", "mcp__srv__slow", {"text": "x"}, given))
+            await asyncio.to_thread(eventually, lambda: served.calls == ["slow"])
+            stop.set()
+            output = await task
+            assert output.interrupted
+            assert "was asked to stop. Whether it acted is unknown" in output.text
+            told = [headers for method, headers in served.requests if method == "notifications/cancelled"]
+            assert [each["mcp-session-id"] for each in told] == ["session-1"]
+            served.go_on.set()
+            async with asyncio.timeout(30):
+                while not late:  # noqa: ASYNC110 - the server's answer has no event of its own
+                    await asyncio.sleep(0.01)
+            assert [each.text for each in late] == ["slow x"]
+
+
+async def test_a_stream_that_is_cut_leaves_an_unknown_effect(tmp_path: Path) -> None:
+    with session_server() as served:
+        async with connected(at(served), tmp_path) as made:
+            output = await asked(made, "cut")
+            assert output.interrupted
+            assert "Whether it acted is unknown" in output.text
+            assert (await asked(made, "echo", text="on")).text == "echo on"
+    assert served.calls == ["cut", "echo"]
