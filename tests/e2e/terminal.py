@@ -25,8 +25,8 @@ import pyte
 from launcher import COLD, PRODUCT, Process, launcher
 from polling import HANGS
 
-# pyte takes these for text: kitty's keyboard protocol, requests for modes, and synchronized output.
-_UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*u|\x1b\[\?[0-9;]*\$p|\x1b\[\?2026[hl]")
+# pyte takes these for something else: kitty's and xterm's keyboard modes, requests for modes, and synchronized output.
+_UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[um]|\x1b\[\?[0-9;]*\$p|\x1b\[\?2026[hl]")
 _FRAMES = b"\x1b[?2026$p"
 _QUESTION = re.compile(rb"\x1b\[(?:\?2026\$p|5n)")
 _FRAME_ENDS = 1.0

@@ -22,10 +22,15 @@ from holdfast.ui.startup.run_options import RunOptions
 
 @contextmanager
 def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
-    """Let Ctrl+C go to the editor only, as a shell does; other signals are handled after the block."""
+    """Let Ctrl+C go to the editor only, as a shell does; other signals are handled after the block.
+
+    Ctrl+Z suspends the editor and this process, which is one job of the shell: a shell that had only the editor stopped
+    would wait for this process, which would wait for the editor.
+    """
     held: list[int] = []
     loop = signal.set_wakeup_fd(-1)  # else the event loop would still receive every signal
     before = {number: signal.signal(number, lambda number, _: held.append(number)) for number in signals}
+    before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     try:
         yield
     finally:

@@ -110,15 +110,15 @@ class JobControl(LinuxDriver):
         self._enable_mouse_support()
 
     def _stop(self) -> None:
-        """Handle SIGTSTP: restore the terminal and stop, unless an editor is running."""
-        if self._on_screen and self._auto_restart:
+        """Handle SIGTSTP: restore the terminal and stop; while an editor runs, it is not handled here."""
+        if self._on_screen:
             self.suspend_application_mode()
             self._put_aside = self._must_signal_resume = True
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _go_on(self) -> None:
         """Handle SIGCONT; in the background, where nothing can be drawn, stop again."""
-        if not self._auto_restart or self._app.return_code is not None or not (self._on_screen or self._put_aside):
+        if self._app.return_code is not None or not (self._on_screen or self._put_aside):
             return
         if self._in_background():
             asyncio.get_running_loop().call_later(_OTHER_SIGNALS, self._stop_in_background)

@@ -68,6 +68,7 @@ class Keyboard(JobControl):
         self._skipped = False  # whether a frame was: all rows are looked at next
         self._lost: asyncio.TimerHandle | None = None  # draws what was skipped if no answer comes
         self._synchronized = False
+        self._ready = False  # whether the composer has had the focus, or the first dialog
         self._drawn_size = Size(0, 0)
 
     def start_application_mode(self) -> None:
@@ -191,6 +192,7 @@ class Keyboard(JobControl):
         return typed
 
     def _heard(self) -> bool:
-        """Return whether typed input would reach a widget; before that it would be lost."""
+        """Return whether typed input would reach a widget; before the first screen has a focus it would be lost."""
         screens = self._app.screen_stack
-        return bool(screens) and isinstance(screens[-1].focused, TextArea | Input)  # the composer, or a dialog
+        self._ready = self._ready or (bool(screens) and isinstance(screens[-1].focused, TextArea | Input))
+        return self._ready

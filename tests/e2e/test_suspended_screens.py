@@ -1,0 +1,188 @@
+"""Suspended and resumed in every state of every screen: the terminal is restored meanwhile, the state comes back."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import signal
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from history_screen import HistoryTerminal
+from launching import World
+from screen_states import KINDS_AND_STATES, PLAIN, SEEN, STATES, shown
+from terminal import Key, Terminal
+from test_killed_screens import assert_goes_on
+from test_terminal_signals import state as state_of
+
+from holdfast.testing.script import Call, Hold, Say
+from polling import eventually
+from process_leaks import linux_only
+from tiers import sampled
+
+pytestmark = linux_only
+
+CTRL_Z = b"\x1a"
+DRAWN = [case for case in KINDS_AND_STATES if case[0] not in PLAIN]
+CASES = [(*case, number) for case, number in itertools.product(DRAWN, (signal.SIGTSTP, signal.SIGSTOP))]
+MOUSE = b"\x1b[?1000h"
+MODES = (b"\x1b[?1004h", b"\x1b[?2004h", b"\x1b[?7l", b"\x1b[?25l")
+"""Focus reports, pasted blocks, no wrap, no cursor."""
+
+
+def wiped(terminal: Terminal, emulated: HistoryTerminal) -> None:
+    """Clear the terminal, as a shell does that had it meanwhile."""
+    with terminal._lock:  # pyright: ignore[reportPrivateUsage] - the reader draws on it
+        emulated.reset()
+        terminal._text = None  # pyright: ignore[reportPrivateUsage] - likewise
+
+
+@pytest.mark.parametrize(("kind", "state", "number"), sampled(CASES, 5))
+def test_the_state_comes_back(one_world: World, kind: str, state: str, number: signal.Signals) -> None:
+    """What a shell changed meanwhile is set again, everything is drawn again, and the keys go where they went."""
+    world = one_world
+    with shown(world, kind, state) as (terminal, emulated):
+        before = terminal.settings
+        modes = (MOUSE, *MODES) if kind == "full" else MODES
+        taken = termios.tcgetattr(terminal.descriptor)
+        assert taken != before
+        terminal.kill(number)
+        eventually(lambda: state_of(terminal.pid) == "T")
+        if number == signal.SIGTSTP:
+            assert termios.tcgetattr(terminal.descriptor) == before
+            eventually(lambda: not emulated.alternate)
+            for mode in modes:
+                off = mode[:-1] + (b"l" if mode.endswith(b"h") else b"h")
+                eventually(lambda mode=mode, off=off: terminal.raw.rfind(off) > terminal.raw.rfind(mode) >= 0)
+        else:
+            termios.tcsetattr(terminal.descriptor, termios.TCSANOW, before)
+        wiped(terminal, emulated)
+        written = len(terminal.raw)
+        terminal.kill(signal.SIGCONT)
+        terminal.wait_text(SEEN[state])
+        eventually(lambda: termios.tcgetattr(terminal.descriptor) == taken)
+        for mode in modes:
+            eventually(lambda mode=mode: mode in terminal.raw[written:])
+        match state:
+            case "question":
+                terminal.send(Key.ESC)
+                terminal.wait_gone("Allow once")
+            case "streaming" | "command":
+                terminal.send(Key.ESC)
+                terminal.wait_gone("esc to interrupt")
+            case "search":
+                terminal.send(Key.ESC)
+                terminal.wait_gone("Prompt history")
+            case "list" | "filter" | "diff" | "config" | "resume" | "context":
+                terminal.send(Key.ESC)
+                terminal.wait_gone(SEEN[state])
+                terminal.wait_text(STATES["idle"])
+            case "vim" | "vim-visual":
+                terminal.send(b"\x1b\x1bA three")
+                terminal.wait_text("one two three")
+            case _:
+                terminal.send("typed")
+                terminal.wait_text("▌ typed")
+        terminal.kill(signal.SIGTERM)
+        assert terminal.wait() == -signal.SIGTERM
+        eventually(lambda: termios.tcgetattr(terminal.descriptor) == before)
+        assert_goes_on(world)
+
+
+@pytest.mark.parametrize("state", sampled(STATES, 1))
+def test_a_plain_screen_is_suspended_by_its_shell(one_world: World, state: str) -> None:
+    """It has nothing to restore: Ctrl+Z stops it, and `fg` goes on where it was."""
+    world = one_world
+    commands = {"question": "touch made", "command": "while ! [ -e go ]; do sleep 0.02; done"}
+    calls = [[Call("bash", {"command": commands[state]})]] if state in commands else []
+    begun = [Say("Half. "), Hold("on")] if state == "streaming" else []
+    world.script(*calls, [*begun, Say("Answered.")])
+    environ = {**world.environ(), "PS1": "shell> "}
+    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=world.folder) as terminal:
+        terminal.wait_text("shell>")
+        mode = "" if state == "question" else "--yolo "
+        terminal.send(f"{sys.executable} -m holdfast --plain {mode}-m {world.model}; echo ended $?\r")
+        terminal.wait_text("Plain mode")
+        if state != "idle":
+            terminal.send("go\r")
+        if state != "idle":  # a signal of the terminal drops what was not read yet
+            terminal.wait_text({"streaming": "Half", "question": "Allow once", "command": "while ! "}[state])
+        terminal.send(CTRL_Z)
+        terminal.wait_text("Stopped")
+        written = len(terminal.raw)
+        terminal.send("touch go; echo $((6 * 7))\r")
+        eventually(lambda: b"42\r\n" in terminal.raw[written:])
+        terminal.send("fg\r")
+        eventually(lambda: re.search(rb"holdfast --plain[^\r]*\r\n", terminal.raw[written:]))
+        if state == "idle":
+            terminal.send("go\r")
+        if state == "streaming":
+            world.provider.release("on")
+        if state == "question":
+            terminal.send("y\r")
+        terminal.wait_text("Answered")
+        terminal.send(Key.CTRL_D)
+        eventually(lambda: b"shell> " in terminal.raw[-40:])
+        terminal.send("exit\r")
+        assert terminal.wait() == 0
+    assert world.said == ["go"]
+
+
+EDITOR = """\
+import pathlib, sys
+path = pathlib.Path(sys.argv[1])
+print("the editor is here", flush=True)
+path.write_text(path.read_text() + input())
+"""
+VIM = "vim -u NONE -i NONE -n"
+
+
+@pytest.mark.parametrize(
+    "editor",
+    [
+        "a line editor",
+        pytest.param(VIM, marks=pytest.mark.skipif(not shutil.which("vim"), reason="no vim here (Debian: vim)")),
+    ],
+)
+def test_ctrl_z_in_the_editor_suspends_both(one_world: World, tmp_path: Path, editor: str) -> None:
+    """An editor stops its whole job, as in `git commit`; `fg` brings it back, and what was written is the prompt."""
+    one_world.script([Say("I read it.")])
+    (tmp_path / "editor.py").write_text(EDITOR)
+    shows, keys = ("(?m)^~", "A and its end\x1b:wq\r") if editor == VIM else ("the editor is here", " and its end\r")
+    command = editor if editor == VIM else f"{sys.executable} {tmp_path / 'editor.py'}"
+    environ = {**one_world.environ(EDITOR=command), "PS1": "shell> "}
+    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
+        terminal.wait_text("shell>")
+        terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}; echo ended $?\r")
+        terminal.wait_text(STATES["idle"])
+        terminal.send("half a thought")
+        terminal.wait_text("half a thought")
+        terminal.send(b"\x07")
+        terminal.wait_text(shows)
+        terminal.send(CTRL_Z)
+        terminal.wait_text("Stopped")
+        terminal.send("echo $((6 * 7))\r")
+        eventually(lambda: b"42\r\n" in terminal.raw)
+        terminal.send("fg\r")
+        eventually(lambda: os.tcgetpgrp(terminal.descriptor) != terminal.pid)
+        terminal.wait_text(shows)
+        terminal.send(keys)
+        terminal.wait_text("▌ half a thought and its end")
+        terminal.send(CTRL_Z)  # the screen is suspended by itself again
+        eventually(lambda: terminal.raw.count(b"Stopped") == 2)
+        terminal.send("fg\r")
+        eventually(lambda: os.tcgetpgrp(terminal.descriptor) != terminal.pid)
+        eventually(lambda: not termios.tcgetattr(terminal.descriptor)[0] & termios.ICRNL)
+        terminal.wait_text("▌ half a thought and its end")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("I read it")
+        terminal.wait_gone("esc to interrupt")
+        terminal.send(Key.CTRL_D)
+        eventually(lambda: b"shell> " in terminal.raw[-40:])
+        terminal.send("exit\r")
+        assert terminal.wait() == 0
+    assert one_world.said == ["half a thought and its end"]
