@@ -323,3 +323,60 @@ async def test_a_key_that_stops_does_not_overtake_enter(tmp_path: Path, key: str
         await until(lambda: "you stopped the turn" in str(screen.transcript.view.blocks()))
         await pilot.pause()
         assert screen.composer.past_prompts.prompts == ("go",)
+
+
+async def test_a_notice_ends_with_the_next_page_list_or_esc(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        for line in ("/theme", "/help"):
+            await typed(pilot, line)
+            screen.dialogs.say("said before")
+            await pilot.press("escape")
+            assert notice(screen) == "said before", "Esc was for the list"
+            await typed(pilot, line)
+            assert not screen.dialogs.said
+            await pilot.press("escape")
+        screen.dialogs.say("said")
+        await pilot.press("escape")
+        assert not screen.dialogs.said
+
+
+async def test_the_terminals_cursor_is_where_one_types(tmp_path: Path) -> None:
+    """A list is centred, so its line moves with the height of the list; an input method writes at the cursor."""
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await typed(pilot, "/theme")
+        await pilot.pause()
+        line = screen.screen.query_one(Input)
+        places = [screen.cursor_position]
+        assert screen.cursor_position == line.cursor_screen_offset
+        await pilot.press("l", "i", "g")
+        await pilot.pause()
+        assert screen.cursor_position == line.cursor_screen_offset
+        places.append(screen.cursor_position)
+        assert places[0].y != places[1].y
+        await pilot.press("escape")
+        await pilot.pause()
+        assert screen.cursor_position == screen.composer.cursor_screen_offset
+
+
+async def test_a_key_that_deletes_to_the_end_has_nothing_to_delete_there(tmp_path: Path) -> None:
+    """Ctrl+K at the end of the last line names a line behind it, which is not there."""
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.press("ctrl+k", "a", "ctrl+k", "ctrl+delete", "b")
+        assert screen.composer.text == "ab"
+
+
+async def test_help_has_two_pages(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await typed(pilot, "/help")
+        await pilot.pause()
+        assert "interrupt the turn" in visible(screen)
+        assert "/export" not in visible(screen)
+        assert "Esc to close" in visible(screen)
+        await pilot.press("tab")
+        await pilot.pause()
+        assert "/compact" in visible(screen)
+        assert "interrupt the turn" not in visible(screen)
+        assert "PgDn scroll" in visible(screen)
+        await pilot.press("tab", "escape")
+        await pilot.pause()
+        assert "interrupt the turn" not in visible(screen)

@@ -11,8 +11,9 @@ from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.ui.tui.agent_thread.messages import TaskOutput
 from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
-from holdfast.ui.tui.widgets.pickers import Picker, TextPage
+from holdfast.ui.tui.widgets.pickers import Picker
 from holdfast.ui.tui.widgets.status_line import Status, status_text
+from holdfast.ui.tui.widgets.text_page import TextPage
 
 STARTED = Fact(1, TaskStarted(id="t1", call="c", command="npm run\ndev"))
 ENDED = Fact(3, TaskEnded(id="t1", outcome="failed", text="", seconds=61))

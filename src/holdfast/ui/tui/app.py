@@ -153,7 +153,6 @@ class HoldfastApp(App[int]):
 
             found = key_map(config.keys)
             self.set_keymap({name: ",".join(keys) for name, keys in found.keys.items()})
-            self.composer.new_line_keys = frozenset(found.keys["new-line"])
             self._key_faults = found.faults
 
     def _begin(self) -> None:
@@ -286,7 +285,7 @@ class HoldfastApp(App[int]):
         elif self.controller.status.doing:
             self.controller.stop()
         elif not self._repeated.press("escape"):
-            pass
+            self.dialogs.say("")
         elif self.composer.text:
             self.composer.clear_into_history()
         else:

@@ -70,8 +70,10 @@ def offer_a_model(target: CommandTarget) -> None:
             target.dialogs.say("")
             target.controller.use_model(what)
 
-    target.dialogs.say(NO_MODEL, also=True)
+    noticed = target.dialogs.said
     target.dialogs.pick("Choose a model to start", choices, chosen)
+    target.dialogs.say(noticed)
+    target.dialogs.say(NO_MODEL, also=True)
 
 
 def leave_for_setup(target: CommandTarget) -> None:

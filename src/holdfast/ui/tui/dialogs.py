@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
 from holdfast.ui.advice import SCREEN, advised
-from holdfast.ui.tui.widgets.pickers import Choice, ContentSearch, Picker, TextPage
+from holdfast.ui.tui.widgets.pickers import Choice, ContentSearch, Picker
 
 T = TypeVar("T")
 
@@ -30,7 +30,10 @@ class Dialogs:
         self._app = app
 
     def say(self, message: str, *, also: bool = False) -> None:
-        """Show a notice until the next prompt, replacing the current one unless `also`; "" clears it."""
+        """Show a notice until the next prompt, page, list or Esc, in place of the current one unless `also`.
+
+        "" clears it.
+        """
         before = self.said if also and message not in self.said else ""
         self.said = f"{before}\n{message}" if before else message
         self.notice.update(Text(literal(self.said)))
@@ -68,9 +71,12 @@ class Dialogs:
 
         self._app.run_worker(wait())
 
-    def read(self, text: RenderableType) -> None:
-        """Open a page to read."""
-        self._app.push_screen(TextPage(text))
+    def read(self, *pages: RenderableType) -> None:
+        """Open a page to read; Tab turns to the next one."""
+        from holdfast.ui.tui.widgets.text_page import TextPage  # noqa: PLC0415 - few are read
+
+        self.say("")
+        self._app.push_screen(TextPage(*pages))
 
     def pick(  # noqa: PLR0913 - what the keys of a list do
         self,
@@ -94,6 +100,7 @@ class Dialogs:
         `preview` returns what stands below the list for a choice, `search` which choices have words in them, and
         `typed` the choice that what was written stands for if nothing matches.
         """
+        self.say("")
         before = self._app.theme
 
         def chosen(value: str | None) -> None:

@@ -22,7 +22,7 @@ from holdfast.ui.tui.command_parser import Name, SlashInput
 from holdfast.ui.tui.farewell import last_answer
 from holdfast.ui.tui.sessions.session_list import pick_branch, pick_session
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
-from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
+from holdfast.ui.tui.widgets.help_pages import help_pages, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.view.columns import home
 from holdfast.ui.view.sentences import settings_text
@@ -237,7 +237,7 @@ def _context(target: CommandTarget, _rest: str) -> None:
 
 
 DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
-    "help": lambda target, _: target.dialogs.read(help_page(_key_names(target))),
+    "help": lambda target, _: target.dialogs.read(*help_pages(_key_names(target))),
     "new": _new,
     "resume": _resume,
     "rewind": lambda target, _: pick_turn(target),

@@ -1,12 +1,37 @@
-"""Keeps the order of Enter and the keys that stop what it begins.
+"""Keeps the order of keys that Textual handles in different places.
 
 Enter is handled by the composer, which may first wait for completions, and what it sends comes to the app as a message.
 Esc and Ctrl+C are bindings of the app and would be handled at once: the stop of a turn before its prompt.
+
+Letters are handled by the line in which they are typed, but the keys bound there, such as Backspace, by the app, which
+gets them after the line: of "ax", Backspace, "b" in one piece, as a slow connection brings them, "ax" would stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+from textual import events
+from textual.widget import Widget
+from textual.widgets import Input
+
+
+async def run_own_binding(widget: Widget, event: events.Key) -> bool:
+    """Run what the key is bound to in the widget itself, before any key that follows. Return whether it is bound."""
+    bound = None if event.is_printable else widget.screen.active_bindings.get(event.key)
+    if bound is None or bound.node is not widget or not bound.enabled:
+        return False
+    event.stop()
+    event.prevent_default()
+    return await widget.app.run_action(bound.binding.action, widget)  # pyright: ignore[reportUnknownMemberType] - an app of any result
+
+
+class LineInput(Input):
+    """A line to type in, which takes its keys in the order in which they were pressed."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        if not await run_own_binding(self, event):
+            await super()._on_key(event)
 
 
 class KeyOrder:

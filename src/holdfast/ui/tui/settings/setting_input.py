@@ -16,6 +16,7 @@ from holdfast.config.toml_edit import key_path, with_setting
 from holdfast.errors import ConfigInvalid
 from holdfast.text import literal
 from holdfast.ui.settings.setting_catalog import SettingForm, parsed_value
+from holdfast.ui.tui.keys.key_order import LineInput
 from holdfast.ui.tui.widgets.pickers import Over
 
 
@@ -24,7 +25,7 @@ class SettingInput(Over[str | None]):
 
     CSS = """
     SettingInput { align: center middle; background: $background 60%; }
-    SettingInput Vertical { width: 96%; max-width: 100; height: auto; padding: 1 2; background: $surface; }
+    SettingInput Vertical { width: 100%; max-width: 100; height: auto; padding: 1 2; background: $surface; }
     SettingInput #title { height: auto; text-style: bold; }
     SettingInput Input { border: none; height: 1; margin: 1 0; padding: 0; background: $surface; }
     SettingInput #fault { height: auto; color: $error; display: none; margin-bottom: 1; }
@@ -45,7 +46,7 @@ class SettingInput(Over[str | None]):
         """Yield title, line, fault and foot."""
         with Vertical():
             yield Static(Text(literal(self._about)), id="title")
-            yield Input(value=self._now, placeholder="default", id="value")
+            yield LineInput(value=self._now, placeholder="default", id="value")
             yield Static(id="fault", markup=False)
             yield Static(
                 Text(f"Expected: {self._form.expected} · empty: the default · Enter to go on · Esc to cancel"),

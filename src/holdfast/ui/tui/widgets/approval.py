@@ -20,6 +20,7 @@ from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.text import literal
 from holdfast.tool_calls import Mode
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
+from holdfast.ui.tui.keys.key_order import LineInput
 from holdfast.ui.tui.keys.question_keys import HOLD, Answers, Held, NotOurs, QuestionKeys, Swallowed, Typed
 from holdfast.ui.tui.widgets.detail_view import DetailView
 from holdfast.ui.tui.widgets.plan_detail import plan_fragments
@@ -79,7 +80,7 @@ class Approval(Vertical):
 
         Not composed: a screen would style what it does not show before it shows its prompt.
         """
-        reason = Input(placeholder=_WHY, id="reason")
+        reason = LineInput(placeholder=_WHY, id="reason")
         question, keys = Static(id="question", markup=False), Static(id="keys", markup=False)
         self.mount(question, DetailView(id="detail"), OptionList(id="answers"), reason, keys)
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())  # pyright: ignore[reportUnknownMemberType] - an app of any result

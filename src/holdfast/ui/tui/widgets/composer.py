@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Selection
 
+from holdfast.ui.tui.keys.key_order import run_own_binding
 from holdfast.ui.tui.prompt.dropped_paths import dropped, is_disk_file
 from holdfast.ui.tui.prompt.pastes import Pastes
 from holdfast.ui.tui.prompt.prompt_history import PromptHistory
@@ -81,7 +82,6 @@ class Composer(TextArea):
         """The prompts that ↑ recalls."""
         self.pastes = Pastes()
         """The long pastes of this run."""
-        self.new_line_keys: frozenset[str] = frozenset({"ctrl+j", "shift+enter"})
         self.vim: VimEditor | None = None
         """vim's keys, None if the prompt has its usual ones."""
         self.show_editing: Callable[[str], None] = lambda _: None
@@ -200,7 +200,7 @@ class Composer(TextArea):
     def edit(self, edit: Edit) -> EditResult:
         """Apply the edit; a placeholder acts as one character: removed as a whole, never edited inside."""
         first, last = sorted((edit.from_location, edit.to_location))
-        for row in {first[0], last[0]}:
+        for row in {first[0], min(last[0], self.document.line_count - 1)}:  # Ctrl+K at the end names the row behind it
             line = self.document.get_line(row)
             for mark in self.pastes.marks:
                 begin = line.find(mark)
@@ -241,8 +241,6 @@ class Composer(TextArea):
                 self.action_new_line()
             case "enter":
                 self._send(later=False)
-            case key if key in self.new_line_keys:  # not a binding, which would run after keys typed later
-                self.action_new_line()
             case "end" if self.cursor_at_end_of_line:
                 await self.run_action("app.to_end")
             case "up" if not self.text and self._queued:
@@ -256,7 +254,8 @@ class Composer(TextArea):
             case "down" if self.cursor_at_last_line and self._recall(1):
                 pass
             case _:
-                await super()._on_key(event)
+                if not await run_own_binding(self, event):
+                    await super()._on_key(event)
                 return
         if event.key == "enter":
             self.post_message(self.Entered())

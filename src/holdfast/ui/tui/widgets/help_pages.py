@@ -52,8 +52,8 @@ def lines_page(title: str, lines: Iterable[str]) -> RenderableType:
     return Group(*shown)
 
 
-def help_page(key_names: Mapping[str, str]) -> RenderableType:
-    """Return the keys, by the names of those that each action has, and the commands."""
+def help_pages(key_names: Mapping[str, str]) -> tuple[RenderableType, RenderableType]:
+    """Return a page of the keys, by the names of those that each action has, and one of the commands."""
     keys, commands = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
     for key, does in KEYS:
         keys.add_row(Text(f"  {key.format_map(key_names)}", "bold", no_wrap=True), Text(does.format_map(key_names)))
@@ -61,8 +61,11 @@ def help_page(key_names: Mapping[str, str]) -> RenderableType:
         name = f"/{command.name} {command.takes}".strip()
         also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
         commands.add_row(Text(f"  {name}", "bold", no_wrap=True), Text(f"{command.does}{also}"))
-    title = Text("Keys", "bold").append("  (Esc closes this)", "dim not bold")
-    return Group(title, keys, Text("\nCommands", "bold"), commands)
+    also = "dim not bold"
+    return (
+        Group(Text("Keys", "bold").append("  ·  Tab: commands", also), keys),
+        Group(Text("Commands", "bold").append("  ·  Tab: keys", also), commands),
+    )
 
 
 def rows_page(title: str, rows: Sequence[tuple[str, str]]) -> Text:

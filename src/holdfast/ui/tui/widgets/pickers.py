@@ -1,4 +1,4 @@
-"""Choose one of several items, by arrow keys or by typing part of it; and a page to read."""
+"""Choose one of several items, by arrow keys or by typing part of it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import ClassVar, TypeVar
 
 import msgspec
 from rich.cells import cell_len
-from rich.console import RenderableType
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
+from holdfast.ui.tui.keys.key_order import LineInput
 
 T = TypeVar("T")
 
@@ -109,13 +108,19 @@ class Over(ModalScreen[T]):
         beneath = stack[-2].screen_layout_refresh_signal  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - likewise
         beneath.subscribe(self, moved)  # pyright: ignore[reportUnknownMemberType] - likewise
 
+    def on_unmount(self) -> None:
+        """Move the terminal's own cursor back to where the keys go."""
+        focused = self.app.focused  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        if isinstance(focused, TextArea | Input):
+            self.app.cursor_position = focused.cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - likewise
+
 
 class Picker(Over[str | None]):
     """A list that narrows as the user types; returns the chosen value, None on cancel."""
 
     CSS = """
     Picker { align: center middle; background: $background 60%; }
-    Picker Vertical { width: 96%; max-width: 100; height: auto; max-height: 80%; padding: 1 2; background: $surface; }
+    Picker Vertical { width: 100%; max-width: 100; height: auto; max-height: 80%; padding: 1 2; background: $surface; }
     Picker #title { height: auto; text-style: bold; }
     Picker Input { border: none; height: 1; margin: 1 0; padding: 0; background: $surface; }
     Picker OptionList { height: auto; max-height: 20; border: none; padding: 0; background: $surface; }
@@ -178,7 +183,7 @@ class Picker(Over[str | None]):
         """Yield title, search, list, note and foot."""
         with Vertical():
             yield Static(Text(self._title), id="title")
-            yield Input(placeholder="search", id="search")
+            yield LineInput(placeholder="search", id="search")
             yield OptionList(id="choices")
             yield Static(id="note", markup=False)
             yield Static(Text(self._foot), id="foot")
@@ -313,7 +318,7 @@ class Picker(Over[str | None]):
     def _room(self) -> int:
         """Return the cells of a row, according to the style sheet."""
         width = self.app.size.width  # pyright: ignore[reportUnknownMemberType] - an app of any result
-        return min(_WIDEST, width * 96 // 100) - MARGINS
+        return min(_WIDEST, width) - MARGINS
 
     @property
     def _highlighted(self) -> str | None:
@@ -326,6 +331,11 @@ class Picker(Over[str | None]):
         if option == _WRITTEN and self._written is not None:
             return self._written.value
         return self._choices[int(option)].value
+
+    def _place_cursor(self) -> None:
+        """Move the terminal's own cursor to the search, which moves with the height of the list."""
+        if self.is_attached and self.is_current:
+            self.app.cursor_position = self.query_one(Input).cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - an app of any result
 
     def _narrow(self, search: str, at: int = 0, *, value: str | None = None) -> None:
         """Show the matching items, with item number `at` highlighted, or that of the `value` if it is shown."""
@@ -345,34 +355,8 @@ class Picker(Over[str | None]):
         self._written = self._typed(search.strip()) if words and not choices.option_count else None
         if self._written is not None:
             choices.add_option(Option(_row(self._written, 0, self._room), id=_WRITTEN))
+        self.call_after_refresh(self._place_cursor)
         if choices.option_count:
             choices.highlighted = min(at, choices.option_count - 1)
         elif words:
             choices.add_option(Option(Text("Nothing matches.", "dim"), disabled=True))
-
-
-class TextPage(Over[None]):
-    """A page over the transcript; several keys close it."""
-
-    CSS = """
-    TextPage { align: center middle; background: $background 60%; }
-    TextPage VerticalScroll { width: 96%; max-width: 100; height: auto; max-height: 92%; padding: 1 2; }
-    TextPage VerticalScroll { background: $surface; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter,ctrl+c", "dismiss(None)", "Leave", show=False, priority=True),
-    ]
-
-    def __init__(self, text: RenderableType) -> None:
-        super().__init__()
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        """Yield the text."""
-        with VerticalScroll():
-            yield Static(self._text)
-
-    def on_click(self, event: events.Click) -> None:
-        """Close on a click outside it."""
-        if event.widget is self:
-            self.dismiss(None)
