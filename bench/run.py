@@ -6,6 +6,7 @@ A missed aim ends with exit code 0, for a machine may be busy; an equality that 
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -117,6 +118,8 @@ def main(argv: Sequence[str]) -> int:
     build.mkdir(exist_ok=True)
     for name in arguments.names or MEASUREMENTS:
         print(f"measuring: {name}", file=sys.stderr)
+        gc.collect()
+        gc.freeze()  # else looking through what the last ones left would count as time of the next
         with tempfile.TemporaryDirectory(prefix="bench-", dir=build) as scratch:
             comparisons += MEASUREMENTS[name](Path(scratch), sizes)
     print(table(comparisons))

@@ -26,9 +26,9 @@ PAGES = {
     "list": "type to search",
     "filter": "type to search",
     "diff": r"made\.txt",
-    "config": "permission_mode",
+    "config": "Settings",
     "resume": r"Ctrl\+X",
-    "context": "the next request sends",
+    "context": "Nothing yet",
     "search": "Prompt history",
     "vim": "NORMAL",
     "vim-visual": "VISUAL",
@@ -36,6 +36,7 @@ PAGES = {
 """What only a screen that is drawn can show. Each state is seen by what stands on the screen."""
 SEEN = {**STATES, **PAGES}
 KINDS_AND_STATES = [(kind, state) for kind in KINDS for state in SEEN if kind not in PLAIN or state in STATES]
+DRAWN = [case for case in KINDS_AND_STATES if case[0] not in PLAIN]
 
 CALLS = {"question": "touch precious; rm -rf precious", "command": "echo begun; sleep 31415"}
 
@@ -102,3 +103,27 @@ def _reach(terminal: Terminal, state: str) -> None:
         case _:
             pass
     terminal.wait_text(SEEN[state])
+
+
+def left(terminal: Terminal, state: str) -> None:
+    """Leave the state by its keys, which shows that they arrive."""
+    match state:
+        case "question":
+            terminal.send(Key.ESC)
+            terminal.wait_gone("Allow once")
+        case "streaming" | "command":
+            terminal.send(Key.ESC)
+            terminal.wait_gone("esc to interrupt")
+        case "search":
+            terminal.send(Key.ESC)
+            terminal.wait_gone("Prompt history")
+        case "list" | "filter" | "diff" | "config" | "resume" | "context":
+            terminal.send(Key.ESC)
+            terminal.wait_gone(SEEN[state])
+            terminal.wait_text(STATES["idle"])
+        case "vim" | "vim-visual":
+            terminal.send(b"\x1b\x1bA three")
+            terminal.wait_text("one two three")
+        case _:
+            terminal.send("typed")
+            terminal.wait_text("▌ typed")

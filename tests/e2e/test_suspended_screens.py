@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from history_screen import HistoryTerminal
 from launching import World
-from screen_states import KINDS_AND_STATES, PLAIN, SEEN, STATES, shown
+from screen_states import DRAWN, SEEN, STATES, left, shown
 from terminal import Key, Terminal
 from test_killed_screens import assert_goes_on
 from test_terminal_signals import state as state_of
@@ -27,7 +27,6 @@ from tiers import sampled
 pytestmark = linux_only
 
 CTRL_Z = b"\x1a"
-DRAWN = [case for case in KINDS_AND_STATES if case[0] not in PLAIN]
 CASES = [(*case, number) for case, number in itertools.product(DRAWN, (signal.SIGTSTP, signal.SIGSTOP))]
 MOUSE = b"\x1b[?1000h"
 MODES = (b"\x1b[?1004h", b"\x1b[?2004h", b"\x1b[?7l", b"\x1b[?25l")
@@ -67,30 +66,37 @@ def test_the_state_comes_back(one_world: World, kind: str, state: str, number: s
         eventually(lambda: termios.tcgetattr(terminal.descriptor) == taken)
         for mode in modes:
             eventually(lambda mode=mode: mode in terminal.raw[written:])
-        match state:
-            case "question":
-                terminal.send(Key.ESC)
-                terminal.wait_gone("Allow once")
-            case "streaming" | "command":
-                terminal.send(Key.ESC)
-                terminal.wait_gone("esc to interrupt")
-            case "search":
-                terminal.send(Key.ESC)
-                terminal.wait_gone("Prompt history")
-            case "list" | "filter" | "diff" | "config" | "resume" | "context":
-                terminal.send(Key.ESC)
-                terminal.wait_gone(SEEN[state])
-                terminal.wait_text(STATES["idle"])
-            case "vim" | "vim-visual":
-                terminal.send(b"\x1b\x1bA three")
-                terminal.wait_text("one two three")
-            case _:
-                terminal.send("typed")
-                terminal.wait_text("▌ typed")
+        left(terminal, state)
         terminal.kill(signal.SIGTERM)
         assert terminal.wait() == -signal.SIGTERM
         eventually(lambda: termios.tcgetattr(terminal.descriptor) == before)
         assert_goes_on(world)
+
+
+def suspend(terminal: Terminal) -> None:
+    terminal.kill(signal.SIGTSTP)
+    eventually(lambda: state_of(terminal.pid) == "T")
+
+
+def test_the_keys_of_an_open_question_work_behind_a_suspension(one_world: World) -> None:
+    """It is no text field that has the focus then."""
+    with shown(one_world, "full", "question") as (terminal, emulated):
+        suspend(terminal)
+        wiped(terminal, emulated)
+        terminal.kill(signal.SIGCONT)
+        terminal.wait_text("Allow once")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("Allow once")
+
+
+def test_what_a_shell_changed_during_a_sigstop_is_set_again(one_world: World) -> None:
+    with shown(one_world, "full", "idle") as (terminal, _):
+        terminal.kill(signal.SIGSTOP)
+        eventually(lambda: state_of(terminal.pid) == "T")
+        written = len(terminal.raw)
+        terminal.kill(signal.SIGCONT)
+        for mode in (MOUSE, *MODES):
+            eventually(lambda mode=mode: mode in terminal.raw[written:])
 
 
 @pytest.mark.parametrize("state", sampled(STATES, 1))

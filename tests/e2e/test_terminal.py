@@ -371,8 +371,9 @@ def test_sessions_are_renamed_chosen_and_thrown_away(one_world: World) -> None:
         terminal.send(b"\x18")
         terminal.wait_gone(r"Resume(.|\n)*about pears")
         terminal.send(b"\x7f" * 5)
-        terminal.wait_text("The orchard")
+        terminal.wait_text(r"Resume(.|\n)*The orchard")  # the welcome above the list names it too
         terminal.send(Key.ENTER)
+        terminal.wait_gone("type to search")
         terminal.wait_text("about apples")
         terminal.line("go on")
         terminal.wait_text(r"More of one\.")

@@ -35,6 +35,14 @@ def run(shell: str, *arguments: str, cwd: str | Path, **environ: str) -> tuple[i
     return done.returncode, done.stdout, done.stderr
 
 
+def test_programs_are_started_so_that_ctrl_z_cannot_freeze_the_shell(tmp_path: Path) -> None:
+    """Behind a vfork, CPython waits for a child that the signal stopped before its exec."""
+    asked = f"main({[*ASK]!r}, environ={{'HOLDFAST_HOME': {str(tmp_path)!r}}})"
+    code = f"import subprocess; from holdfast.ui.main import main; {asked}; print(subprocess._USE_VFORK)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
+    assert done.stdout == "False\n"
+
+
 @pytest.mark.parametrize(
     ("shell", "arguments", "code", "said"),
     [

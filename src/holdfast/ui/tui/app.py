@@ -176,6 +176,10 @@ class HoldfastApp(App[int]):
             else:
                 self.composer.give_back(first)
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Fit the welcome to the screen."""
+        self.welcome.fit(event.size.height if self._scrollback is None else self._scrollback.most_rows)
+
     def _question_rows(self) -> int:
         """Return the rows of the screen that a question may divide."""
         return self.size.height if self._scrollback is None else self._scrollback.most_rows

@@ -40,8 +40,11 @@ _WIDEST = 100
 """Maximum cells of a list or page, for readable lines."""
 
 _MOST_ROWS = 20
-_ABOVE = 6
-"""Lines of a picker besides its rows and what is below them: the padding, the title and the search."""
+_ABOVE = 5
+"""Lines of a picker besides its rows and its texts: the padding and the search."""
+
+_SMALL = 20
+"""Lines of a screen of which a picker may have all; of a larger one, four fifths."""
 
 _GAP = 2
 
@@ -120,7 +123,7 @@ class Picker(Over[str | None]):
 
     CSS = """
     Picker { align: center middle; background: $background 60%; }
-    Picker Vertical { width: 100%; max-width: 100; height: auto; max-height: 80%; padding: 1 2; background: $surface; }
+    Picker Vertical { width: 100%; max-width: 100; height: auto; max-height: 100%; padding: 1 2; background: $surface; }
     Picker #title { height: auto; text-style: bold; }
     Picker Input { border: none; height: 1; margin: 1 0; padding: 0; background: $surface; }
     Picker OptionList { height: auto; max-height: 20; border: none; padding: 0; background: $surface; }
@@ -195,7 +198,10 @@ class Picker(Over[str | None]):
         self.query_one(Input).focus()
 
     def on_resize(self) -> None:
-        """Fit the rows to the size."""
+        """Fit the rows to the size, which may leave no room for a preview."""
+        if self.app.size.height < _ROOM_FOR_PREVIEW:  # pyright: ignore[reportUnknownMemberType] - an app of any result
+            self._noted = ""
+            self.query_one("#note").display = False
         self._fit()
         self._narrow(self._narrowed, self.query_one(OptionList).highlighted or 0)
 
@@ -309,10 +315,12 @@ class Picker(Over[str | None]):
 
     def _fit(self) -> None:
         """Leave the list as many rows as fit, so that the note and the foot are never cut off."""
-        texts = [self._foot, *filter(None, [self._noted])]
-        below = sum(1 + sum(-(-cell_len(line) // self._room) or 1 for line in text.split("\n")) for text in texts)
-        height = self.app.size.height * 80 // 100  # pyright: ignore[reportUnknownMemberType] - an app of any result
-        self.query_one(OptionList).styles.max_height = max(1, min(_MOST_ROWS, height - below - _ABOVE))
+        texts = [self._title, self._foot, *filter(None, [self._noted])]
+        lines = [-(-cell_len(line) // self._room) or 1 for text in texts for line in text.split("\n")]
+        height = self.app.size.height  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        most = height if height < _SMALL else height * 80 // 100
+        rows = most - _ABOVE - sum(lines) - (len(texts) - 1)  # a blank line above each text but the title
+        self.query_one(OptionList).styles.max_height = max(1, min(_MOST_ROWS, rows))
 
     @property
     def _room(self) -> int:

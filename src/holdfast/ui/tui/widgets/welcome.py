@@ -23,6 +23,9 @@ INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 
 _TITLE = 60
 
+_AROUND = 6
+"""Rows of the screen that the welcome leaves: its margin, the composer with its margins, and the status line."""
+
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """What the welcome depends on; `looked` is whether the rest is known yet. `last` is the last session in `cwd`."""
@@ -84,6 +87,10 @@ class Welcome(Static):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, markup=False)
         self._situation: Situation | None = None
+
+    def fit(self, rows: int) -> None:
+        """Leave the prompt its place on a screen of so many rows: on a small one, the welcome is cut."""
+        self.styles.max_height = max(1, rows - _AROUND)
 
     def greet(self, *, cwd: str, model: str) -> None:
         """Show folder and model; what was learned of the same folder stays."""
