@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,11 +12,21 @@ from terminal import Key, Terminal
 
 from holdfast.agent.sessions import create
 from holdfast.session.catalog import Catalog
+from polling import eventually
 
 SET_UP = {
     "zsh": ("zsh -f", "source <(holdfast completion zsh)"),
     "fish": ("fish", "holdfast completion fish > ~/.config/fish/completions/holdfast.fish"),
 }
+
+
+PROMPT = r"[%#>$] ?$"
+
+
+def emptied(terminal: Terminal) -> bool:
+    """Return whether the line is empty; a Ctrl+C that ends a completion leaves it as it is."""
+    terminal.send(Key.CTRL_C)
+    return bool(re.search(PROMPT, terminal.settle()))
 
 
 @pytest.mark.parametrize("shell", SET_UP)
@@ -44,7 +55,7 @@ def test_a_shell_that_was_set_up_completes(shell: str, tmp_path: Path) -> None:
         "LANG": "C.UTF-8",
     }
     with Terminal(["/bin/sh", "-c", start], env=environ, cwd=tmp_path) as terminal:
-        terminal.wait_text(r"[%#>$] ?$")
+        terminal.wait_text(PROMPT)
         terminal.settle()
         terminal.send(f"{set_up}; echo rea''dy\r")
         terminal.wait_text(r"(?m)^ready")
@@ -57,5 +68,4 @@ def test_a_shell_that_was_set_up_completes(shell: str, tmp_path: Path) -> None:
         ):
             terminal.send(f"\x0c{typed}{Key.TAB.decode()}{Key.TAB.decode() if typed.endswith(' ') else ''}")
             terminal.wait_text(shown)
-            terminal.send(Key.CTRL_C)
-            terminal.settle()
+            eventually(lambda: emptied(terminal))

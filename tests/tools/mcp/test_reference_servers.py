@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
+import socket
+import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from test_connections import context
+from test_connections import context, reachable
 from test_server_questions import User
 
+from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.connections import McpConnections, McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.stored_tools import StoredTools
@@ -64,6 +68,42 @@ async def test_everything(tmp_path: Path) -> None:
 def stored(folder: Path, made: McpConnections) -> list[str]:
     found = StoredTools(folder / "lists", asks=True).get(made.servers["ref"])
     return [] if found is None else [each.name for each in found.tools]
+
+
+async def test_everything_over_http_is_started_again(tmp_path: Path) -> None:
+    """Its sessions are gone then: one call is told that nothing was done, the next one is carried out."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = McpServer(name="ref", url=f"http://127.0.0.1:{port}/mcp")
+    settings = McpSettings(servers=(server,), lists=tmp_path / "lists", asks=True)
+    made = McpConnections(settings, folder=tmp_path, spool=tmp_path, root=tmp_path)
+    process = await asyncio.to_thread(over_http, port)
+    try:
+        assert (await made.call("ref", "mcp__ref__echo", {"message": "a"}, context())).text == "Echo: a"
+        assert (await made.listed("ref", asyncio.Event())).protocol < "2026"
+        process.kill()
+        process.wait()
+        process = await asyncio.to_thread(over_http, port)
+        with pytest.raises(ToolFailed, match=r"no longer knows this session.*Nothing was done"):
+            await made.call("ref", "mcp__ref__echo", {"message": "b"}, context())
+        assert (await made.call("ref", "mcp__ref__echo", {"message": "c"}, context())).text == "Echo: c"
+    finally:
+        await made.close()
+        process.kill()
+        process.wait()
+
+
+def over_http(port: int) -> subprocess.Popen[bytes]:
+    """Start the server, and wait until it listens."""
+    process = subprocess.Popen(
+        [PROGRAMS / "mcp-server-everything", "streamableHttp"],
+        env={**os.environ, "PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    eventually(lambda: reachable(port))
+    return process
 
 
 async def test_filesystem(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ async def prompts_after(keys: list[str]) -> list[object]:
     return found
 
 
-@law(shared_by=2)
+@law(shared_by=8)
 @given(st.lists(LETTERS | EDITING, min_size=2, max_size=10))
 def test_a_line_takes_keys_in_order(keys: list[str]) -> None:
     together, apart = asyncio.run(lines_after(keys))
     assert together == apart
 
 
-@law(shared_by=2)
+@law(shared_by=8)
 @given(st.lists(LETTERS | EDITING | IN_LINES, min_size=2, max_size=10))
 def test_the_prompt_takes_keys_in_order(keys: list[str]) -> None:
     together, apart = asyncio.run(prompts_after(keys))

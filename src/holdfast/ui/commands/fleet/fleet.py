@@ -13,7 +13,7 @@ from holdfast.errors import EXIT_OK
 from holdfast.text import printable
 from holdfast.ui.commands.fleet.worker import add_store, extra_missing, store_url
 from holdfast.ui.startup.arguments import Parser
-from holdfast.ui.view.columns import age
+from holdfast.ui.view.columns import age, count_noun
 
 
 class _Arguments(argparse.Namespace):
@@ -72,7 +72,7 @@ def _status(url: str, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(msgspec.to_builtins(status), indent=2))
         return EXIT_OK
-    print(f"{len(status.workers)} workers alive")
+    print(f"{count_noun(len(status.workers), 'worker')} alive")
     for worker in status.workers:
         since = age(time.time() - worker.since)
         print(printable(f"  {worker.host}  pid {worker.pid}  {worker.holds} of {worker.slots} slots  {since}"))
