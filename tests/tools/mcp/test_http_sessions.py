@@ -72,6 +72,22 @@ async def test_a_stop_is_told_to_the_server_because_closing_the_stream_is_none(t
             assert [each.text for each in late] == ["slow x"]
 
 
+async def test_a_session_that_is_forgotten_during_a_call_leaves_an_unknown_effect(tmp_path: Path) -> None:
+    """The message that asks it to stop is refused, not the call, which the server had begun."""
+    with session_server() as served:
+        async with connected(at(served), tmp_path) as made:
+            stop = asyncio.Event()
+            task = asyncio.create_task(made.call("srv", "mcp__srv__slow", {}, context(stop)))
+            await asyncio.to_thread(eventually, lambda: served.calls == ["slow"])
+            served.forget()
+            stop.set()
+            output = await task
+            assert output.interrupted
+            assert "Whether it acted is unknown" in output.text
+            assert (await asked(made, "echo", text="on")).text == "echo on"
+    assert served.calls == ["slow", "echo"]
+
+
 async def test_a_stream_that_is_cut_leaves_an_unknown_effect(tmp_path: Path) -> None:
     with session_server() as served:
         async with connected(at(served), tmp_path) as made:

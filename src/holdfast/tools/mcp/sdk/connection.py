@@ -68,6 +68,10 @@ class _ErrorAnswer(msgspec.Struct):
     error: _Error
 
 
+class _Message(msgspec.Struct):
+    method: str = ""
+
+
 class ServerConnection:
     """A connection that is open, or was. `listed` is what the server said of itself."""
 
@@ -98,6 +102,7 @@ class ServerConnection:
         self._call: ServerCall | None = None
         self._noticed = asyncio.Event()
         self._forgotten = False  # whether the server no longer knows the session of its address
+        self._refused = False  # whether it refused the call itself for that, and not a message about it
         self.listed = ToolList()
 
     @property
@@ -236,7 +241,12 @@ class ServerConnection:
         request = response.request
         if request.method == "POST" and "mcp-session-id" in request.headers and response.status_code in (400, 404):
             said = (await response.aread()).decode("utf-8", "replace")
-            self._forgotten |= response.status_code == 404 or _error_code(said) == CONNECTION_CLOSED  # noqa: PLR2004 - HTTP
+            if response.status_code != 404 and _error_code(said) != CONNECTION_CLOSED:  # noqa: PLR2004 - HTTP
+                return
+            self._forgotten = True
+            self._refused |= decode_json(request.content, _Message).method == "tools/call"
+            if self._call is None:
+                self._over.set()
 
     async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
         """Call a tool once and return its output, `interrupted` if what it did is unknown; raises `ToolFailed`."""
@@ -250,6 +260,7 @@ class ServerConnection:
             over=self._over,
             end=self._end_of_server,
         )
+        self._refused = False
         before = 0 if self._auth is None else self._auth.refused_calls
         try:
             output: ToolOutput | ToolFailed = await call.run(tool, arguments)
@@ -263,6 +274,7 @@ class ServerConnection:
             raise ToolFailed(f"MCP server {self._server.name!r} refused the call. {why} Nothing was done.")
         if self._forgotten:
             self._over.set()
+        if self._refused:
             raise ToolFailed(
                 f"MCP server {self._server.name!r} no longer knows this session: it was probably started again. "
                 "Nothing was done. Call it again: that opens a new session."
