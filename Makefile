@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all llama mcp-servers fleet pythons editors lint check fix bench faults mutants picture models clean
+.PHONY: help demo test test-all llama mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
@@ -23,6 +23,7 @@ help:
 	@echo "make mcp-servers  install the reference MCP servers that two tests use (npm)"
 	@echo "make pythons run the tests with every other Python from 3.12 on that is on the PATH"
 	@echo "make editors run the editors' tests against the official clients of TypeScript, which it installs from npm (27 MB)"
+	@echo "make ag-ui   run the service's tests against the client that CopilotKit uses, which it installs from npm (50 MB)"
 	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
@@ -63,6 +64,12 @@ editors: $(READY)
 	@npm install --prefix build/editors --no-audit --no-fund --no-package-lock --silent \
 		@agentclientprotocol/sdk@2.4.0 @zed-industries/agent-client-protocol@0.4.5
 	@$(RUN) -m pytest tests/e2e/test_editor_node.py $(ARGS)
+
+ag-ui: $(READY)
+	@mkdir -p build/ag-ui
+	@npm install --prefix build/ag-ui --no-audit --no-fund --no-package-lock --silent \
+		@ag-ui/client@1.0.0 client-0.0.59@npm:@ag-ui/client@0.0.59
+	@$(RUN) -m pytest tests/e2e/test_ag_ui_node.py $(ARGS)
 
 lint: $(READY)
 	@$(RUN) -m ruff format --check .

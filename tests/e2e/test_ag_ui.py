@@ -104,7 +104,6 @@ def test_a_conversation_with_a_question_over_ag_ui(one_world: World) -> None:
     assert "no open question" in late[-1]["message"]
     prompts = [entry.text for entry in world.entries() if isinstance(entry, e.PromptAccepted)]
     assert prompts == ["run it", "no"]
-    assert served.client.post("/ag-ui", json={"threadId": "t", "runId": "r", "messages": []}).status_code == 400
 
     # The whole session as a watcher sees it, in runs.
     watched: list[dict[str, Any]] = []
@@ -116,4 +115,16 @@ def test_a_conversation_with_a_question_over_ag_ui(one_world: World) -> None:
     assert runs == ["t1", "t1.1", "t2", "t2.1"]
     assert texts(watched, "user") == ["run it", "no"]
     eventually(lambda: served.state("thread-1") == "idle")
+    served.stop()
+
+
+def test_what_cannot_be_taken_is_refused(one_world: World) -> None:
+    served = Served(one_world)
+    picture = {"type": "image", "source": {"type": "url", "value": "https://example.org/a.png"}}
+    message = {"id": "9", "role": "user", "content": [{"type": "text", "text": "this"}, picture]}
+    for messages, why in (([], "text is empty"), ([message], "only text is taken")):
+        refused = served.client.post("/ag-ui", json={"threadId": "thread-1", "runId": "r", "messages": messages})
+        assert refused.status_code == 400
+        assert why in refused.text
+    assert served.get("/sessions")["sessions"] == []
     served.stop()

@@ -10,12 +10,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from holdfast.errors import SessionUnknown
+from holdfast.errors import SessionUnknown, UsageError
 from holdfast.fleet.record import InboxRow
 from holdfast.system.threads import in_daemon
 from holdfast.ui.service.access import Caller
 from holdfast.ui.service.api import STREAM_HEADERS, Api, body_of, need
-from holdfast.ui.service.dialects.ag_ui import AgUiDialect, resume_position
+from holdfast.ui.service.dialects.ag_ui import AgUiDialect, resume_position, run_started
 from holdfast.ui.service.event_stream import STILL_HERE, ServerEvent, event_bytes, event_stream
 from holdfast.ui.service.inbox_body import check_body
 from holdfast.ui.service.watchers import QUIET_FOR
@@ -35,9 +35,14 @@ class _AgUiMessage(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
+        """Its text. Raise `UsageError` for a part that is something else: nothing may get lost unsaid."""
         if isinstance(self.content, str):
             return self.content
-        return "\n\n".join(part.text for part in self.content or () if part.type == "text")
+        parts = self.content or []
+        for part in parts:
+            if part.type != "text":
+                raise UsageError(f"The message has a part of type {part.type!r}: only text is taken. Leave it out.")
+        return "\n\n".join(part.text for part in parts)
 
 
 class _AnswerPayload(msgspec.Struct, frozen=True):
@@ -63,6 +68,7 @@ class _RunInput(msgspec.Struct, frozen=True, rename="camel"):
 
     thread_id: str
     run_id: str
+    protocol_version: str | None = None  # clients say it since 1.0
     messages: list[_AgUiMessage] = msgspec.field(default_factory=list[_AgUiMessage])
     resume: list[_Resume] | None = None
     forwarded_props: _Forwarded | None = None
@@ -81,7 +87,7 @@ async def run_ag_ui(api: Api, request: Request, caller: Caller) -> Response:
         check_body("prompt", {"text": text})
         props = wanted.forwarded_props or _Forwarded()
         rows = [await in_daemon(lambda: _prompt(api, caller, wanted, props, text))]
-    stream = _run(api, own, rows[-1], wanted.run_id)
+    stream = _run(api, own, rows[-1], wanted)
     return StreamingResponse(stream, media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
@@ -109,7 +115,7 @@ async def _answer(api: Api, caller: Caller, wanted: _RunInput, resume: _Resume) 
     return await in_daemon(lambda: api.record.ask(wanted.thread_id, "answer", body, key=key, sender=caller.name))
 
 
-async def _run(api: Api, session: str, row: InboxRow, run: str) -> AsyncGenerator[bytes]:
+async def _run(api: Api, session: str, row: InboxRow, wanted: _RunInput) -> AsyncGenerator[bytes]:
     """Yield the events of the run that the row begins, from its first to its last."""
     async for still in _waited(api, session, row):
         if isinstance(still, bytes):
@@ -117,13 +123,10 @@ async def _run(api: Api, session: str, row: InboxRow, run: str) -> AsyncGenerato
             continue
         row = still
     if row.seq is None:
+        why = row.refused or "The server stopped. Send the run again."
         for event in (
-            {"type": "RUN_STARTED", "threadId": session, "runId": run},
-            {
-                "type": "RUN_ERROR",
-                "message": row.refused or "The server stopped. Send the run again.",
-                "code": "refused",
-            },
+            run_started(session, wanted.run_id),
+            {"type": "RUN_ERROR", "message": why, "code": "refused"},
         ):
             yield event_bytes(ServerEvent(msgspec.json.encode(event)), None)
         return
@@ -131,7 +134,8 @@ async def _run(api: Api, session: str, row: InboxRow, run: str) -> AsyncGenerato
     reading = await in_daemon(lambda: api.record.reading(session))
     begin = resume_position(reading.records, seq - 1)
     known = seq if row.kind == "prompt" else 0
-    dialect = AgUiDialect(session, begin, run=run, one_run=True, known=known)
+    can_cancel = wanted.protocol_version is not None
+    dialect = AgUiDialect(session, begin, run=wanted.run_id, one_run=True, known=known, can_cancel=can_cancel)
     async for piece in event_stream(api.watchers.follow(session, begin.after), dialect):
         yield piece
 

@@ -21,6 +21,9 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.session.model_notices import what_happened
 from holdfast.ui.service.event_stream import ServerEvent
 
+VERSION = "1.0"
+"""The version of the protocol that is spoken, as it is said in `RUN_STARTED`."""
+
 AgUiEvent = dict[str, object]
 """An event of AG-UI, with its `type`."""
 
@@ -38,13 +41,24 @@ class AgUiDialect:
 
     It begins at `begin`. `run` is the id of the first run, instead of that of its turn. With `one_run` the stream ends
     with the first run. `known` is the position of a prompt that the client shows already, because it sent it.
+    `can_cancel` is False for a client that does not know the outcome `cancelled`.
     """
 
-    def __init__(self, session: str, begin: AgUiBegin, *, run: str = "", one_run: bool = False, known: int = 0) -> None:
+    def __init__(
+        self,
+        session: str,
+        begin: AgUiBegin,
+        *,
+        run: str = "",
+        one_run: bool = False,
+        known: int = 0,
+        can_cancel: bool = True,
+    ) -> None:
         self._session = session
         self._first = run
         self._one_run = one_run
         self._known = known
+        self._cancelled: AgUiEvent | None = {"type": "cancelled"} if can_cancel else None
         self._turn = begin.turn
         self._part = begin.part
         self._run = ""  # of the open run
@@ -63,7 +77,7 @@ class AgUiDialect:
         match record.entry:
             case e.PromptAccepted(turn=turn):
                 if self._run:  # a damaged journal: its turn has no end
-                    yield self._finished({"type": "cancelled"})
+                    yield self._finished(self._cancelled)
                 self._turn, self._part = turn, 0
                 yield from self._began()
             case e.ApprovalAnswered() if not self._run:
@@ -83,7 +97,7 @@ class AgUiDialect:
                 asked = {"id": call, "reason": "tool_approval", "message": why, "toolCallId": call}
                 yield self._finished({"type": "interrupt", "interrupts": [asked]})
             case e.TurnEnded(reason="end_turn" | "cancelled" as reason, cause=cause):
-                outcome: AgUiEvent = {"type": "success" if reason == "end_turn" else "cancelled"}
+                outcome: AgUiEvent | None = {"type": "success"} if reason == "end_turn" else self._cancelled
                 yield self._finished(outcome, {"reason": reason, "cause": cause})
             case e.TurnEnded(cause=cause, detail=detail):
                 self._run = ""
@@ -96,15 +110,21 @@ class AgUiDialect:
         parent = "" if not self._part else f"t{self._turn}" if self._part == 1 else f"t{self._turn}.{self._part - 1}"
         self._part += 1
         self._run, self._first = self._first or own, ""
-        started: AgUiEvent = {"type": "RUN_STARTED", "threadId": self._session, "runId": self._run}
+        started = run_started(self._session, self._run)
         yield {**started, "parentRunId": parent} if parent else started
         held, self._held = self._held, []
         yield from held
 
-    def _finished(self, outcome: AgUiEvent, result: AgUiEvent | None = None) -> AgUiEvent:
+    def _finished(self, outcome: AgUiEvent | None, result: AgUiEvent | None = None) -> AgUiEvent:
         run, self._run = self._run, ""
-        ended: AgUiEvent = {"type": "RUN_FINISHED", "threadId": self._session, "runId": run, "outcome": outcome}
-        return {**ended, "result": result} if result is not None else ended
+        ended: AgUiEvent = {"type": "RUN_FINISHED", "threadId": self._session, "runId": run}
+        more: AgUiEvent = {"outcome": outcome, "result": result}
+        return {**ended, **{name: value for name, value in more.items() if value is not None}}
+
+
+def run_started(session: str, run: str) -> AgUiEvent:
+    """Return the event that begins a run."""
+    return {"type": "RUN_STARTED", "threadId": session, "runId": run, "protocolVersion": VERSION}
 
 
 def _events(record: StoredEntry) -> Iterator[AgUiEvent]:
