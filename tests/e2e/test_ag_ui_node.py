@@ -1,7 +1,7 @@
 """The client of AG-UI that CopilotKit is built on leads whole sessions, and shows what the journal says.
 
-It checks the shape of every event and its place in the run, and raises an error otherwise. It is tried in the version of
-the protocol's 1.0 and in the one that `@copilotkit/runtime` 1.75.0 depends on. Both come from npm: `make ag-ui` installs
+It checks the shape of every event and its place in the run, and raises an error otherwise. Two versions are tried: that
+of the protocol's 1.0, and the one that `@copilotkit/runtime` 1.75.0 depends on. Both come from npm: `make ag-ui` puts
 them into `build/`. Without them these tests are skipped.
 """
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from history_screen import HistoryTerminal
 from launching import World
+from shells import assert_shell_works, leave_shell, shell, start, suspend
 from terminal import Key, Terminal
 
 from holdfast.testing.script import Call, Hold, Say
@@ -115,22 +116,16 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
     world = one_world
     world.script([Say("First answer.")], [Say("Second answer.")])
     emulated = HistoryTerminal(90, 24)
-    environ = {**world.environ(), "PS1": "shell> "}
-    shell = ["/bin/bash", "--norc", "-i"]
-    with Terminal(shell, env=environ, cwd=world.folder, columns=90, lines=24, screen=emulated) as terminal:
-        terminal.wait_text("shell>")
-        terminal.send(f"{sys.executable} -m holdfast --inline -m {world.model}\r")
-        terminal.wait_text(PROMPT)
+    with shell(world, columns=90, lines=24, screen=emulated) as terminal:
+        start(terminal, world, "--inline", shows=PROMPT)
         terminal.line("one please")
         terminal.wait_text("First answer")
         terminal.wait_gone("esc to interrupt")
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
-        terminal.send(b"\x1a")
-        terminal.wait_text("Stopped")
+        suspend(terminal)
         terminal.wait_gone("half a thought")
-        terminal.send("echo $((6 * 7))\r")
-        terminal.wait_text("(?m)^42$")
+        assert_shell_works(terminal)
         terminal.send("fg\r")
         terminal.wait_text("▌ half a thought")
         terminal.send(Key.ENTER)
@@ -145,5 +140,4 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
         terminal.send(Key.CTRL_D)
         ends = re.compile(r"(?s)holdfast -r.*holdfast -r.*shell>\s*$")  # the first may have scrolled away
         terminal.wait_for(lambda: bool(ends.search("\n".join(emulated.rows()))), "both ends and the shell")
-        terminal.send("exit\r")
-        terminal.wait()
+        leave_shell(terminal)

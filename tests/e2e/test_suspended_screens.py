@@ -15,6 +15,7 @@ import pytest
 from history_screen import HistoryTerminal
 from launching import World
 from screen_states import DRAWN, SEEN, STATES, left, shown
+from shells import assert_shell_works, leave, shell, start, suspend
 from terminal import Key, Terminal
 from test_killed_screens import assert_goes_on
 from test_terminal_signals import state as state_of
@@ -26,7 +27,6 @@ from tiers import sampled
 
 pytestmark = linux_only
 
-CTRL_Z = b"\x1a"
 CASES = [(*case, number) for case, number in itertools.product(DRAWN, (signal.SIGTSTP, signal.SIGSTOP))]
 MOUSE = b"\x1b[?1000h"
 MODES = (b"\x1b[?1004h", b"\x1b[?2004h", b"\x1b[?7l", b"\x1b[?25l")
@@ -73,15 +73,11 @@ def test_the_state_comes_back(one_world: World, kind: str, state: str, number: s
         assert_goes_on(world)
 
 
-def suspend(terminal: Terminal) -> None:
-    terminal.kill(signal.SIGTSTP)
-    eventually(lambda: state_of(terminal.pid) == "T")
-
-
 def test_the_keys_of_an_open_question_work_behind_a_suspension(one_world: World) -> None:
     """It is no text field that has the focus then."""
     with shown(one_world, "full", "question") as (terminal, emulated):
-        suspend(terminal)
+        terminal.kill(signal.SIGTSTP)
+        eventually(lambda: state_of(terminal.pid) == "T")
         wiped(terminal, emulated)
         terminal.kill(signal.SIGCONT)
         terminal.wait_text("Allow once")
@@ -107,21 +103,16 @@ def test_a_plain_screen_is_suspended_by_its_shell(one_world: World, state: str) 
     calls = [[Call("bash", {"command": commands[state]})]] if state in commands else []
     begun = [Say("Half. "), Hold("on")] if state == "streaming" else []
     world.script(*calls, [*begun, Say("Answered.")])
-    environ = {**world.environ(), "PS1": "shell> "}
-    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=world.folder) as terminal:
-        terminal.wait_text("shell>")
-        mode = "" if state == "question" else "--yolo "
-        terminal.send(f"{sys.executable} -m holdfast --plain {mode}-m {world.model}; echo ended $?\r")
-        terminal.wait_text("Plain mode")
+    with shell(world) as terminal:
+        start(terminal, world, "--plain" if state == "question" else "--plain --yolo", shows="Plain mode")
         if state != "idle":
             terminal.send("go\r")
         if state != "idle":  # a signal of the terminal drops what was not read yet
             terminal.wait_text({"streaming": "Half", "question": "Allow once", "command": "while ! "}[state])
-        terminal.send(CTRL_Z)
-        terminal.wait_text("Stopped")
+        suspend(terminal)
         written = len(terminal.raw)
-        terminal.send("touch go; echo $((6 * 7))\r")
-        eventually(lambda: b"42\r\n" in terminal.raw[written:])
+        terminal.send("touch go\r")
+        assert_shell_works(terminal)
         terminal.send("fg\r")
         eventually(lambda: re.search(rb"holdfast --plain[^\r]*\r\n", terminal.raw[written:]))
         if state == "idle":
@@ -131,10 +122,7 @@ def test_a_plain_screen_is_suspended_by_its_shell(one_world: World, state: str) 
         if state == "question":
             terminal.send("y\r")
         terminal.wait_text("Answered")
-        terminal.send(Key.CTRL_D)
-        eventually(lambda: b"shell> " in terminal.raw[-40:])
-        terminal.send("exit\r")
-        assert terminal.wait() == 0
+        leave(terminal)
     assert world.said == ["go"]
 
 
@@ -160,26 +148,20 @@ def test_ctrl_z_in_the_editor_suspends_both(one_world: World, tmp_path: Path, ed
     (tmp_path / "editor.py").write_text(EDITOR)
     shows, keys = ("(?m)^~", "A and its end\x1b:wq\r") if editor == VIM else ("the editor is here", " and its end\r")
     command = editor if editor == VIM else f"{sys.executable} {tmp_path / 'editor.py'}"
-    environ = {**one_world.environ(EDITOR=command), "PS1": "shell> "}
-    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
-        terminal.wait_text("shell>")
-        terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}; echo ended $?\r")
-        terminal.wait_text(STATES["idle"])
+    with shell(one_world, environ={"EDITOR": command}) as terminal:
+        start(terminal, one_world)
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
         terminal.send(b"\x07")
         terminal.wait_text(shows)
-        terminal.send(CTRL_Z)
-        terminal.wait_text("Stopped")
-        terminal.send("echo $((6 * 7))\r")
-        eventually(lambda: b"42\r\n" in terminal.raw)
+        suspend(terminal)
+        assert_shell_works(terminal)
         terminal.send("fg\r")
         eventually(lambda: os.tcgetpgrp(terminal.descriptor) != terminal.pid)
         terminal.wait_text(shows)
         terminal.send(keys)
         terminal.wait_text("▌ half a thought and its end")
-        terminal.send(CTRL_Z)  # the screen is suspended by itself again
-        eventually(lambda: terminal.raw.count(b"Stopped") == 2)
+        suspend(terminal)  # the screen by itself again
         terminal.send("fg\r")
         eventually(lambda: os.tcgetpgrp(terminal.descriptor) != terminal.pid)
         eventually(lambda: not termios.tcgetattr(terminal.descriptor)[0] & termios.ICRNL)
@@ -187,8 +169,5 @@ def test_ctrl_z_in_the_editor_suspends_both(one_world: World, tmp_path: Path, ed
         terminal.send(Key.ENTER)
         terminal.wait_text("I read it")
         terminal.wait_gone("esc to interrupt")
-        terminal.send(Key.CTRL_D)
-        eventually(lambda: b"shell> " in terminal.raw[-40:])
-        terminal.send("exit\r")
-        assert terminal.wait() == 0
+        leave(terminal)
     assert one_world.said == ["half a thought and its end"]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from launching import World
+from shells import assert_shell_works, leave, shell, start, suspend
 from terminal import Key, Terminal
 from test_terminal import screen
 
@@ -112,17 +113,12 @@ def test_twenty_columns_are_enough_to_ask_and_to_read(one_world: World) -> None:
 def test_put_aside_and_taken_up_again(one_world: World) -> None:
     """Ctrl+Z gives the terminal back to the shell that started it, and `fg` brings the screen back."""
     one_world.script([Say("Here again.")])
-    environ = {**one_world.environ(), "PS1": "shell> "}
-    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
-        terminal.wait_text("shell>")
-        terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}; echo ended $?\r")
-        terminal.wait_text("Ask holdfast to do something")
+    with shell(one_world) as terminal:
+        start(terminal, one_world)
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
-        terminal.send(b"\x1a")
-        terminal.wait_text("Stopped")
-        terminal.send("echo $((6 * 7))\r")
-        terminal.wait_text("(?m)^42$")
+        suspend(terminal)
+        assert_shell_works(terminal)
         terminal.send("printf '\\033c'\r")  # what is seen then is drawn by a screen that has the terminal again
         terminal.wait_gone("half a thought")
         terminal.send("fg\r")
@@ -130,10 +126,7 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
         terminal.line(" and its end")
         terminal.wait_text("Here again")
         terminal.wait_gone("esc to interrupt")
-        terminal.send(Key.CTRL_D)
-        eventually(lambda: b"shell> " in terminal.raw[-40:])
-        terminal.send("exit\r")
-        assert terminal.wait() == 0
+        leave(terminal)
     assert one_world.said == ["half a thought and its end"]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 import termios
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from launching import World
+from shells import assert_shell_works, shell, start
 from terminal import Key, Terminal
 from test_terminal import screen
 
@@ -109,11 +109,8 @@ def test_many_at_once_are_as_one(one_world: World) -> None:
 def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number: signal.Signals) -> None:
     """The shell has the terminal meanwhile, with settings of its own; `bg` leaves it there, and `fg` brings it back."""
     one_world.script([Say("Here again.")])
-    environ = {**one_world.environ(), "PS1": "shell> "}
-    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
-        terminal.wait_text("shell>")
-        terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}\r")
-        terminal.wait_text("Ask holdfast to do something")
+    with shell(one_world) as terminal:
+        start(terminal, one_world)
         pid = os.tcgetpgrp(terminal.descriptor)
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
@@ -123,8 +120,7 @@ def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number
         os.kill(pid, number)
         terminal.wait_text("Stopped")
         terminal.answers_after = 0
-        terminal.send("echo $((6 * 7))\r")
-        eventually(lambda: b"42\r\n" in terminal.raw)  # on the screen it may stand before what holdfast drew
+        assert_shell_works(terminal)
         for _ in range(5):
             written = len(terminal.raw)
             terminal.send("bg\r")

@@ -41,43 +41,32 @@ async def pressed(pilot: Pilot[None], keys: list[str], *, together: bool) -> Non
     await pilot.pause()
 
 
-async def lines_after(keys: list[str]) -> list[object]:
-    """Return the line and its cursor after the keys at once, and one after another."""
+async def contents_after(keys: list[str], kind: type[LineInput | Composer]) -> list[object]:
+    """Return the text and its cursor after the keys at once, and one after another."""
     app, found = Lines(), list[object]()
     async with app.run_test() as pilot:
-        line = app.query_one(LineInput)
-        line.focus()
+        widget = app.query_one(kind)
+        widget.focus()
         for together in (True, False):
-            line.value = ""
+            if isinstance(widget, Composer):
+                widget.load_text("")
+            else:
+                widget.value = ""
             await pilot.pause()
             await pressed(pilot, keys, together=together)
-            found.append((line.value, line.selection))
-    return found
-
-
-async def prompts_after(keys: list[str]) -> list[object]:
-    """Return the prompt and its cursor after the keys at once, and one after another."""
-    app, found = Lines(), list[object]()
-    async with app.run_test() as pilot:
-        composer = app.query_one(Composer)
-        composer.focus()
-        for together in (True, False):
-            composer.load_text("")
-            await pilot.pause()
-            await pressed(pilot, keys, together=together)
-            found.append((composer.text, composer.selection))
+            found.append((widget.text if isinstance(widget, Composer) else widget.value, widget.selection))
     return found
 
 
 @law(shared_by=8)
 @given(st.lists(LETTERS | EDITING, min_size=2, max_size=10))
 def test_a_line_takes_keys_in_order(keys: list[str]) -> None:
-    together, apart = asyncio.run(lines_after(keys))
+    together, apart = asyncio.run(contents_after(keys, LineInput))
     assert together == apart
 
 
 @law(shared_by=8)
 @given(st.lists(LETTERS | EDITING | IN_LINES, min_size=2, max_size=10))
 def test_the_prompt_takes_keys_in_order(keys: list[str]) -> None:
-    together, apart = asyncio.run(prompts_after(keys))
+    together, apart = asyncio.run(contents_after(keys, Composer))
     assert together == apart
