@@ -25,7 +25,7 @@ help:
 	@echo "make editors run the editors' tests against the official clients of TypeScript, which it installs from npm (27 MB)"
 	@echo "make ag-ui   run the service's tests against the client that CopilotKit uses, which it installs from npm (50 MB)"
 	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
-	@echo "make fix     format, and mend what the linter can mend"
+	@echo "make fix     format, and repair what the linter can"
 	@echo "make bench   measure start-up, appending and folding"
 	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
 	@echo "make mutants break the source on purpose, one line at a time, and see that a test notices (half an hour)"

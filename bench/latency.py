@@ -91,7 +91,7 @@ class Deaf:
         self._ended = asyncio.Event()
 
     async def run(self, arguments: dict[str, object], context: ToolContext) -> ToolOutput:
-        """Do nothing, whoever says what."""
+        """Do nothing until `release`, also when cancelled."""
         del arguments
         self._released.clear()
         self._ended.clear()
@@ -294,7 +294,7 @@ async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]
 
 
 def reading(*, tokens: int, rounds: int) -> list[Comparison]:
-    """Compare what reading an answer of so many tokens costs the event loop, each an event of its own, with its limit.
+    """Compare what reading an answer of so many tokens costs the event loop, each in a separate event, with its limit.
 
     The provider writes as fast as it can, from another thread; counted is the thread of the loop, with the connection.
     """
@@ -345,7 +345,7 @@ ANSWERS: dict[WireName, dict[str, object]] = {
 
 
 class Answering(httpx2.AsyncBaseTransport):
-    """What takes a request and answers it: nothing else runs in this process meanwhile, as a provider of ours would."""
+    """Takes a request and answers it. Unlike a `ScriptedProvider`, it runs nothing else in this process."""
 
     def __init__(self, wire: WireName) -> None:
         self._wire: WireName = wire
@@ -359,7 +359,7 @@ class Answering(httpx2.AsyncBaseTransport):
 class Heartbeat:
     """A thread that asks the event loop for nothing, again and again; `longest` is the work it did between two times.
 
-    In CPU seconds of its own thread, so that they are the loop's alone.
+    In CPU seconds of the loop's thread alone.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -205,7 +205,7 @@ def _until_prompt(command: Sequence[str], environ: Mapping[str, str], cwd: Path)
 
 
 def stopping(scratch: Path, *, rounds: int) -> list[Comparison]:
-    """Compare ESC until its effect is seen with what a person takes for at once, in two situations."""
+    """Compare ESC until its effect is seen with what the user takes for at once, in two situations."""
     rows: list[Comparison] = []
     with ExitStack() as stack:
         provider = stack.enter_context(ScriptedProvider(after=_long_work))

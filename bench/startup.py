@@ -107,7 +107,7 @@ def listing(scratch: Path, *, sessions: int, rounds: int) -> list[Comparison]:
 def first_request(scratch: Path, wire: WireName, *, rounds: int) -> list[Comparison]:
     """Compare the time from spawning `holdfast -p` to its first request with the import of a vendor's library.
 
-    That is what a request waited for before holdfast had wires of its own, which took 1.15 times as long.
+    That is what a request waited for before holdfast had its own wires, which took 1.15 times as long.
 
     Each process is killed at the moment it is measured, so neither pays for its end. One clock measures both, that of
     this machine's event loops. The most memory that holdfast had by then is compared with the aim.

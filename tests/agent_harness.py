@@ -54,7 +54,7 @@ class Rig:
     events: list[Event] = field(default_factory=list[Event])
     outside: Outside | None = None
     emit: Callable[[Event], None] | None = None
-    """Who is told in place of `events`."""
+    """Gets each event in place of `events`."""
     fallback: ScriptedModel | None = None
     unusable: ModelUnusable | None = None
     """What connecting to the fallback raises."""

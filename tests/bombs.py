@@ -12,7 +12,7 @@ _PIECE = 4_000_000
 
 
 def bomb(ways: int = 1) -> bytes:
-    """Return what gzip unpacks to `SIZE` bytes, after that many times; it has no end, which nobody gets to see.
+    """Return what gzip unpacks to `SIZE` bytes, after that many times; it has no end, which no reader reaches.
 
     A piece that refers to nothing before it is repeated: packing it all takes seconds.
     """

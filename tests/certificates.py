@@ -1,4 +1,4 @@
-"""A certificate authority of our own, and certificates that it signs, made anew for each run."""
+"""A certificate authority of the tests, and certificates that it signs, new for each run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG_VALID = range(-365, 635)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Signs certificates; `path` is the file of its own, which a client may be told to trust."""
+    """Signs certificates; `path` is the file with its own certificate, which a client may trust."""
 
     path: Path
     key: ec.EllipticCurvePrivateKey
@@ -39,7 +39,7 @@ class Authority:
 
 
 def authority(folder: Path) -> Authority:
-    """Return an authority that nobody knows, its certificate in a file of the folder."""
+    """Return an authority that no client knows, its certificate in a file of the folder."""
     key = ec.generate_private_key(ec.SECP256R1())
     own = _certificate("an authority of tests", key)
     path = folder / "authority.pem"

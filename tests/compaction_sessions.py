@@ -33,7 +33,7 @@ def uncounted(script: list[Reply]) -> ScriptedModel:
 
 
 async def long_session(*replies: Reply, turns: int = 4) -> Rig:
-    """Return a session of so many turns, each with one long output, and a script that goes on with the replies."""
+    """Return a session of so many turns, each with one long output, and a script that continues with the replies."""
     script: list[Reply] = []
     for turn in range(1, turns + 1):
         script += [[Call("look", {"of": turn})], [Say(f"answer {turn}")]]

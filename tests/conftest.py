@@ -1,4 +1,4 @@
-"""What every test starts from: a home of its own, and property tests that give the same examples everywhere."""
+"""What every test starts from: its own home, and property tests that give the same examples everywhere."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def holdfast_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder that HOLDFAST_HOME names for this test: no test sees the sessions or settings of a person."""
+    """Return the folder that HOLDFAST_HOME names for this test: no test sees the user's sessions or settings."""
     home = tmp_path_factory.getbasetemp() / f"home{next(_HOMES)}"
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOLDFAST_HOME", str(home))

@@ -1,4 +1,4 @@
-"""Conversations of every kind, whole and damaged, in no format: a format renders them to a document of its own.
+"""Conversations of every kind, whole and damaged, in no format: a format renders them to its own document.
 
 To plug a format in: write a `Rendering` (a function from a conversation to a list of messages) and add it to
 `renderings.RENDERINGS`. Its pairs of profile and format come from `holdfast.history.profiles.PAIRS`.
@@ -22,7 +22,7 @@ NO_RESULT = "No result was recorded for this call; it may or may not have run."
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A text of somebody; `parts` tells whether it is written as a list of parts where a format can."""
+    """A text of one speaker; `parts` tells whether it is written as a list of parts where a format can."""
 
     role: str
     text: str
@@ -133,7 +133,7 @@ def _step(draw: st.DrawFn) -> list[Piece]:
 
 
 def _worded(piece: Piece, number: int) -> Piece:
-    """Return the piece with a word of its own where it says one."""
+    """Return the piece with a unique word where it says one."""
     if isinstance(piece, Answered) and piece.thought is not None:
         piece = replace(piece, thought=replace(piece.thought, text=f"t{number}."))
     return replace(piece, text=f"w{number}.") if piece.text == _WORD else piece

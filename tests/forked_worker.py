@@ -133,7 +133,7 @@ class _Worker:
                 return
             self._send(Begun(at))
             item = self._session.items[at]
-            # Behind the last of a group, all but what is the session's is torn down: nobody knows which test follows.
+            # Behind the last of a group, all but what is the session's is torn down: no worker knows the next test.
             following: Any = self._session.items[group[place + 1]] if place + 1 < len(group) else self._session
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
             write = self._config.hook.pytest_report_to_serializable

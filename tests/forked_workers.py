@@ -1,8 +1,8 @@
 """Runs the tests in several processes, each forked from the one that has collected them.
 
 How it works. The process that pytest started imports and collects all tests once, and forks the workers
-(`forked_worker.py`). What is to be run stands as tickets in a pipe, one for a few tests of a file; a worker takes the
-next one when it is through with its own, and sends the reports of each test back through a pipe of its own. The first
+(`forked_worker.py`). The tests to run stand as tickets in a pipe, one for a few tests of a file; a worker takes the
+next one when it is through with its own, and sends the reports of each test back through its own pipe. The first
 process shows them as if it had run the test. A worker that ends in the middle of a test (a crash, or a test over its
 time) costs that test alone: it is reported as failed, and another worker runs the rest of the ticket.
 
@@ -28,7 +28,7 @@ import pytest
 from forked_worker import TICKET, Begun, Message, Messages, Reported, Taken, Work, run_tests
 
 _MOST_TICKETS = 16_384
-"""As many fit into a pipe of 64 KB before anybody reads."""
+"""As many fit into a pipe of 64 KB before a worker reads."""
 
 _MOST_TESTS = 40
 """Tests of a ticket: few enough that the last ones end together, enough to share what their module prepares."""

@@ -13,7 +13,7 @@ from holdfast.session.storage.sqlite_store import SqliteStore
 
 
 def numbered(seq: int) -> PromptAccepted:
-    """Return the entry that belongs at `seq`: its text is of a length of its own, now and then over the blob limit."""
+    """Return the entry that belongs at `seq`: texts vary in length, now and then over the blob limit."""
     words = 12_000 if seq % 50 == 0 else 1 + seq * 37 % 200
     return PromptAccepted(turn=seq, text=f"{seq} " * words)
 
@@ -49,7 +49,7 @@ while True:
 
 @contextmanager
 def program(code: str, *arguments: str) -> Generator[subprocess.Popen[str]]:
-    """Run Python `code` in a process of its own that can import this module; killed at the end if it still runs."""
+    """Run Python `code` in a separate process that can import this module; killed at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         env={"PYTHONPATH": str(Path(__file__).parent), "PATH": ""},

@@ -25,7 +25,7 @@ PRODUCT = "import sys; from holdfast.ui.main import main; sys.exit(main())"
 """What `python -m holdfast` does."""
 
 COLD = bool(os.environ.get("HOLDFAST_E2E_COLD"))
-"""Start every agent with a Python of its own (slow): what the shared imports of `warm` could hide."""
+"""Start every agent with its own Python (slow), which shows what the shared imports of `warm` could hide."""
 
 
 class Process(Protocol):
@@ -42,7 +42,7 @@ class Process(Protocol):
 
 
 class Launcher:
-    """Starts agents: forked from a warm process, or each with a Python of its own."""
+    """Starts agents: forked from a warm process, or each with its own Python."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,7 +62,7 @@ class Launcher:
         cold: bool = False,
         terminal: bool = False,
     ) -> Process:
-        """Return a process that runs the Python text `program`; with `terminal`, `files` are a terminal of its own."""
+        """Return a process that runs the Python text `program`; with `terminal`, `files` are its own terminal."""
         if (cold or COLD) and not terminal:
             what = ["-m", "holdfast"] if program == PRODUCT else ["-c", program]
             stdin, stdout, stderr = files

@@ -1,4 +1,4 @@
-"""MCP servers for tests, each a program of its own: `python mcp_server.py KIND [MARKER]`.
+"""MCP servers for tests, each a separate program: `python mcp_server.py KIND [MARKER]`.
 
 Written by hand for the era of the handshake, so that they start fast and misbehave exactly. `sdk` and `http PORT` are
 servers of the official SDK.

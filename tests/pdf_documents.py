@@ -28,7 +28,7 @@ def paper(pages: int, *, trailer: bytes = b"", before: bytes = b"") -> bytes:
 
 
 def changed(was: bytes, pages: int) -> bytes:
-    """Return a PDF with a change at its end, as editors write it: another count of pages, in a table of its own."""
+    """Return a PDF with a change at its end, as editors write it: another count of pages, in a second table."""
     earlier = was.rpartition(b"startxref\n")[2].partition(b"\n")[0]
     body = was + b"2 0 obj\n<< /Type /Pages /Count %d /Kids [] >>\nendobj\n" % pages
     table = b"xref\n2 1\n%010d 00000 n \ntrailer\n<< /Root 1 0 R /Prev %s >>\n" % (len(was), earlier)

@@ -23,7 +23,7 @@ def _marked(process: Path, call: str) -> bool:
             if state not in "ZX" and call.encode() in said:
                 return True
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        pass  # it ended while it was looked at, or is none of ours
+        pass  # it ended while it was looked at, or is another user's
     return False
 
 

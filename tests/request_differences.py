@@ -1,6 +1,6 @@
 """Compare a request with the one that was recorded, field by field, and know which differences are meant.
 
-`OWN_WIRES` are the differences that requests of our own wires may have from those that the vendors' SDKs wrote. Each
+`OWN_WIRES` are the differences that requests of holdfast's wires may have from those that the vendors' SDKs wrote. Each
 names its providers, its place and what must still be the same; what it is not found at, it need not allow.
 """
 

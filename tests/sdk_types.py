@@ -1,6 +1,6 @@
 """Types of vendors' SDKs as judges: OpenAI's of both wires, Anthropic's, and pydantic-ai's own adapter.
 
-Two rules. A judge reads JSON. pydantic reads what a type calls an `Iterable` only when somebody goes through it, and so
+Two rules. A judge reads JSON. pydantic reads what a type calls an `Iterable` only when a caller goes through it, and so
 says nothing of calls, parts and blocks: it is made a list first.
 """
 

@@ -1,4 +1,4 @@
-"""A small image for tests, made here: no file of anybody's."""
+"""A small image for tests, drawn here and copied from no file."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_an_unknown_measurement_is_refused() -> None:
         run.main(["coffee"])
 
 
-def test_a_missed_aim_is_told_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missed_aim_is_reported_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run.report([comparison(pairs.AtMost(ratio=1), [3, 2, 1], [1, 1, 1])]) == 0
     assert "thing" in capsys.readouterr().err
 

@@ -63,7 +63,7 @@ def test_a_tier_that_is_not_there_is_refused_in_words() -> None:
         tiers.tier_of("deeper")
 
 
-def test_no_law_has_a_number_of_its_own() -> None:
+def test_no_law_sets_its_own_number_of_examples() -> None:
     found = [
         path.name
         for path in Path(__file__).parent.rglob("*.py")

@@ -1,6 +1,6 @@
 """A process that has done what an agent does, once, and forks into agents: a start costs milliseconds, not seconds.
 
-Two rules. An agent is a process of its own, with the arguments, folder, environment and files it was asked for: its
+Two rules. An agent is a separate process, with the arguments, folder, environment and files it was asked for: its
 signals, locks and crashes are real. Shared are the imports, and Python is not taken down at the end, so what is about
 starting and leaving is tested without this.
 

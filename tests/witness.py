@@ -1,7 +1,7 @@
-"""Who looks, whenever an agent tells or does something, whether what it follows from is durable by then.
+"""Checks, whenever an agent sends or does something, whether what it follows from is durable by then.
 
 Two rules. An entry is durable once `append` has returned, or once it was read: not while it is being appended. Only
-what streams is told early, and that of a request or a command that the journal has.
+what streams is sent early, and only for a request or a command that the journal has.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Outside = Callable[[], Sequence[Entry]]
 
 
 class Witness:
-    """A store that knows what it has acknowledged, and the ear of whoever is told; `complaints` are what it found.
+    """A store that knows what it has acknowledged, and receives an agent's events; `complaints` are what it found.
 
-    `outside` reads the journal as another process would: then what is told must be there too.
+    `outside` reads the journal as another process would: then what an event reports must be there too.
     """
 
     def __init__(self, store: Store, send: Callable[[Event], None], *, outside: Outside | None = None) -> None:
@@ -66,7 +66,7 @@ class Witness:
         """Close the store."""
         self._store.close()
 
-    # --- what is told and done -----------------------------------------------------------------------------------
+    # --- what the agent sends and does ----------------------------------------------------------------------------
 
     def told(self, event: Event) -> None:
         """Hear an event: `emit` of an agent."""
@@ -89,7 +89,7 @@ class Witness:
         self._send(event)
 
     def acts(self, call: str) -> None:
-        """Hear that a call, or a person's own command, does something."""
+        """Hear that a call, or the user's own command, does something."""
         if not self._has(
             lambda entry: (
                 (isinstance(entry, CallStarted) and entry.call == call)

@@ -1,6 +1,6 @@
-"""The law of acting: nothing is done whose entry the journal did not take, beside what, or in what mode, it may not be.
+"""The law of acting: no act whose entry the journal refused, beside one that excludes it, or in a mode that forbids it.
 
-What is done is seen where it is done: in the tool, the model, and the person who is asked.
+The tests look where the act happens: in the tool, the model, and the user who is asked.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ async def test_nothing_is_done_whose_entry_the_journal_does_not_take(kind: type[
     assert len(rig.model.requests) == sent
 
 
-async def test_no_command_of_a_person_runs_whose_entry_the_journal_does_not_take() -> None:
+async def test_no_user_command_runs_if_the_journal_refuses_its_entry() -> None:
     done: list[str] = []
     store = Refusing()
     rig = Rig(ScriptedModel(), [acts("bash", done)], store=store)
@@ -99,7 +99,7 @@ async def test_what_changes_something_runs_beside_nothing(order: tuple[str, str]
             del arguments, context
             running.append(name)
             together.append(tuple(running))
-            for _ in range(10):  # what would run beside it is planned in a thread meanwhile
+            for _ in range(10):  # time for the thread that plans what would run beside it
                 await asyncio.sleep(0.01)
                 together.append(tuple(running))
             running.remove(name)
@@ -115,7 +115,7 @@ async def test_what_changes_something_runs_beside_nothing(order: tuple[str, str]
     assert {each for each in together if each} == {("look",), ("act",)}
 
 
-async def test_a_mode_that_forbids_it_meanwhile_counts_whatever_the_person_answers() -> None:
+async def test_a_mode_set_while_the_user_is_asked_counts_whatever_they_answer() -> None:
     done: list[str] = []
 
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:

@@ -50,7 +50,7 @@ async def works_afterwards(rig: Rig) -> None:
 async def when(reached: Callable[[], bool]) -> None:
     """Let the loop run until `reached`."""
     async with asyncio.timeout(5):
-        while not reached():  # noqa: ASYNC110 - what is awaited has no event of its own
+        while not reached():  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0)
 
 
@@ -274,7 +274,7 @@ async def test_a_stream_that_breaks_after_text_keeps_the_text_and_is_not_repeate
     await works_afterwards(rig)
 
 
-async def test_calls_of_a_cut_response_are_never_run_and_the_model_is_told() -> None:
+async def test_calls_of_a_cut_response_never_run_and_the_model_reads_that() -> None:
     ran: list[str] = []
 
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
@@ -326,7 +326,7 @@ async def test_bad_calls_become_results_and_the_turn_goes_on() -> None:
     assert "boom" in results.results[2].text
 
 
-async def test_parallel_calls_with_one_provider_id_both_settle_under_ids_of_our_own() -> None:
+async def test_parallel_calls_with_one_provider_id_both_settle_under_ids_of_holdfast() -> None:
     calls = [Call("quick", {}, id="same"), Call("quick", {}, id="same")]
     rig = Rig(ScriptedModel([calls, [Call("quick", {}, id="same")], [Say("ok")]]), [says("quick")])
     await rig.agent.run("twice")
@@ -347,7 +347,7 @@ async def test_a_call_that_needs_asking_ends_the_turn_and_the_user_may_write_ins
     assert "not approved, the user wrote instead" in rig.results()["act"].text
 
 
-async def test_an_outcome_that_comes_after_the_exit_is_told_as_late() -> None:
+async def test_an_outcome_that_comes_after_the_exit_is_reported_as_late() -> None:
     started, release = asyncio.Event(), asyncio.Event()
     tool = stubborn("stubborn", "it was done after all", started=started, release=release)
     rig = Rig(ScriptedModel([[Call("stubborn", {})]]), [tool])

@@ -1,4 +1,4 @@
-"""Background tasks with real processes: they outlive turns and not the agent, and their end is told once."""
+"""Background tasks with real processes: they outlive turns but not the agent, and their end is reported once."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ async def test_an_end_during_a_turn_joins_its_next_request(tmp_path: Path) -> No
         assert it.agent.conversation.untold_tasks == ()
 
 
-async def test_the_end_of_the_agent_ends_every_process_and_is_told(tmp_path: Path) -> None:
+async def test_the_end_of_the_agent_ends_every_process_and_is_reported(tmp_path: Path) -> None:
     store = Kept()
     async with scene(tmp_path, started("sleep 300 & setsid sleep 300 & wait"), [Say("ok")], store=store) as it:
         await it.agent.run("begin")
@@ -193,7 +193,7 @@ def supervisor_of(call: str) -> tuple[int, int]:
     return above.pid, above.parent
 
 
-async def test_killing_its_supervisor_ends_it_and_is_told(tmp_path: Path) -> None:
+async def test_killing_its_supervisor_ends_it_and_is_reported(tmp_path: Path) -> None:
     for both in (False, True):
         folder = tmp_path / str(both)
         folder.mkdir()

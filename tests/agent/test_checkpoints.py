@@ -26,7 +26,7 @@ def checkpoints(rig: Rig) -> list[str]:
 
 async def when(reached: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not reached():  # noqa: ASYNC110 - what is awaited has no event of its own
+        while not reached():  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
 
 
@@ -51,7 +51,7 @@ async def test_what_came_before_a_silence_is_kept_in_it(monkeypatch: pytest.Monk
     await turn
 
 
-class StoppedMeanwhile:
+class StoppedMidStep:
     """A model whose last words come in the very step in which its turn is stopped."""
 
     name = "openai-chat:scripted"
@@ -80,9 +80,9 @@ class StoppedMeanwhile:
 async def test_what_came_together_with_the_stop_is_kept() -> None:
     rig = Rig(ScriptedModel())
 
-    async def connect(name: str) -> StoppedMeanwhile:
+    async def connect(name: str) -> StoppedMidStep:
         del name
-        return StoppedMeanwhile(rig.agent.stop)
+        return StoppedMidStep(rig.agent.stop)
 
     rig.agent._connection._connect = connect
     assert (await rig.agent.run("speak")).cause == "user"

@@ -43,7 +43,7 @@ def stumbles(*_: object) -> Conversation:
     raise KeyError("a fault in a rule")
 
 
-def mends_nothing(*_: object) -> tuple[Edit, ...]:
+def repairs_nothing(*_: object) -> tuple[Edit, ...]:
     return ()
 
 
@@ -51,7 +51,7 @@ def reading() -> ScriptedModel:
     return ScriptedModel([[Call("read", {})], [Say("done")]])
 
 
-async def test_before_each_send_a_broken_conversation_is_mended_journalled_and_told(
+async def test_before_each_send_a_broken_conversation_is_repaired_journalled_and_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rig = Rig(reading(), [says("read")])
@@ -125,7 +125,7 @@ async def test_in_debug_it_is_checked_after_each_step_and_before_each_append(mon
     assert len(checked) == appends() + 1, "each append, and the one step that had calls"
 
 
-async def test_what_debug_finds_is_told_and_keeps_nothing_from_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_debug_finds_is_reported_and_keeps_nothing_from_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
     agent = debugging(rig)
     monkeypatch.setattr(normalize, "user_messages", loses_results)
@@ -144,10 +144,12 @@ async def test_without_debug_nothing_is_checked_but_what_is_sent(monkeypatch: py
     assert not any(isinstance(event, CheckFinding) for event in rig.events)
 
 
-async def test_what_cannot_be_mended_is_not_sent_and_says_which_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_conversation_that_cannot_be_repaired_is_not_sent_and_the_error_names_the_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rig = Rig(reading(), [says("read")])
     monkeypatch.setattr(normalize, "user_messages", loses_results)
-    monkeypatch.setattr(REPAIR, "repair_shape", mends_nothing)
+    monkeypatch.setattr(REPAIR, "repair_shape", repairs_nothing)
     ended = await rig.agent.run("go")
     assert (ended.reason, ended.cause) == ("error", "bug")
     assert LOSES in ended.detail

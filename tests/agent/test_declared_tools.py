@@ -1,4 +1,4 @@
-"""A session goes on with the tools it was begun with (P8), whatever tools there are by now."""
+"""A session keeps the tools it was started with (P8), whatever tools there are by now."""
 
 from __future__ import annotations
 

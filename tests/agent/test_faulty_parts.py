@@ -1,4 +1,4 @@
-"""What no tool, model, disk or listener should do, and some will: the turn settles all the same."""
+"""What no tool, model, disk or listener should do, and some will: the turn settles anyway."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ async def test_closing_stops_the_turn_that_runs() -> None:
 
 
 class Shared(MemoryStore):
-    """A journal in which somebody else has written meanwhile."""
+    """A journal to which another process has appended `strange`."""
 
     strange: Sequence[Entry] = ()
 
@@ -173,7 +173,7 @@ class Shared(MemoryStore):
         return super().append(entries, expected=expected)
 
 
-async def test_entries_of_somebody_else_are_read_and_the_next_prompt_works() -> None:
+async def test_entries_of_another_process_are_read_and_the_next_prompt_works() -> None:
     store = Shared()
     store.append([opened()], expected=0)
     rig = Rig(ScriptedModel(), store=store)
@@ -248,7 +248,7 @@ class NeverGone(FunctionToolbox):
         return False
 
 
-async def test_what_this_process_could_not_write_is_told_as_that_and_not_as_left_running() -> None:
+async def test_what_this_process_could_not_write_is_reported_as_that_and_not_as_left_running() -> None:
     store = Full()
     store.append([opened()], expected=0)
     model = ScriptedModel([[Call("quick", {})], [Say("well")]])
@@ -280,7 +280,7 @@ async def test_a_plan_that_takes_its_time_does_not_hold_up_a_stop() -> None:
 
     rig = Rig(ScriptedModel([[Call("ponders", {})]]), [Ponders("ponders", "write", run)])
     turn = asyncio.create_task(rig.agent.run("go"))
-    while not any(isinstance(entry, ResponseEnded) for entry in rig.entries):  # noqa: ASYNC110 - no event of its own
+    while not any(isinstance(entry, ResponseEnded) for entry in rig.entries):  # noqa: ASYNC110 - no event to await
         await asyncio.sleep(0)
     rig.agent.stop()
     ended = await asyncio.wait_for(turn, 1)

@@ -133,7 +133,9 @@ KILLED = ("agent", "supervisor", "agent and supervisor")
 
 
 @pytest.mark.parametrize(("last", "killed"), sampled(product(range(BEFORE + 1, LENGTH + 1), KILLED), 9))
-def test_nothing_is_left_a_second_after_a_kill_and_the_end_is_told_once(tmp_path: Path, last: int, killed: str) -> None:
+def test_nothing_is_left_a_second_after_a_kill_and_the_end_is_reported_once(
+    tmp_path: Path, last: int, killed: str
+) -> None:
     with session(tmp_path, last) as (agent, said):
         assert said.readline().split()[0] == "at"
         victims = [

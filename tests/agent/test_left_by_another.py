@@ -75,7 +75,7 @@ class Damaged(MemoryStore):
         return Reading(super().read().records, (Finding(seq=2, what="Entry 2 is missing."),))
 
 
-async def test_damage_is_told_once_however_often_the_session_is_opened() -> None:
+async def test_damage_is_reported_once_however_often_the_session_is_opened() -> None:
     rig = Rig(ScriptedModel(), store=Damaged())
     for _ in range(3):
         await rig.new_agent().recover()

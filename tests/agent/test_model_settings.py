@@ -65,7 +65,7 @@ def test_another_model_begins_with_its_defaults_and_keeps_what_the_user_chose(
     assert ModelChanged(model="b:b") in rig.entries
 
 
-async def test_what_is_not_sent_is_told_once_for_each_change() -> None:
+async def test_a_setting_that_is_not_sent_is_reported_once_for_each_change() -> None:
     rig = Rig(ScriptedModel([[Say("one")], [Say("two")], [Say("three")]]))
     rig.agent.use_model("openai:gpt-5.1")
     rig.agent.use_settings(ModelSettings(effort="max"))

@@ -1,4 +1,4 @@
-"""A turn that waits for a person is put aside without an end, and taken up elsewhere when they answer."""
+"""A turn that waits for the user is parked without an end, and resumed elsewhere when they answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tools.tool import Plan
 
 
-class Nobody:
+class SilentUser:
     """Never answers."""
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ async def yes(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
     return ApprovalAnswer(allowed=True)
 
 
-async def test_a_parked_turn_has_no_end_and_goes_on_with_the_answer() -> None:
-    nobody = Nobody()
-    first = Rig(ScriptedModel([[Call("act", "{}")]]), [says("act", effect="execute")], mode="ask", ask=nobody)
+async def test_a_parked_turn_has_no_end_and_resumes_when_the_user_answers() -> None:
+    user = SilentUser()
+    first = Rig(ScriptedModel([[Call("act", "{}")]]), [says("act", effect="execute")], mode="ask", ask=user)
     turn = asyncio.create_task(first.agent.run("do it"))
     assert not await park(first.agent), "nothing is asked yet"
-    await nobody.asked.wait()
+    await user.asked.wait()
     assert await park(first.agent)
     await turn
     assert isinstance(first.entries[-1], ApprovalAsked)

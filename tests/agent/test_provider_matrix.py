@@ -1,7 +1,7 @@
-"""Every wire in every situation, and from each to every other: what is sent next is what its provider accepts.
+"""Every wire in every situation, and from each to every other: the provider accepts what is sent next.
 
-A provider's strict server refuses what the real one would refuse; beside it judge our own rules, which read the bytes
-of each request as anybody's conversation, and the vendors' own readers.
+A provider's strict server refuses what the real one would refuse. Two more judges read the bytes of each request:
+holdfast's rules, as they read any program's conversation, and the vendors' own readers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tiers import sampled
 @pytest.mark.parametrize(
     ("scene", "here", "there"), sampled([(scene, *pair) for scene in SCENES for pair in PAIRS], 64)
 )
-async def test_what_is_sent_next_is_accepted_by_whoever_it_goes_to(scene: Scene, here: str, there: str) -> None:
+async def test_each_provider_accepts_what_is_sent_next(scene: Scene, here: str, there: str) -> None:
     session = Session()
     await scene(session, session.begin(here))
 

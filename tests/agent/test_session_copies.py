@@ -31,7 +31,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 class Asked:
-    """A person who is asked, and answers when the test says so."""
+    """A user who is asked, and answers when the test says so."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()

@@ -149,7 +149,7 @@ def changed(data: Any, path: tuple[str | int, ...], value: object) -> Any:
 
 @st.composite
 def mutated(draw: st.DrawFn, name: str) -> bytes:
-    """Return a stream with up to three things in it that nobody expects."""
+    """Return a stream with up to three unexpected changes."""
     sent = list(events(body(name, SAID)))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(sent) - 1))

@@ -1,4 +1,4 @@
-"""Background tasks whose agent, or agent and supervisor, were killed: nothing is left, and the end is told once."""
+"""Background tasks whose agent, or agent and supervisor, were killed: nothing is left, and the end is reported once."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def resumed(store: SqliteStore, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("killed", ["agent", "agent and supervisor", "agent, after the command ended"])
-def test_a_second_later_nothing_is_left_and_it_is_told_once(tmp_path: Path, killed: str) -> None:
+def test_a_second_later_nothing_is_left_and_the_end_is_reported_once(tmp_path: Path, killed: str) -> None:
     store = SqliteStore.create(tmp_path / "s")
     store.append([opened(f"rig-{uuid.uuid4().hex}")], expected=0)
     store.close()

@@ -1,4 +1,4 @@
-"""A person's own commands: journalled, stoppable, told the model only if they are shared."""
+"""The user's own commands: journalled, stoppable, sent to the model only if they are shared."""
 
 from __future__ import annotations
 
@@ -128,7 +128,9 @@ def running(*argv: str, env: dict[str, str]) -> Generator[subprocess.Popen[bytes
 
 @linux_only
 @pytest.mark.parametrize("known_by", ["its environment", "the journal"])
-async def test_what_nobody_was_left_to_end_is_ended_at_the_next_opening_and_told(tmp_path: Path, known_by: str) -> None:
+async def test_a_process_that_outlived_holdfast_is_ended_at_the_next_opening_and_reported(
+    tmp_path: Path, known_by: str
+) -> None:
     env = {"HOLDFAST_CALL": "rig-s2"} if known_by == "its environment" else {}
     with running("sleep", "300", env=env) as survivor:
         found = running_process(survivor.pid)
@@ -146,7 +148,7 @@ async def test_what_nobody_was_left_to_end_is_ended_at_the_next_opening_and_told
     assert agent.conversation.open_shells == ()
 
 
-async def test_one_that_ended_with_nobody_there_to_write_it_down_has_its_own_outcome(tmp_path: Path) -> None:
+async def test_a_command_that_ended_without_holdfast_has_its_own_outcome(tmp_path: Path) -> None:
     spool = ends.left(tmp_path, "deployed", call="rig-s2", status=0, seconds=2.5, seen=8)
     agent, store = left_open(tmp_path, spool=spool.name)
     for file in (spool, end_of(spool)):
@@ -218,7 +220,7 @@ async def test_a_real_one_prints_as_it_runs_and_leaves_nothing_behind(tmp_path: 
     await agent.close()
 
 
-async def test_a_prompt_meanwhile_takes_nothing_from_one_that_runs(tmp_path: Path) -> None:
+async def test_a_prompt_takes_nothing_from_a_command_that_runs(tmp_path: Path) -> None:
     (tmp_path / "home" / "s").mkdir(parents=True)
     store = MemoryStore()
     store.append([opened()], expected=0)

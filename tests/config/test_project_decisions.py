@@ -1,4 +1,4 @@
-"""What a person allows for good: asked once, kept where no repository can write it, and never more than was shown."""
+"""What the user allows permanently: asked once, kept where no repository can write it, never more than was shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def edits(path: str) -> FunctionTool:
 
 
 class Person:
-    """Somebody who allows everything, and is counted."""
+    """A user who allows everything, and counts the questions."""
 
     def __init__(self, remember: Remember, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.remember: Remember = remember
@@ -98,7 +98,7 @@ async def test_for_the_project_is_kept_in_the_persons_state(tmp_path: Path) -> N
     assert person.asked == 2
 
 
-async def test_what_cannot_be_kept_counts_in_the_session_and_is_told(tmp_path: Path) -> None:
+async def test_an_approval_that_cannot_be_kept_counts_in_the_session_and_is_reported(tmp_path: Path) -> None:
     person = Person("project")
     asks = rig(person, project=Project(tmp_path / "state" / "approvals", tmp_path))
     (tmp_path / "state").write_text("not a folder")
@@ -116,7 +116,7 @@ async def test_what_runs_by_itself_is_asked_about_each_time() -> None:
     assert asks.agent.conversation.allowed == ()
 
 
-async def test_a_mode_counts_from_the_next_decision_even_while_a_person_thinks() -> None:
+async def test_a_mode_counts_from_the_next_decision_even_while_the_user_thinks() -> None:
     def plan_only() -> None:
         asks.agent.mode = "plan"
 

@@ -19,7 +19,7 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
     assert read_config(tmp_path / "config.toml") == Config()
 
 
-def test_a_provider_has_limits_of_its_own(tmp_path: Path) -> None:
+def test_a_provider_has_its_own_limits(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("[limits]\nwrite = 7\n[limits.providers.anthropic]\nfirst_event = 600\n")
     limits = read_config(path).limits

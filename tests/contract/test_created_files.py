@@ -19,7 +19,7 @@ KEPT = (
 
 WRITES = ("write_text", "write_bytes", "copyfile", "copy2", "copy")
 
-# A file that writes by name, and why nobody else can have put a link there.
+# A file that writes by name, and why no other user can have put a link there.
 EXCEPTIONS: dict[str, str] = {
     "session/storage/wal.py": "copies into a temporary folder of its own",
     "ui/demo/story.py": "makes the project of the demo in a temporary folder of its own",

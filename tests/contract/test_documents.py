@@ -105,7 +105,7 @@ def undefined(words: Iterable[str], glossary: str) -> Iterator[str]:
 
 
 def of_one_machine(path: str, text: str) -> Iterator[str]:
-    """Yield a sentence for each path of somebody's machine and each package index named in `text`."""
+    """Yield a sentence for each path of a particular machine and each package index named in `text`."""
     patterns = (
         r"(?<![\w.])/(?:work|root)/\w",
         r"(?<![\w.])/(?:home|Users)/[a-z]\w*",

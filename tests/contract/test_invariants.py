@@ -1,7 +1,7 @@
 """The document on what providers accept says what the rules and the profiles say.
 
-Two rules. What is between two comments of the document is written from the data; everything else is prose. To write it
-anew: `python tests/contract/test_invariants.py`.
+Two rules. What is between two comments of the document is written from the data; everything else is prose. To
+update it: `python tests/contract/test_invariants.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from source_tree import expect_none, read
 
 from holdfast.history import check, repair
 from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.rules import RULES, Rule
 from holdfast.history.rules.profile import Profile, RuleEvidence
 from holdfast.history.shape import Grammar
@@ -122,7 +122,7 @@ def of_reasons(rules: dict[str, str]) -> Iterator[str]:
 
 
 def updated(text: str) -> str:
-    """Return the document with everything that is written from the data written anew."""
+    """Return the document with everything that is written from the data up to date."""
     return PART.sub(lambda found: f"{found['name']}{found['head']}{_block(found['name'])}\n", text)
 
 
@@ -138,7 +138,7 @@ def _block(name: str) -> str:
         case "serialiser-only":
             lines = of_reasons(dict(SERIALISER_ONLY))
         case _:
-            lines = of_reasons(dict(CANNOT_BE_MENDED))
+            lines = of_reasons(dict(NOT_REPAIRABLE))
     return "\n".join(lines)
 
 
@@ -218,14 +218,14 @@ def test_links_to_headings_lead_there() -> None:
 EXAMPLE = re.compile(r"^```json\n((?:(?!```).)*?)^```\n\nbecomes\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_an_example_is_mended_as_it_is_said() -> None:
+def test_an_example_is_repaired_as_the_document_says() -> None:
     sections = re.split(r"^### ", read(DOCUMENT), flags=re.MULTILINE)[1:]
     tried = 0
     for section in sections:
         rule = section.partition("\n")[0]
         for before, after in EXAMPLE.findall(section):
             tried += 1
-            assert _messages(after) in [mended for mended, broken in _mended(_messages(before)) if rule in broken], rule
+            assert _messages(after) in [fixed for fixed, broken in _repaired(_messages(before)) if rule in broken], rule
     assert tried >= 4
 
 
@@ -233,7 +233,7 @@ def _messages(lines: str) -> list[object]:
     return [json.loads(line) for line in lines.splitlines()]
 
 
-def _mended(messages: list[object]) -> Iterator[tuple[list[object], set[str]]]:
+def _repaired(messages: list[object]) -> Iterator[tuple[list[object], set[str]]]:
     """Yield what becomes of the messages for each provider, and the rules that they break."""
     for form in ("openai-chat", "anthropic"):
         for profile in PAIRS[form]:

@@ -55,6 +55,8 @@ BANNED = {
 }
 """Each with what to write instead."""
 
+OWN = "tests/contract/test_language.py"
+
 DECISIONS = "docs/decisions/"
 """Records keep the words they were accepted in."""
 
@@ -78,6 +80,24 @@ def written(module: Source) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.JoinedStr):
             parts = (str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
             yield node.lineno, " ".join("".join(parts).split())
+    yield from comments(module)
+
+
+def explained(module: Source) -> Iterator[tuple[int, str]]:
+    """Yield each docstring, comment and name of a definition; the other texts of a test are what it tries."""
+    for node in nodes(module.tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str() as text)):
+                yield node.lineno, " ".join(text.split())
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name.replace("_", " ")
+            case _:
+                pass
+    yield from comments(module)
+
+
+def comments(module: Source) -> Iterator[tuple[int, str]]:
+    """Yield each comment with its line."""
     for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -85,7 +105,8 @@ def written(module: Source) -> Iterator[tuple[int, str]]:
 
 def private_words(module: Source) -> Iterator[str]:
     """Yield a sentence for each banned phrase in what `module` says."""
-    found = {(line, phrase[0].lower()) for line, text in written(module) for phrase in _FOUND.finditer(text)}
+    said = written(module) if module.path.startswith("src/") else explained(module)
+    found = {(line, phrase[0].lower()) for line, text in said for phrase in _FOUND.finditer(text)}
     for line, phrase in sorted(found):
         yield f"line {line} says {phrase!r}; write: {BANNED[phrase]}"
 
@@ -105,6 +126,10 @@ def test_the_documents_speak_plainly() -> None:
 
 def test_the_source_speaks_plainly() -> None:
     expect_none(complaints(private_words, (each for each in sources("src") if each.path not in FIXED)))
+
+
+def test_the_tests_speak_plainly() -> None:
+    expect_none(complaints(private_words, (each for each in sources("tests", "bench") if each.path != OWN)))
 
 
 def test_what_is_excepted_is_there() -> None:
@@ -130,6 +155,14 @@ def test_the_list_is_long_enough() -> None:
 def test_a_banned_phrase_is_found(phrase: str, snippet: str) -> None:
     assert list(private_words(source("src/holdfast/x.py", snippet.format(phrase))))
     assert list(private_words(source("src/holdfast/x.py", snippet.format(phrase.capitalize()))))
+
+
+@pytest.mark.parametrize("phrase", BANNED)
+def test_a_banned_phrase_in_a_test_is_found(phrase: str) -> None:
+    for snippet in ('def f():\n    """It {} here."""\n', "x = 1  # because {} here\n"):
+        assert list(private_words(source("tests/x.py", snippet.format(phrase))))
+    assert list(private_words(source("tests/x.py", "def test_it_is_told_so() -> None: ...\n")))
+    assert list(private_words(source("tests/x.py", f'x = "{phrase}"\n'))) == []
 
 
 def test_a_phrase_over_two_lines_is_found() -> None:

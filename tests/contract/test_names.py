@@ -1,6 +1,6 @@
 """Names: a public name stands in one module, a module is named by a noun, a folder is seen at a glance.
 
-Whoever searches for a name finds one thing. That is held for what stands at the top of the modules of `src/holdfast`.
+A search for a name finds one thing. That is checked for what stands at the top of the modules of `src/holdfast`.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def rows(page: str) -> Iterator[Row]:
 
 
 def unmeasured(page: str) -> Iterator[str]:
-    """Yield a sentence for each thing that was run on the reference and has no line that names a test of ours."""
+    """Yield a sentence for each thing that was run on the reference and has no line that names a test of holdfast."""
     numbers: Counter[str] = Counter()
     for line in page.splitlines():
         cells = line.split("|")

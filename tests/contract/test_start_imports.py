@@ -99,7 +99,7 @@ EXTRAS = (
     "starlette",
     "uvicorn",
 )
-"""Packages of the extras, which nobody may look for: an install that has them would pay for them at every start."""
+"""Packages of the extras, which no start may look for: an install that has them would pay for them at every start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class Start:
     packages: Mapping[str, str]
     later: Mapping[str, str]
     most: int
-    """How many of our own modules; raise it for a module that a start needs, and for nothing else."""
+    """How many of holdfast's modules; raise it for a module that a start needs, and for nothing else."""
 
 
 VERSION = Start(name="--version", packages={}, later={}, most=3)

@@ -36,7 +36,7 @@ def moves() -> list[tuple[str, str, str]]:
 
 
 def exits() -> list[tuple[str, str, str]]:
-    """Return each cause with its stop reason, and whether the model is told of it by a note."""
+    """Return each cause with its stop reason, and whether a note reports it to the model."""
     return [(cause, REASONS[cause], "yes" if turn_note(cause, "") else "no") for cause in CAUSES]
 
 

@@ -51,7 +51,7 @@ class Played(Session):
         self.tools = FunctionToolbox((*mine, *more, waits))
 
     def replaced(self, entries: Sequence[Entry]) -> None:
-        """Go on with other entries, as another process would find them."""
+        """Continue from other entries, as another process would find them."""
         self.store = MemoryStore()
         self.store.append(entries, expected=0)
 

@@ -1,4 +1,4 @@
-"""Every conversation of the corpus, rebuilt from public bug reports: what is wrong is told, and mended without loss."""
+"""Every conversation of the corpus, made from public bug reports: its faults are reported and repaired without loss."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ RULES: dict[str, tuple[str, ...] | None] = {
 }
 
 
-# What a file forbids in words for a person, not as a string of its document, and where it is seen to.
+# What a file forbids in words for its reader, not as a string of its document, and where that is checked.
 FOR_A_PERSON = {
     "drop either result": "both stand in must_preserve",
     "assert that the call was not executed": "what is made up is one of the texts that claim nothing",
@@ -124,7 +124,7 @@ def declared_tools(case: Case) -> list[str] | None:
 
 
 @every_pair
-def test_it_is_mended_without_losing_a_word(case: Case, profile: str) -> None:
+def test_it_is_repaired_without_losing_a_word(case: Case, profile: str) -> None:
     form = case["provider_format"]
     mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case), signed=signed(case))
     assert mended.remaining == ()
@@ -157,7 +157,7 @@ def test_what_must_not_be_is_not(case: Case, profile: str) -> None:
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case["id"])
-def test_its_faults_are_told(case: Case) -> None:
+def test_its_faults_are_reported(case: Case) -> None:
     form = case["provider_format"]
     tools = declared_tools(case)
     told = {

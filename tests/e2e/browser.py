@@ -71,7 +71,7 @@ class Browser:
         os.close(self._answers)
 
     def do(self, method: str, **parameters: object) -> dict[str, Any]:
-        """Return what the browser answers; what it tells meanwhile is kept."""
+        """Return what the browser answers; keep the events it sends before the answer."""
         number = next(self._numbers)
         asked: dict[str, object] = {"id": number, "method": method, "params": parameters}
         if self._page is not None:

@@ -44,7 +44,7 @@ def judge_by(name: str, value: object) -> None:
 
 
 class Editor:
-    """A client of one process, which has a Python of its own: what it does with its descriptors is tried as it is."""
+    """A client of one process, which has its own Python: what it does with its descriptors is tried as it is."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ MODELS: dict[WireName, str] = {
 WALKED: tuple[WireName, ...] = ("openai-chat", "anthropic")
 """The wires of every story; `test_every_wire.py` walks the others."""
 CONFIG = 'edit_tool = "edit"\n[limits]\nbackoff = 0.01\n'
-"""Every model gets `edit`, so that one script serves all wires; `apply_patch` has tests of its own."""
+"""Every model gets `edit`, so that one script serves all wires; `apply_patch` has its own tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Ran:
 
 
 class Agent:
-    """A process that was started; its output goes to files, so that nobody need read it."""
+    """A process that was started; its output goes to files, so that no pipe fills up."""
 
     def __init__(self, process: Process, out: Path, err: Path) -> None:
         self._process = process
@@ -70,7 +70,7 @@ class Agent:
         return Ran(code=0, out=self._out.read_text(), err=self._err.read_text())
 
     def send(self, number: signal.Signals) -> None:
-        """Signal the agent, and nobody else."""
+        """Signal the agent, and no other process."""
         os.kill(self.pid, number)
 
     def kill(self) -> Ran:
@@ -116,7 +116,7 @@ class World:
         self.provider.extend(*steps)
 
     def environ(self, **more: str) -> dict[str, str]:
-        """Return the environment of an agent: nothing of ours by accident."""
+        """Return the environment of an agent: no variable of the test run gets in by accident."""
         own = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPATH") if name in os.environ}
         return {**own, "HOLDFAST_HOME": str(self.home), **self.provider.environ(), **more}
 

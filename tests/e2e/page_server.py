@@ -1,4 +1,4 @@
-"""`holdfast serve` as a process of its own, and whoever speaks to it over HTTP."""
+"""`holdfast serve` as a separate process, and what a client asks it over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that uses holdfast as a library, with tools of its own: `python reading_program.py FOLDER MODEL PROMPT`."""
+"""A program that uses holdfast as a library, with its own tools: `python reading_program.py FOLDER MODEL PROMPT`."""
 
 import asyncio
 import os

@@ -40,7 +40,7 @@ def client(served: Served, version: str) -> Generator[NodeClient]:
 
 
 def done(line: dict[str, Any]) -> tuple[list[tuple[str, Any]], list[str]]:
-    """Return what the client shows: who said what, calls with their outcome; and the calls that a person must allow."""
+    """Return what the client shows: who said what, calls with their outcome; and the calls that the user must allow."""
     assert "done" in line, line
     shown: list[tuple[str, Any]] = []
     for each in line["done"]["messages"]:
@@ -91,7 +91,7 @@ def test_a_conversation_with_questions_is_led_by_the_client(one_world: World, ve
         shown, _ = done(page.ask(do="say", run="r6", content="still there?"))
         assert shown[-2:] == [("user", "still there?"), ("assistant", "Here.")]
 
-        # Somebody else who watches sees the same runs, in order.
+        # Another client that watches sees the same runs, in order.
         looked = len(types(page))
         assert "done" in page.ask(do="watch", path="/sessions/thread-1/events?as=ag-ui", runs=6)
         watched = types(page)[looked:]

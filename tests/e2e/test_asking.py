@@ -1,4 +1,4 @@
-"""A question of the model in a real terminal: killed while it waits, asked again, answered; and with nobody there."""
+"""A question of the model in a real terminal: killed while it waits, asked again, answered; and without a user."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ def test_the_text_of_a_run_does_not_name_an_option_that_would_not_help(one_world
 
 
 def _show(text: str, name: str) -> None:
-    """Keep the screen for a person to read, if they ask for it."""
+    """Write the screen to a file for a reader, if HOLDFAST_KEEP_SCREENS names a folder."""
     if folder := os.environ.get("HOLDFAST_KEEP_SCREENS"):
         (Path(folder) / f"{name}.txt").write_text(text)

@@ -150,7 +150,7 @@ MISTAKES = [
 ]
 
 
-def test_what_a_model_can_get_wrong_is_told_to_it(world: World) -> None:
+def test_the_model_reads_what_it_got_wrong(world: World) -> None:
     line = b"a line of a file that is very long and is read by a model\n"
     with (world.folder / "big.txt").open("wb") as file:  # 100 MB
         for _ in range(100):
@@ -185,7 +185,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_journal_is_told_and_goes_on(one_world: World, what: str) -> None:
+def test_a_damaged_journal_is_reported_and_the_session_goes_on(one_world: World, what: str) -> None:
     world = one_world
     world.script((Say("I look."), bash("echo one >> ran")), (Say("The first answer."),), WHOLE, WHOLE)
     world.ask("the first prompt")
@@ -197,7 +197,7 @@ def test_a_damaged_journal_is_told_and_goes_on(one_world: World, what: str) -> N
     assert Block("assistant", "text", "The first answer.") in world.last
     assert ("the first prompt" in world.said) is (what != "the prompt")
     again = world.go_on("--output-format", "stream-json")
-    assert again.of("damage") == []  # it is told once
+    assert again.of("damage") == []  # it is reported once
     assert world.lines("ran") == ["one"]
     assert [path.name for path in world.session.glob("*.damaged-*")] or what in (
         "the prompt",
@@ -245,7 +245,7 @@ def flip(world: World, text: bytes, length: int) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder on a disk of its own that is soon full."""
+    """Return a folder on a separate disk that is soon full."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)]

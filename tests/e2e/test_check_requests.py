@@ -66,10 +66,10 @@ def test_an_option_says_what_only_the_caller_knows(
     code, told, _ = run(tmp_path, "check", "a.json", "--format", form, "--json", *options, document=document)
     assert code == 4
     assert [each["rule"] for each in json.loads(told)["violations"]] == [rule]
-    code, mended, report = run(tmp_path, "repair", "a.json", "--format", form, *options, document=document)
+    code, repaired, report = run(tmp_path, "repair", "a.json", "--format", form, *options, document=document)
     assert code == (4 if rule in ("thinking-not-first", "tools-not-declared") else 0), report
     if code == 0:
-        code, *_ = run(tmp_path, "check", "a.json", "--format", form, *options, document=json.loads(mended))
+        code, *_ = run(tmp_path, "check", "a.json", "--format", form, *options, document=json.loads(repaired))
         assert code == 0
 
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_told_is_refused(tmp_path: Path) -> None:
     assert "No tools in" in said
 
 
-def test_a_stored_request_is_mended_as_a_whole(tmp_path: Path) -> None:
+def test_a_stored_request_is_repaired_as_a_whole(tmp_path: Path) -> None:
     stored: dict[str, Any] = {
         "id": "msg_1",
         "role": "assistant",
@@ -117,14 +117,14 @@ def test_a_stored_request_is_mended_as_a_whole(tmp_path: Path) -> None:
     assert code == 4
     code, written, report = run(tmp_path, "repair", "a.json", document=body)
     assert code == 0, report
-    mended = json.loads(written)
-    judge("anthropic", mended)
-    assert mended["messages"] == BARE
-    assert mended["thinking"] == {"type": "disabled"}
-    assert [tool["name"] for tool in mended["tools"]] == ["read"]
+    repaired = json.loads(written)
+    judge("anthropic", repaired)
+    assert repaired["messages"] == BARE
+    assert repaired["thinking"] == {"type": "disabled"}
+    assert [tool["name"] for tool in repaired["tools"]] == ["read"]
     assert "Thinking is off for this request" in report
     assert "it declares those that were called: read" in report
-    assert run(tmp_path, "repair", "a.json", document=mended)[1] == json.dumps(mended)
+    assert run(tmp_path, "repair", "a.json", document=repaired)[1] == json.dumps(repaired)
 
 
 def test_the_options_are_in_the_help(tmp_path: Path) -> None:

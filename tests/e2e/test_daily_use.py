@@ -1,4 +1,4 @@
-"""What a person does every day at the full screen, in a real terminal: keys, commands, and where the screen goes."""
+"""What the user does every day at the full screen, in a real terminal: keys, commands, and where the screen goes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_alias_runs_at_the_first_enter(one_world: World) -> None:
 
 
 def test_sending_and_end_go_to_the_end(one_world: World) -> None:
-    """Whoever scrolled up is at the end with the next prompt, with Ctrl+End, and with End at the end of a line."""
+    """After scrolling up, the next prompt, Ctrl+End, and End at the end of a line show the end again."""
     one_world.script([Say(LINES)], [Say("And a second answer.")])
     with screen(one_world, "-m", one_world.model, columns=80, lines=24) as terminal:
         terminal.wait_text(PROMPT)
@@ -169,7 +169,7 @@ def test_a_dragged_image_and_one_of_the_clipboard_are_attached(one_world: World)
 
 
 def test_prompts_of_earlier_sessions_are_recalled_and_searched(one_world: World) -> None:
-    """Of this folder only, without the commands that a person ran."""
+    """Of this folder only, without the commands that the user ran."""
     one_world.script([Say("Yes.")], [Say("Again.")])
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text(PROMPT)

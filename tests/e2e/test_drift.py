@@ -1,4 +1,4 @@
-"""Files that change behind the model's back: it is told before its next answer, once, and overwrites nothing unseen."""
+"""Files that change behind the model's back: it reads a note before its answer, once, and overwrites nothing unseen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITE = Call("write", {"path": "a.txt", "content": "mine\n"})
 CHANGED = "these files changed since you last read or wrote them: "
 
 
-def test_a_change_between_two_runs_is_told_once_and_not_written_over(world: World) -> None:
+def test_a_change_between_two_runs_is_reported_once_and_not_overwritten(world: World) -> None:
     file = world.folder / "a.txt"
     file.write_text("one\ntwo\n")
     (world.folder / "b.txt").write_text("other\n")

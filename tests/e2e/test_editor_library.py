@@ -15,7 +15,7 @@ from holdfast.testing.script import Hold, Say
 
 
 class Watcher:
-    """An editor's side: it allows once, and keeps what it is told."""
+    """An editor's side: it allows once, and keeps the updates it receives."""
 
     def __init__(self) -> None:
         self.updates: list[Any] = []

@@ -18,7 +18,7 @@ class Quiet(SimpleHTTPRequestHandler):
         del format, args
 
 
-def test_a_page_of_this_machine_is_read_when_a_person_says_so(one_world: World, tmp_path: Path) -> None:
+def test_a_page_of_this_machine_is_read_if_the_user_allows_it(one_world: World, tmp_path: Path) -> None:
     world = one_world
     pages = tmp_path / "pages"
     pages.mkdir()
@@ -34,7 +34,7 @@ def test_a_page_of_this_machine_is_read_when_a_person_says_so(one_world: World, 
         world.go_on()
         assert world.results[0].startswith("Host '127.0.0.1' is at 127.0.0.1, which is not a public address")
         assert world.results[1].endswith("/a.html: 200 OK, text/html]\n# Hello\n\nsome *words*")
-        assert world.run("-c", "-p", "go on", "--on-approval", "stop").code == 3  # nobody to ask
+        assert world.run("-c", "-p", "go on", "--on-approval", "stop").code == 3  # no user to ask
         asked = [entry for entry in world.entries() if isinstance(entry, ApprovalAsked | ApprovalAnswered)]
         assert [isinstance(entry, ApprovalAsked) for entry in asked] == [True]
     finally:

@@ -84,7 +84,7 @@ def test_a_flipped_bit_in_the_first_entry_costs_only_that(
     if door != "--fork":  # a copy is whole, and says so in its journal
         assert "made again" in str(ran.of("damage"))
     again = world.go_on("--output-format", "stream-json")
-    assert again.of("damage") == []  # it is told once
+    assert again.of("damage") == []  # it is reported once
     held(world)
     assert world.lines("ran") == ["one"]
 

@@ -1,7 +1,7 @@
-"""Forty steps of a person's first day, in a real terminal: what is on the screen after each of them.
+"""Forty steps of a user's first day, in a real terminal: what is on the screen after each of them.
 
-Three stories, each of one person at one terminal. After every step the screen has what the step is for, the prompt and
-the status line stand where they always stand, and nothing is there that nobody expects (`Steps`).
+Three stories, each of one user at one terminal. After every step the screen has what the step is for, the prompt and
+the status line stand where they always stand, and nothing unexpected is there (`Steps`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PLAN = "# Name the module\n\n1. Write `NAME`.\n"
 PASTED = "\n".join(f"row {number}" for number in range(40))
 ASK = "Ask holdfast to do something"
 IDLE = rf"\n ▌ {ASK}.*\n +(ask|plan|accept-edits|yolo) +· shift\+tab to cycle .*$"
-"""The end of the screen whenever holdfast waits for a person who has typed nothing."""
+"""The end of the screen whenever holdfast waits for a user who has typed nothing."""
 ODD = r"Traceback|Error:|\[/?(dim|bold|red|link)|\x1b|�|None\b|`[^`\n]+`|\*\*"
-"""What nobody should see: Python's words, markup that is not drawn, controls, signs that are lost."""
+"""What the user should never see: Python's words, markup that is not drawn, controls, signs that are lost."""
 
 
 def checkpoints(world: World) -> list[ResponseCheckpoint]:
@@ -64,7 +64,7 @@ class Steps:
 
     def close(self, shown: str) -> None:
         """Close with Esc what shows that."""
-        self.terminal.settle()  # Esc is a key of its own only while nothing else comes behind it
+        self.terminal.settle()  # Esc counts as a key only if nothing follows it at once
         self.terminal.send(Key.ESC)
         self.terminal.wait_gone(shown)
 

@@ -186,7 +186,7 @@ async def _ignoring_a_dead_server(work: Any) -> None:
 
 
 @pytest.mark.parametrize("point", sampled(range(14), 1))
-def test_a_killed_worker_is_told_and_its_session_goes_on(one_world: World, point: int) -> None:
+def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, point: int) -> None:
     """The worker is killed at an entry of its turn: nothing runs on, nothing runs twice, and the answer comes."""
     world = one_world
     world.one_past = False  # the client may begin it again

@@ -1,4 +1,4 @@
-"""Images in a real agent: one that the words name, one that a tool reads, and one that nobody takes."""
+"""Images in a real agent: one that the prompt names, one that a tool reads, and one that no provider takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.testing.script import Call, Say
 from shown_images import png
 
 
-def test_an_image_is_shown_on_every_wire_and_one_that_cannot_be_is_told(world: World) -> None:
+def test_an_image_is_sent_on_every_wire_and_an_unsupported_one_is_reported(world: World) -> None:
     (world.folder / "shot.png").write_bytes(png(40, 30))
     (world.folder / "found.png").write_bytes(png(50, 60))
     (world.folder / "bad.png").write_bytes(b"no image")

@@ -1,4 +1,4 @@
-"""The inline screen: finished text goes to the terminal's history, once and in order, whatever happens meanwhile."""
+"""The inline screen: finished text goes to the terminal's history, once and in order, whatever else happens."""
 
 from __future__ import annotations
 

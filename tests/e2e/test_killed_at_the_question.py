@@ -1,4 +1,4 @@
-"""SIGKILL while a person is asked about a call: with the session opened again they are asked again, once."""
+"""SIGKILL while the user is asked about a call: when the session is opened again they are asked again, once."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_question_is_asked_again_once(tmp_path: Path) -> None:
 
 
 async def _taken_up(folder: Path) -> list[str]:
-    """Return what a person is asked when the session is opened again."""
+    """Return what the user is asked when the session is opened again."""
     asked: list[str] = []
     model = ScriptedModel([[Say("done")]])
 

@@ -27,7 +27,7 @@ MODES = (b"1049", b"1000", b"1003", b"1004", b"2004")
 
 
 def assert_goes_on(world: World) -> None:
-    """Fail unless every process of the session is gone, its journal is whole, and `-c` goes on with it."""
+    """Fail unless every process of the session has exited, its journal is whole, and `-c` resumes it."""
     eventually(lambda: not alive(str(world.home)))
     assert not sleeper(world)
     for session in world.sessions:

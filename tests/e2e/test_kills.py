@@ -1,4 +1,4 @@
-"""kill -9: what was shown is kept, what was running is told as what it is, nothing runs twice."""
+"""kill -9: what was shown is kept, what was running is reported truthfully, nothing runs twice."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_while_the_second_of_three_commands_runs(world: World) -> None:
 READING = Path(__file__).with_name("reading_program.py").read_text()
 
 
-def test_while_three_reads_run_at_once_in_a_program_of_its_own(world: World) -> None:
+def test_while_three_reads_run_at_once_in_a_program_that_uses_the_library(world: World) -> None:
     world.script((Call("quick", {}), Call("slow", {}), Call("slower", {})), WHOLE)
     folder = str(world.home / "sessions" / "own")
     agent = world.start(folder, world.model, "read them", program=READING)

@@ -136,7 +136,7 @@ def test_cut_off_in_the_first_of_two_commands(llama: World, server: str, number:
     assert ALTERNATE in refusal(server, exported["messages"][:-1])
 
 
-def test_the_limit_of_its_output_is_told(one_world: World, tmp_path: Path) -> None:
+def test_the_limit_of_its_output_is_reported(one_world: World, tmp_path: Path) -> None:
     with serving(tmp_path, 20) as address:
         world = configured(one_world, address)
         ran = world.ask("script forever")

@@ -21,7 +21,7 @@ def long_turns(world: World, count: int) -> None:
         assert ran.code == 0, ran.err
 
 
-def test_it_is_summed_up_and_the_turn_goes_on(world: World) -> None:
+def test_it_is_compacted_and_the_turn_goes_on(world: World) -> None:
     world.one_past = False
     long_turns(world, 4)
     world.script((Fail(400, TOO_LONG),), (Fail(503),), (Say("Four times the same file."),), (Say("All is well."),))
@@ -35,7 +35,7 @@ def test_it_is_summed_up_and_the_turn_goes_on(world: World) -> None:
     world.verify()
 
 
-def test_killed_while_it_is_summed_up_it_is_as_it_was_and_the_next_prompt_works(world: World) -> None:
+def test_killed_during_a_compaction_it_is_unchanged_and_the_next_prompt_works(world: World) -> None:
     world.one_past = False
     long_turns(world, 4)
     world.script((Fail(400, TOO_LONG),), (Hold("here"),))
@@ -51,7 +51,7 @@ def test_killed_while_it_is_summed_up_it_is_as_it_was_and_the_next_prompt_works(
     world.verify()
 
 
-def test_in_the_terminal_it_is_asked_for_stopped_done_and_taken_back(one_world: World) -> None:
+def test_in_the_terminal_a_compaction_is_started_stopped_done_and_undone(one_world: World) -> None:
     one_world.one_past = False
     long_turns(one_world, 4)
     one_world.script((Hold("never"),), (Say("The engine was read, four times."),), (Say("All is well."),))

@@ -25,7 +25,7 @@ atexit.register(lambda: sys.stderr.write(f"heavy: {{sorted({{'pydantic_ai', 'ope
 PLAIN = (sys.executable, "-m", "holdfast", "--version")
 
 
-def test_a_second_window_is_told_who_holds_the_session(one_world: World) -> None:
+def test_a_second_process_reports_which_one_holds_the_session(one_world: World) -> None:
     world = one_world
     world.script((Hold("busy"), Say("First.")))
     first = world.start("-m", world.model, "-p", "the first prompt")

@@ -74,7 +74,7 @@ REFUSED = (
 
 
 @pytest.mark.parametrize(("mode", "host", "told", "advice"), sampled(REFUSED, 2))
-def test_what_a_retry_cannot_help_is_told_at_once(
+def test_an_error_that_a_retry_cannot_help_is_reported_at_once(
     one_world: World, trusted: Authority, mode: Mode, host: str, told: str, advice: str
 ) -> None:
     async def story() -> None:
@@ -154,7 +154,7 @@ def test_an_address_of_ipv6(one_world: World) -> None:
     asyncio.run(story())
 
 
-def test_a_redirect_is_told_and_not_followed(one_world: World) -> None:
+def test_a_redirect_is_reported_and_not_followed(one_world: World) -> None:
     elsewhere = Recorder()
 
     async def story() -> None:

@@ -43,7 +43,7 @@ def started(world: World) -> list[ProcessStarted]:
 
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
-def test_what_nobody_is_left_to_end_is_found_on_the_next_start(world: World, trap: str) -> None:
+def test_a_process_that_outlived_its_supervisor_is_found_on_the_next_start(world: World, trap: str) -> None:
     script = f"{trap}echo $$ >> pids; while :; do sleep 0.1; done"
     world.script(
         (bash(f'setsid bash -c "{script.replace("$", chr(92) + "$")}" & echo half of it; wait'),), (Say("Ok."),)

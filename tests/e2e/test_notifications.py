@@ -1,4 +1,4 @@
-"""A terminal that lost the focus is told of a question and of the end of a turn; one that has it is not."""
+"""A terminal without the focus is notified of a question and of the end of a turn; one that has it is not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(terminal: Terminal, since: int, pattern: bytes) -> int:
     return len(re.findall(pattern, written))
 
 
-def test_a_bell_where_nobody_looks(one_world: World) -> None:
+def test_the_bell_rings_only_without_the_focus(one_world: World) -> None:
     name = one_world.folder.name.encode()
     one_world.script([Call("bash", {"command": "rm -rf build"})], [Say("Done so.")], [Say("Once more.")])
     with screen(one_world, "-m", one_world.model) as terminal:

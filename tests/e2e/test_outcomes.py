@@ -1,4 +1,4 @@
-"""kill -9, then what is known is told: how a command ended, how long it ran, what an edit left; and nothing stays."""
+"""After kill -9 holdfast reports how a command ended, how long it ran, what an edit left; no process stays."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_live_output_is_kept_no_longer_than_a_call_is_open(one_world: World) -> 
     assert list(world.session.glob("capture-*")) == []
 
 
-def test_what_a_stop_left_is_told_again_on_resuming_in_the_same_lines(one_world: World) -> None:
+def test_what_a_stop_left_is_shown_again_on_resuming_in_the_same_lines(one_world: World) -> None:
     world = one_world
     world.script((bash("echo one"), bash("echo half; sleep 300"), bash("echo three")), WHOLE)
     agent = world.start("-m", world.model, "--yolo", "-p", "run them")

@@ -1,4 +1,4 @@
-"""The exported page in a real browser: it opens from a file, asks nobody for anything, and runs nothing.
+"""The exported page in a real browser: it opens from a file, sends no request, and runs nothing.
 
 Skipped where there is no Chromium.
 """

@@ -1,4 +1,4 @@
-"""A project's own config: ignored until a person trusts it, asked about once for each text, and obeyed then."""
+"""A project's own config: ignored until the user trusts it, asked about once for each text, and obeyed then."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_without_a_screen_it_is_ignored_in_one_line_until_an_option_says_otherwi
     assert ignored in project.run("-p", "hello").err
 
 
-def test_a_file_of_answers_that_is_damaged_is_said_and_keeps_nobody_from_working(project: World) -> None:
+def test_a_damaged_file_of_answers_is_reported_and_prevents_no_run(project: World) -> None:
     project.script([Say("one")], [Say("two")], [Say("three")], [Say("four")])
     assert project.run("-p", "hello", "--trust-project").code == 0
     (answers,) = (project.home / "approvals").iterdir()
@@ -76,7 +76,7 @@ def test_what_it_allows_is_asked_about_while_it_is_not_trusted(project: World) -
     assert project.go_on().code == 0
 
 
-def test_one_that_cannot_be_read_keeps_nobody_from_working(project: World) -> None:
+def test_a_project_config_that_cannot_be_read_is_reported_and_prevents_no_run(project: World) -> None:
     written(project, '[providers.evil]\nkind = "anthropic"\nbase_url = "http://x"\n')
     project.script([Say("works")])
     ran = project.run("-m", project.model, "-p", "hello", "--trust-project")

@@ -47,7 +47,7 @@ def test_each_line_is_a_turn_with_its_result_in_their_order(world: World) -> Non
     assert set(acknowledged) == {"first", "second", "third"}
 
 
-def test_a_line_that_cannot_be_used_is_told_with_its_number_and_costs_no_work(world: World) -> None:
+def test_a_line_that_cannot_be_used_is_reported_with_its_number_and_costs_no_work(world: World) -> None:
     world.script((Say("one"),), (Say("two"),))
     bad = [
         b"not json\n",

@@ -62,7 +62,7 @@ def test_a_rule_that_cannot_be_read_ends_the_run_before_it_begins(one_world: Wor
     assert one_world.provider.requests == ()
 
 
-def test_a_bad_line_while_a_turn_runs_is_told_and_the_turn_goes_on(world: World) -> None:
+def test_a_bad_line_while_a_turn_runs_is_reported_and_the_turn_goes_on(world: World) -> None:
     world.script((Say("half of it"), Hold("on"), Say(", all of it")), (Say("two"),))
     os.mkfifo(pipe := world.home / "pipe")
     keep = os.open(pipe, os.O_RDWR)

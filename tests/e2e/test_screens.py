@@ -1,4 +1,4 @@
-"""A handful of screens as text, as a real terminal shows them: HOLDFAST_WRITE_SCREENS=1 writes them anew, for review.
+"""A handful of screens as text, as a real terminal shows them: HOLDFAST_WRITE_SCREENS=1 writes them again, for review.
 
 What no two runs have in common (times, tokens, the end of a scroll bar) is not compared.
 """
@@ -114,7 +114,7 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
 
 
 def _compared(name: str, text: str) -> list[str]:
-    """Return what is shown in place of what was expected, nothing if they are the same."""
+    """Return what is shown if it differs from the stored screen, nothing otherwise."""
     text = re.sub(r" +[▁-█]$", "", text, flags=re.MULTILINE)  # the scroll bar, which follows when it has time
     text = re.sub(r"  \d+(\.\d+)? s(?=   )", lambda found: " " * len(found[0]), text)  # told from 1 s on
     text = re.sub(r"(  | for )\d+(\.\d+)? s$", "", text, flags=re.MULTILINE)  # likewise

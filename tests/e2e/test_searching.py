@@ -129,7 +129,7 @@ def test_its_first_use_asks_and_the_rule_that_allows_it_is_named(one_world: Worl
     assert one_world.results[1] == RESULT
 
 
-def test_a_person_sees_what_is_asked_of_whom_and_what_was_found(one_world: World, tavily: Tavily) -> None:
+def test_the_user_sees_the_query_the_server_and_what_was_found(one_world: World, tavily: Tavily) -> None:
     (one_world.home / "config.toml").write_text(tavily.config)
     one_world.script([Call("search", {"query": "the answer"})], [Say("It is 42.")])
     with screen(one_world, "-m", one_world.model, TAVILY_API_KEY=KEY) as terminal:

@@ -239,7 +239,7 @@ def test_every_route_refuses_who_has_no_right_to_it(one_world: World, tmp_path: 
         file.write_text(listed.replace("[tokens.read]", "[tokens.other]").replace(tokens["read"], "y" * 30))
         reads = {"authorization": f"Bearer {tokens['read']}"}
         assert anyone.get("/sessions", headers=reads).status_code == 401
-        file.chmod(0o644)  # whoever can read it now may have read it
+        file.chmod(0o644)  # any user of this machine may have read it
         assert anyone.get("/sessions", headers={"authorization": f"Bearer {'y' * 30}"}).status_code == 401
     served.stop()
     one_world.one_past = False

@@ -42,7 +42,7 @@ def test_a_session_is_found_deleted_and_restored(one_world: World) -> None:
         terminal.send(CTRL_X)
         terminal.wait_gone("which bird")
         terminal.wait_text("Moved session .* to trash")
-        terminal.settle()  # Esc is a key of its own only while nothing else comes behind it
+        terminal.settle()  # Esc counts as a key only if nothing follows it at once
         terminal.send(Key.ESC)
         terminal.wait_gone("Esc to cancel")
         terminal.line("/resume")

@@ -23,7 +23,7 @@ def leave(terminal: Terminal) -> None:
 
 
 def close(terminal: Terminal, title: str) -> None:
-    """Close what is open with Esc, which is a key of its own only while nothing else comes behind it."""
+    """Close what is open with Esc, which counts as a key only if nothing follows it at once."""
     terminal.settle()
     terminal.send(Key.ESC)
     terminal.wait_gone(title)

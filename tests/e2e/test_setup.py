@@ -149,7 +149,7 @@ def test_a_server_of_ones_own_beside_what_the_config_says(fresh: Fresh) -> None:
     assert fresh.files.count(".local/state/holdfast/holdfast-keys.json") == 0
 
 
-def test_nobody_there_is_said_and_can_be_written_down_all_the_same(fresh: Fresh) -> None:
+def test_an_unreachable_server_is_reported_and_can_be_saved_anyway(fresh: Fresh) -> None:
     fresh.environ["OLLAMA_BASE_URL"] = "http://127.0.0.1:9/v1"
     with fresh.terminal("setup") as terminal:
         answer(terminal, "Number or name", "ollama")

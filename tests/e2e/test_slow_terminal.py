@@ -1,4 +1,4 @@
-"""A terminal that is behind, or whose answers are lost, shows all there is in the end; typing goes on meanwhile."""
+"""A terminal that is behind, or whose answers are lost, shows everything in the end; the user can type until then."""
 
 from __future__ import annotations
 

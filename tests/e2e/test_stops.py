@@ -1,4 +1,4 @@
-"""Every other way a turn can end: the truth is told about it, and the next prompt works."""
+"""Every other way a turn can end: it is reported truthfully, and the next prompt works."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from polling import eventually, expect_within
 
 WHOLE = (Say("Whole again."),)
 TIMEOUT = "5" if COLD else "1"
-"""Seconds: a turn's clock runs while a Python of its own imports the provider's library."""
+"""Seconds: a turn's clock runs while a separate Python imports the provider's library."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """What a provider does, and what must be seen of it: `kept` of the text, `told` to the model, `said` to the person.
+    """What a provider does, and what must be seen of it: `kept` of the text, `told` to the model, `said` to the user.
 
     `times` counts the requests of the turn; every one of them gets `reply`.
     """
@@ -82,7 +82,7 @@ def test_after_trouble_the_next_prompt_works(world: World, name: str) -> None:
     assert world.go_on().out == "Whole again.\n"
     prompt, note, words = world.said
     assert (prompt, words) == ("the first prompt", "go on")
-    # A provider's own words are for the person: the model hears in ours that it failed.
+    # A provider's own words are for the user: the model reads in holdfast's words that the provider failed.
     ours = trouble.told == TIMED_OUT or "were not started" in trouble.told
     assert (trouble.told if ours else CLAUSES["provider"]) in note
     assert ("user stopped" in note) is False
@@ -90,7 +90,7 @@ def test_after_trouble_the_next_prompt_works(world: World, name: str) -> None:
     assert world.lines("ran") == []
 
 
-def test_retries_are_told_to_programs_and_one_that_helps_is_no_trouble(world: World) -> None:
+def test_retries_are_reported_to_programs_and_one_that_helps_is_no_trouble(world: World) -> None:
     world.script((Fail(500),), (Fail(429, retry_after=0.02),), WHOLE)
     ran = world.ask("hello", "--output-format", "stream-json")
     assert ran.code == 0
@@ -218,7 +218,7 @@ def test_a_timeout_while_a_command_runs_is_no_stop_by_the_user(world: World) -> 
     assert told in world.said[1]
 
 
-def test_a_call_that_needs_a_person_ends_a_run_without_one(world: World) -> None:
+def test_a_call_that_needs_approval_ends_a_run_without_a_user(world: World) -> None:
     (world.folder / "a.txt").write_text("what is in it\n")
     world.script((Call("read", {"path": "a.txt"}), bash("echo x >> ran"), Call("write", {"path": "b", "content": ""})))
     ran = world.run("-m", world.model, "-p", "run it", "--on-approval", "stop")
@@ -237,7 +237,7 @@ def test_a_call_that_needs_a_person_ends_a_run_without_one(world: World) -> None
     assert world.lines("ran") == []
 
 
-def test_a_call_that_nobody_can_approve_is_denied_and_the_run_goes_on(world: World) -> None:
+def test_a_call_that_no_user_can_approve_is_denied_and_the_run_goes_on(world: World) -> None:
     write = Call("write", {"path": "b.txt", "content": "x"})
     world.script((bash("echo x >> ran"), write), WHOLE, (bash("echo y >> ran"),), WHOLE)
     ran = world.run("-m", world.model, "-p", "run it")
@@ -280,7 +280,7 @@ def test_max_steps_are_exact(world: World) -> None:
     assert len(world.provider.requests) == 3
     assert world.lines("ran") == ["0", "1", "2"]
     world.script(WHOLE)
-    assert world.run("-c", "-p", "go on", "--yolo", "--max-steps", "3").code == 0  # each turn counts anew
+    assert world.run("-c", "-p", "go on", "--yolo", "--max-steps", "3").code == 0  # each turn counts from 0
     assert "limit of model requests" in world.said[1]
     assert len(world.results) == 5
 

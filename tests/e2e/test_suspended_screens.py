@@ -1,4 +1,4 @@
-"""Suspended and resumed in every state of every screen: the terminal is restored meanwhile, the state comes back."""
+"""Suspended and resumed in every state of every screen: the terminal is restored, then the state comes back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MODES = (b"\x1b[?1004h", b"\x1b[?2004h", b"\x1b[?7l", b"\x1b[?25l")
 
 
 def wiped(terminal: Terminal, emulated: HistoryTerminal) -> None:
-    """Clear the terminal, as a shell does that had it meanwhile."""
+    """Clear the terminal, as a shell may have done while the screen was suspended."""
     with terminal._lock:  # pyright: ignore[reportPrivateUsage] - the reader draws on it
         emulated.reset()
         terminal._text = None  # pyright: ignore[reportPrivateUsage] - likewise
@@ -42,7 +42,7 @@ def wiped(terminal: Terminal, emulated: HistoryTerminal) -> None:
 
 @pytest.mark.parametrize(("kind", "state", "number"), sampled(CASES, 5))
 def test_the_state_comes_back(one_world: World, kind: str, state: str, number: signal.Signals) -> None:
-    """What a shell changed meanwhile is set again, everything is drawn again, and the keys go where they went."""
+    """What the shell changed is set again, everything is drawn again, and the keys go where they went."""
     world = one_world
     with shown(world, kind, state) as (terminal, emulated):
         before = terminal.settings

@@ -1,4 +1,4 @@
-"""The full screen, driven through a real pseudo-terminal: what a person types, sees, stops, kills and resumes."""
+"""The full screen, driven through a real pseudo-terminal: what the user types, sees, stops, kills and resumes."""
 
 from __future__ import annotations
 
@@ -433,7 +433,7 @@ def test_what_waits_goes_on_waiting_when_the_screen_is_closed(one_world: World) 
 
 
 def test_a_key_pressed_twice_answers_one_question(one_world: World) -> None:
-    """The second y is not taken for the next question, which waits for a person who has read it."""
+    """The second y is not taken for the next question, which waits until the user has read it."""
     one_world.script([Call("bash", {"command": "touch one"}), Call("bash", {"command": "touch two"})], [Say("Done.")])
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text("Ask holdfast to do something")

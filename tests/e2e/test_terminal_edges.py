@@ -47,7 +47,7 @@ def test_what_is_typed_before_there_is_a_prompt_is_written(one_world: World) -> 
 
 
 def test_a_prompt_is_journalled_before_the_library_is_imported(one_world: World, tmp_path: Path) -> None:
-    """Who sends at once waits for the import with the prompt already safe; the screen answers meanwhile."""
+    """A prompt sent at once is already safe while it waits for the import; the screen responds during the import."""
     gate = tmp_path / "gate"
     (tmp_path / "sitecustomize.py").write_text(SLOW.format(gate=str(gate)))
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
@@ -146,7 +146,7 @@ runpy.run_module("holdfast", run_name="__main__")
 
 
 def test_a_fault_in_what_is_shown_ends_the_screen_in_good_order(one_world: World, tmp_path: Path) -> None:
-    """It is told, with what a report needs and no key; the turn is stopped, the session is there to go on with."""
+    """The error is shown, with what a report needs and no key; the turn is stopped, and the session can be resumed."""
     (tmp_path / "faulty.py").write_text(FAULTY)
     one_world.script([Say("Nobody reads this."), Hold("on")], [Say("Here again.")])
     argv = [sys.executable, str(tmp_path / "faulty.py"), "-m", one_world.model]
@@ -221,7 +221,7 @@ def test_ctrl_c_in_the_editor_is_the_editors(one_world: World, tmp_path: Path) -
         terminal.wait_text(r"I read it\.")
 
 
-def test_a_terminal_without_utf_8_is_told_why_signs_are_missing(one_world: World) -> None:
+def test_a_terminal_without_utf_8_shows_why_signs_are_missing(one_world: World) -> None:
     model = one_world.model
     with screen(one_world, "-m", model, cold=True, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") as terminal:
         terminal.wait_text("Ask holdfast to do something")
@@ -230,7 +230,7 @@ def test_a_terminal_without_utf_8_is_told_why_signs_are_missing(one_world: World
         assert terminal.wait() == 0
 
 
-def test_no_terminal_is_told_in_a_sentence(one_world: World) -> None:
+def test_without_a_terminal_the_error_names_an_option_that_works(one_world: World) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "holdfast"],
         env=one_world.environ(),

@@ -21,7 +21,7 @@ WIDE = "1MB" * 350_000
 TALL = "".join(f"{number}\n" for number in range(10_000))
 
 ANSWERED = 3.0
-"""Seconds of its own work after which a key must have been answered."""
+"""Seconds of the program's CPU time after which it must have answered a key."""
 
 _OURS = re.compile(
     r"\x1b\]22;[a-z-]*\x07"  # the shape of the mouse pointer

@@ -107,7 +107,7 @@ def test_many_at_once_are_as_one(one_world: World) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP], ids=lambda number: number.name)
 def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number: signal.Signals) -> None:
-    """The shell has the terminal meanwhile, with settings of its own; `bg` leaves it there, and `fg` brings it back."""
+    """Until `fg` brings it back, also after `bg`, the shell has the terminal, with its own settings."""
     one_world.script([Say("Here again.")])
     with shell(one_world) as terminal:
         start(terminal, one_world)

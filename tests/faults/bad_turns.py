@@ -199,7 +199,7 @@ def agent_that_runs_questions(play: Play) -> Agent:
 
 
 def agent_that_takes_silence_for_consent(play: Play) -> Agent:
-    """Return the agent, which takes the first option of a question that nobody answers for an hour."""
+    """Return the agent, which takes the first option of a question that the user does not answer for an hour."""
 
     def change(calls: Calls) -> None:
         asked = calls._asked

@@ -1,7 +1,7 @@
 """Histories of pydantic-ai's messages, of the kinds that interruptions leave, and of every kind there is.
 
-Two rules. The same seed gives the same histories. Whatever anybody says in those of a kind is a word of its own, so
-that none can be lost unseen.
+Two rules. The same seed gives the same histories. Each text in the histories of a kind is a unique word, so that
+none can be lost unseen.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class History:
         self._said = 0
 
     def word(self, of: str) -> str:
-        """Return a word that nobody said yet."""
+        """Return a word that was not used before."""
         self._said += 1
         return f"{of}{self._said}."
 
@@ -247,7 +247,7 @@ def of_kind(write: Callable[[History], None]) -> Histories:
     return histories
 
 
-# --- of one's own name -----------------------------------------------------------------------------------------------
+# --- histories with a name -------------------------------------------------------------------------------------------
 
 
 def rounds_then_a_stop(rounds: int) -> list[object]:

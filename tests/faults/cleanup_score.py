@@ -42,9 +42,9 @@ FAULTS = {
     "texts": "lost a text of the model",
     "again": "a second time changes it again",
 }
-"""What can be wrong with what was mended; the rules are those of Chat Completions, the judge is DeepSeek's."""
+"""What can be wrong with a repaired history; the rules are those of Chat Completions, the judge is DeepSeek's."""
 
-Mender = Callable[[list[object]], list[object]]
+Repairer = Callable[[list[object]], list[object]]
 """From a history to one that a prompt can be added to."""
 
 
@@ -54,15 +54,15 @@ def repaired(history: list[object]) -> list[object]:
 
 BESIDE = {"null-content"}  # pydantic-ai decides what stands beside calls without a text: no mending does
 
-MENDERS: dict[str, Mender] = {"the clean-up": clean, "repair": repaired}
+REPAIRERS: dict[str, Repairer] = {"the clean-up": clean, "repair": repaired}
 
 
 # --- one history -----------------------------------------------------------------------------------------------------
 
 
-def faults(history: list[object], mender: Mender, bench: Bench) -> Iterator[str]:
-    """Yield each of `FAULTS` that the mended history has."""
-    kept = mender(history)
+def faults(history: list[object], repairer: Repairer, bench: Bench) -> Iterator[str]:
+    """Yield each of `FAULTS` that the repaired history has."""
+    kept = repairer(history)
     sent = [*kept, _prompt("and now?")]
     wire = bench.written(sent)
     if breaks_a_rule(wire):
@@ -73,7 +73,7 @@ def faults(history: list[object], mender: Mender, bench: Bench) -> Iterator[str]
     for what, words in _said(history).items():
         if any(word not in left and valid_unicode(word) not in left for word in words):
             yield what
-    if mender(kept) != kept:
+    if repairer(kept) != kept:
         yield "again"
 
 
@@ -119,7 +119,7 @@ def _prompt(text: str) -> Json:
     return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
 
 
-# --- a person goes on ------------------------------------------------------------------------------------------------
+# --- the user goes on ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +130,13 @@ class Went:
     left: tuple[int, ...]
 
 
-def goes_on(history: list[object], mender: Mender, prompts: int, bench: Bench) -> Went:
-    """Return what becomes of a history with each prompt; one that is refused leaves what the mender had kept."""
+def goes_on(history: list[object], repairer: Repairer, prompts: int, bench: Bench) -> Went:
+    """Return what becomes of a history with each prompt; one that is refused leaves what the repairer had kept."""
     results = _said(history)["results"]
     failed = 0
     left: list[int] = []
     for number in range(prompts):
-        history = mender(history)
+        history = repairer(history)
         sent = [*history, _prompt(f"prompt {number}")]
         left.append(sum(any(result in each for each in strings_in(sent)) for result in results))
         if deepseek_refusal("openai-chat", bench.written(sent)):
@@ -166,13 +166,13 @@ class Score:
     found: Counter[str]
 
 
-def score(name: str, mender: Mender, bench: Bench, *, each: int) -> Score:
-    """Return the score of a mender on histories of a name."""
+def score(name: str, repairer: Repairer, bench: Bench, *, each: int) -> Score:
+    """Return the score of a repairer on histories of a name."""
     tried, broken, found = 0, 0, Counter[str]()
     for history in HISTORIES[name](each, SEED):
         tried += 1
         broken += breaks_a_rule(bench.written([*history, _prompt("and now?")]))
-        found.update(faults(history, mender, bench))
+        found.update(faults(history, repairer, bench))
     return Score(tried, broken, found)
 
 
@@ -181,11 +181,11 @@ def kinds(bench: Bench, *, each: int) -> Iterator[str]:
     yield f"| of these histories | tried | broke a rule before | {' | '.join(FAULTS.values())} |"
     yield f"|---|---|---|{'---|' * len(FAULTS)}"
     for name in HISTORIES:
-        yield row(name, [score(name, mender, bench, each=each) for mender in MENDERS.values()])
+        yield row(name, [score(name, repairer, bench, each=each) for repairer in REPAIRERS.values()])
 
 
 def row(name: str, scores: Sequence[Score]) -> str:
-    """Return the line on histories of a name: the scores of every mender."""
+    """Return the line on histories of a name: the scores of every repairer."""
     cells = (" · ".join(f"{of.found[fault]:,}" for of in scores) for fault in FAULTS)
     return f"| {name} | {scores[0].tried:,} | {scores[0].broken:,} | {' | '.join(cells)} |"
 
@@ -195,9 +195,9 @@ def cases(bench: Bench) -> Iterator[str]:
     yield "| | prompts | failed | finished results left after each prompt |"
     yield "|---|---|---|---|"
     for name, (history, prompts) in CASES.items():
-        for mender, mend in MENDERS.items():
+        for repairer, mend in REPAIRERS.items():
             went = goes_on(history, mend, prompts, bench)
-            yield f"| {name}: {mender} | {prompts} | {went.failed} | {', '.join(map(str, went.left))} |"
+            yield f"| {name}: {repairer} | {prompts} | {went.failed} | {', '.join(map(str, went.left))} |"
 
 
 def main() -> None:

@@ -144,7 +144,7 @@ def _with_tool_messages(request: ReceivedRequest) -> Sequence[Action]:
 
 
 def _only_in_one_piece(request: ReceivedRequest) -> Sequence[Action]:
-    """Stream to nobody, answer everybody else."""
+    """Never answer a request for a stream; answer every other."""
     return (NEVER,) if request.stream else (Think("hm"), Say("in one piece"), CALL)
 
 

@@ -53,7 +53,7 @@ def left_open() -> list[Entry]:
 
 
 def left_asking() -> list[Entry]:
-    """Return the journal of a process that died while a person was asked about the second call of three."""
+    """Return the journal of a process that died while the user was asked about the second call of three."""
     calls = [CallPart(id=f"dead0000{index}", name="act", arguments=f'{{"of": "{index}"}}') for index in range(3)]
     return [
         *_called(calls),

@@ -1,4 +1,4 @@
-"""What was tried and what it found: a line for each scenario and injector, for whoever prints the table."""
+"""What was tried and what it found: a line for each scenario and injector, from which the table is printed."""
 
 from __future__ import annotations
 

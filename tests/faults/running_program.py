@@ -1,9 +1,9 @@
-"""A program that runs the commands of a file, all at once, with the supervisor or as one would at first.
+"""A program that runs the commands of a file, all at once, with the supervisor or in the naive way.
 
     python running_program.py KIND FOLDER
 
-SIGUSR1 stops them as a person does; SIGUSR2 has nobody wait for them any more. What `FOLDER/commands.json` has under a
-key runs in `FOLDER/KEY`, prints to `FOLDER/KEY.out`, and has left `FOLDER/KEY.done` when its runner returned.
+SIGUSR1 stops them as the user does; SIGUSR2 cancels the tasks that wait for them. What `FOLDER/commands.json` has under
+a key runs in `FOLDER/KEY`, prints to `FOLDER/KEY.out`, and has left `FOLDER/KEY.done` when its runner returned.
 """
 
 from __future__ import annotations

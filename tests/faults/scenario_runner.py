@@ -68,7 +68,7 @@ Around = Callable[[Coroutine[Any, Any, None]], Awaitable[None]]
 
 
 class Play:
-    """One run of a scenario on a loop of its own; `around` is what the program that runs the turn puts around it."""
+    """One run of a scenario on its own loop; `around` is what the program that runs the turn puts around it."""
 
     def __init__(
         self, scenario: Scenario, *, making: Making | None = None, seed: int | None = None, watch: bool = False
@@ -129,7 +129,7 @@ class Play:
         )
 
     async def connect(self, name: str) -> Model:
-        """Return a new connection, which goes on with the script where the one before left it."""
+        """Return a new connection, which continues the script where the one before left it."""
         await asyncio.sleep(self.scenario.connecting)
         model = ScriptedModel(name=name)
         model._steps = self.script  # pyright: ignore[reportAttributeAccessIssue] - a reply is a step

@@ -37,7 +37,7 @@ from holdfast.tools.tool_choice import ALWAYS
 from holdfast.tools.toolbox import LocalToolbox
 
 TOO_LONG = "This model's maximum context length is 8192 tokens."
-IMPATIENT = Limits(first_event=6, idle_event=4)  # a wait wakes twice a second, and each time is a point of its own
+IMPATIENT = Limits(first_event=6, idle_event=4)  # a wait wakes twice a second, and each time is a separate point
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Does:
                 if self.deaf:
                     await asyncio.sleep(left)
                 else:
-                    async with asyncio.timeout(left):  # no task of its own, which an error thrown here would leave
+                    async with asyncio.timeout(left):  # no separate task, which an error thrown here would leave
                         await context.stop.wait()
                     return
             except TimeoutError:
@@ -153,9 +153,9 @@ class Real(Does):
 class Scenario:
     """A turn, as the world around the agent has it. `then` are further prompts, each given when the one before ended.
 
-    `carries_on` is whether the turn that `before` left open is taken up first; `says` is what a person says, when, and
-    whether for the next request or for later, if a turn runs then; `moves` is when a person moves what runs to the
-    background, `stops` when one stops it, if the turn has no other end; `connecting` and `lingers` are how long it
+    `carries_on` is whether the turn that `before` left open is taken up first; `says` is what the user says, when, and
+    whether for the next request or for later, if a turn runs then; `moves` is when the user moves what runs to the
+    background, `stops` when they stop it, if the turn has no other end; `connecting` and `lingers` are how long it
     takes to connect, and for processes of an earlier run to go. `fallback` is the model that stands in for one that
     does not answer.
     """

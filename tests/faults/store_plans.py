@@ -125,7 +125,7 @@ def copies(root: Path) -> Path:
 
 
 def perform(scenario: Scenario, root: Path, say: Say, calm: Callable[[], None]) -> None:
-    """Play the scenario in the folder `root` as the agent would: what fails is told, and tried again."""
+    """Play the scenario in the folder `root` as the agent would: report what fails, and try it again."""
     folder = root / HOME
     kind, held = scenario.kind, scenario.acknowledged
     journal = _opened(kind, folder, held, say, calm)

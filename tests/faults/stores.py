@@ -100,7 +100,7 @@ class Lines:
 
 
 class Rewritten:
-    """The whole conversation as one JSON file, written anew for each entry."""
+    """The whole conversation as one JSON file, rewritten for each entry."""
 
     def __init__(self, folder: Path, *, replace: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)

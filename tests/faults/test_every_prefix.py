@@ -55,7 +55,7 @@ def test_in_a_long_history_old_results_are_left_out() -> None:
     assert len(pruned.outputs) > 5
 
 
-def test_what_is_too_long_is_summed_up_each_time() -> None:
+def test_a_conversation_that_is_too_long_is_compacted_each_time() -> None:
     play = Play(SCENARIOS["compaction"])
     play.run()
     assert [(each.why, each.summary) for each in play.entries if isinstance(each, Compacted)] == [

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from cleanup_histories import HISTORIES, KINDS
-from cleanup_score import CASES, EACH, FAULTS, MENDERS, PAGE, Bench, cases, goes_on, row, score
+from cleanup_score import CASES, EACH, FAULTS, PAGE, REPAIRERS, Bench, cases, goes_on, row, score
 from report import record
 
 from tiers import DEEP, sampled
@@ -54,10 +54,10 @@ def test_there_is_a_prediction_for_every_kind() -> None:
 @pytest.mark.parametrize("name", sampled(HISTORIES, 8))
 def test_a_clean_up_does_what_it_is_described_to_do_and_repair_does_not(name: str, bench: Bench) -> None:
     number = EACH if name in KINDS or DEEP else 30
-    theirs, ours = scores = [score(name, mender, bench, each=number) for mender in MENDERS.values()]
-    for mender, counted, bad in zip(MENDERS, scores, (True, False), strict=True):
+    theirs, ours = scores = [score(name, repairer, bench, each=number) for repairer in REPAIRERS.values()]
+    for repairer, counted, bad in zip(REPAIRERS, scores, (True, False), strict=True):
         complaints = [f"{name}: {FAULTS[fault]}" for fault in counted.found.elements()]
-        record(mender, name, points=counted.tried, violations=complaints, known_bad=bad)
+        record(repairer, name, points=counted.tried, violations=complaints, known_bad=bad)
     assert is_predicted(name, set(theirs.found))
     assert ours.found == Counter()
     assert ours.tried == theirs.tried >= number
@@ -72,23 +72,23 @@ def is_predicted(name: str, found: set[str]) -> bool:
 def test_each_round_that_had_finished_is_lost_with_a_prompt_that_fails(bench: Bench) -> None:
     """As it was measured: six of six prompts fail, and of six results none is left."""
     history, prompts = CASES["#258: stopped after 6 finished rounds"]
-    went = goes_on(history, MENDERS["the clean-up"], prompts, bench)
+    went = goes_on(history, REPAIRERS["the clean-up"], prompts, bench)
     assert (went.failed, went.left) == (6, (5, 4, 3, 2, 1, 0))
 
 
 def test_one_denial_unravels_ten_rounds_and_then_one_with_each_prompt(bench: Bench) -> None:
     """As it was measured: ten rounds at once, because it goes over the list at most ten times, and then the rest."""
     history, prompts = CASES["a call denied after 15 finished rounds"]
-    assert goes_on(history, MENDERS["the clean-up"], prompts, bench).left == (5, 4, 3, 2, 1, 0)
+    assert goes_on(history, REPAIRERS["the clean-up"], prompts, bench).left == (5, 4, 3, 2, 1, 0)
     history, prompts = CASES["a call denied after 5 finished rounds"]
-    went = goes_on(history, MENDERS["the clean-up"], prompts, bench)
-    assert (went.failed, went.left) == (0, (0,))  # in one go, and nobody is told
+    went = goes_on(history, REPAIRERS["the clean-up"], prompts, bench)
+    assert (went.failed, went.left) == (0, (0,))  # all at once, and without an error
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_repair_loses_nothing_in_any_of_them(name: str, bench: Bench) -> None:
     history, prompts = CASES[name]
-    went = goes_on(history, MENDERS["repair"], prompts, bench)
+    went = goes_on(history, REPAIRERS["repair"], prompts, bench)
     assert went.failed == 0
     assert len(set(went.left)) == 1
     assert went.left[0] == goes_on(history, lambda history: history, 1, bench).left[0]
@@ -96,7 +96,7 @@ def test_repair_loses_nothing_in_any_of_them(name: str, bench: Bench) -> None:
 
 @pytest.mark.parametrize("name", sampled(HISTORIES, 4))
 def test_the_same_seed_gives_the_same_score(name: str, bench: Bench) -> None:
-    assert len({repr(score(name, MENDERS["the clean-up"], bench, each=5)) for _ in range(2)}) == 1
+    assert len({repr(score(name, REPAIRERS["the clean-up"], bench, each=5)) for _ in range(2)}) == 1
 
 
 def test_the_page_has_the_cases_as_they_are(bench: Bench) -> None:

@@ -1,8 +1,8 @@
-"""A journal cut short, flipped or overwritten at every byte: what is whole is kept, what is not is told; it goes on.
+"""A journal cut, flipped or overwritten at every byte: what is whole is kept, damage is reported, the session goes on.
 
 Two rules. The journal is small, so that a full run tries each of its bytes: several transactions, one of several pages,
-and a blob. `tests/session/storage/test_sqlite_damage.py` has the kinds of damage one by one; here nobody chose the
-place.
+and a blob. `tests/session/storage/test_sqlite_damage.py` has the kinds of damage one by one; here the place is any
+byte.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ def judged(folder: Path, least: int, *, told: bool) -> list[str]:
 
 
 def whole(file: str, damage: str, place: int, commits: list[int]) -> tuple[int, bool]:
-    """Return how many entries are whole before or beside such damage, and whether it must be told.
+    """Return how many entries are whole before or beside such damage, and whether it must be reported.
 
-    A log that was cut, or whose end was overwritten, looks as if power was lost before these were acknowledged: it is
-    told by a frame behind the damage.
+    A log that was cut, or whose end was overwritten, looks as if power was lost before these were acknowledged: only
+    a frame behind the damage shows the difference.
     """
     if file.startswith("blobs"):
         return len(_ENTRIES) - 1, True
@@ -120,7 +120,7 @@ def whole(file: str, damage: str, place: int, commits: list[int]) -> tuple[int, 
 @pytest.mark.parametrize("piece", range(_PIECES))
 @pytest.mark.parametrize("damage", _DAMAGE, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize(("session", "file"), _FILES)
-def test_damage_anywhere_is_told_and_costs_what_it_hit(
+def test_damage_anywhere_is_reported_and_costs_what_it_hit(
     base: Path, session: str, file: str, damage: Callable[[bytes, int], bytes], piece: int
 ) -> None:
     (path,) = (base / session).glob(file)

@@ -63,7 +63,7 @@ def test_nothing_acknowledged_is_lost_and_the_next_append_works(room: Room, scen
     [
         ("naive JSON lines", "killed half-way", 1.0),  # the next append is glued to the torn line
         ("naive JSON file", "killed half-way", 1.0),
-        ("naive JSON file", "killed after", 0.25),  # as it is emptied, to be written anew
+        ("naive JSON file", "killed after", 0.25),  # as it is emptied, to be written again
         ("naive JSON file", "disk full from then on", 0.5),
         ("naive JSON file", "I/O error", 0.4),  # what was reported as failed is there, and then there twice
         ("DELETE, FULL", "disk full from then on", 0.1),  # it can no longer be read

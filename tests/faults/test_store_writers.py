@@ -1,4 +1,4 @@
-"""Several processes on one session: one writes, the others are told at once, and whoever comes after kill -9 may write.
+"""Several processes on one session: one writes, the others are refused at once, and after kill -9 another may write.
 
 Two rules. Processes meet at a file, so that they start together. A time is the median of several: one may be unlucky.
 """

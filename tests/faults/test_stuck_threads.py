@@ -1,4 +1,4 @@
-"""A tool that works in a thread which nobody can end: the turn ends, the session goes on, the program can leave."""
+"""A tool that works in a thread which cannot be ended: the turn ends, the session goes on, the program can exit."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def row(scenario: str, *, violations: int = 0, known_bad: bool = False, test: st
     )
 
 
-def test_a_violation_is_told_and_so_is_none_where_there_must_be_some() -> None:
+def test_a_violation_is_reported_and_so_is_none_where_there_must_be_some() -> None:
     rows = [row("good"), row("red", violations=1), row("naive", known_bad=True), row("worse", known_bad=True)]
     rows.append(row("worse", violations=3, known_bad=True))
     assert wrong(rows) == [

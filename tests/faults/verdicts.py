@@ -1,6 +1,6 @@
-"""What everybody says to a request: the strict scripted provider, the independent judges, every profile's rules.
+"""What each judge says of a request: the strict scripted provider, the independent judges, every profile's rules.
 
-Two rules. The bytes are those of the real client, and no socket carries them. Nobody is asked twice about the same
+Two rules. The bytes are those of the real client, and no socket carries them. No judge is asked twice about the same
 conversation: most points of a turn leave one of few.
 """
 

@@ -163,7 +163,7 @@ class Chaos:
                 with suppress(Exception):
                     print(self.fleet.status().sessions, flush=True)
             with suppress(Exception):
-                for each in self.fleet.sessions("held"):  # five workers died in it: a person looks, and lets it go on
+                for each in self.fleet.sessions("held"):  # five workers died in it: the user looks, and lets it go on
                     self.fleet.ask(each.id, "prompt", {"text": "I have looked. Go on."})
                     self.deeds["held"] += 1
             time.sleep(0.3)

@@ -11,7 +11,7 @@ _NAME = ".s.PGSQL.5432"
 
 
 class WireCutter:
-    """Listens in `folder` and passes everything on to the server in `target`, until it is told to cut."""
+    """Listens in `folder` and passes everything on to the server in `target`; `cut_after` has it cut a connection."""
 
     def __init__(self, folder: Path, target: str) -> None:
         self._target = target

@@ -125,7 +125,7 @@ def idle(workers: Workers, count: int, seconds: float) -> None:
 
 
 def parked(workers: Workers, count: int, folder: Path) -> None:
-    """Print how long so many turns take until they wait for a person, and a turn beside them; they hold no slot."""
+    """Print how long so many turns take until they wait for a user, and a turn beside them; they hold no slot."""
     worker = workers.start("--slots", "4", mode="--permission-mode=ask")
     since = time.monotonic()
     for _ in range(count):

@@ -107,7 +107,7 @@ def test_a_backup_has_each_session_whole_and_writes_only_what_changed(tmp_path: 
         back_up(catalog, target)
 
 
-def test_a_damaged_session_is_told_once_the_others_are_in_the_backup(tmp_path: Path) -> None:
+def test_a_damaged_session_is_reported_once_the_others_are_in_the_backup(tmp_path: Path) -> None:
     catalog, target = Catalog(tmp_path / "sessions"), tmp_path / "backup"
     sessions = sorted(made(catalog) for _ in range(3))
     (catalog.folder(sessions[1]) / "session.db").write_bytes(b"")

@@ -18,7 +18,7 @@ from holdfast.history.apply_edits import apply
 from holdfast.history.edits import Edit, Split
 from holdfast.history.formats.format import Declared, project_messages
 from holdfast.history.profiles import PAIRS, PROFILES
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.repair import repair_shape as edits_of
 from holdfast.history.rules import check_shape as broken
 from holdfast.history.rules.profile import Profile
@@ -36,7 +36,7 @@ FORMATS = [
     (form, profile)
     for form, profiles in PAIRS.items()
     for profile in profiles
-    if profile in LIMITED and form != "openai-responses"  # where each call is an item of its own
+    if profile in LIMITED and form != "openai-responses"  # where each call is a separate item
 ]
 MANY = pytest.mark.parametrize("calls", [128, 129, 256, 257])
 PAST: tuple[Piece, ...] = (Said("user", "begin"), Answered("begun"))
@@ -64,10 +64,10 @@ def test_every_provider_with_a_limit_is_tried() -> None:
 @A_LAW
 @given(pieces=conversations(), limited=st.sampled_from(LIMITED))
 def test_what_was_split_is_valid_and_is_split_once(form: Plain, pieces: tuple[Piece, ...], limited: str) -> None:
-    messages, _ = _mended(form, form.render(pieces), FEW[limited])
+    messages, _ = _repaired(form, form.render(pieces), FEW[limited])
     found = broken(project_messages(form, messages, Declared()), FEW[limited])
-    assert [each.rule for each in found if each.rule not in CANNOT_BE_MENDED] == []
-    assert messages == [] or _mended(form, messages, FEW[limited])[1] == ()
+    assert [each.rule for each in found if each.rule not in NOT_REPAIRABLE] == []
+    assert messages == [] or _repaired(form, messages, FEW[limited])[1] == ()
 
 
 @EVERY_GRAMMAR
@@ -77,7 +77,7 @@ def test_without_the_limit_the_same_is_said_in_the_same_order(
     form: Plain, pieces: tuple[Piece, ...], limited: str
 ) -> None:
     whole = msgspec.structs.replace(FEW[limited], calls=None)
-    few, without = (_mended(form, form.render(pieces), profile)[0] for profile in (FEW[limited], whole))
+    few, without = (_repaired(form, form.render(pieces), profile)[0] for profile in (FEW[limited], whole))
     for kinds in (("call",), ("text", "thinking")):
         assert _of(kinds, few) == _of(kinds, without)
     assert sorted(map(str, _of(("result",), few))) == sorted(map(str, _of(("result",), without)))
@@ -91,7 +91,7 @@ def test_what_is_frozen_is_never_split(
 ) -> None:
     before = form.render(pieces)
     whole = [*before, *form.render(more)]
-    messages, edits = _mended(form, whole, FEW[limited], frozen=len(before))
+    messages, edits = _repaired(form, whole, FEW[limited], frozen=len(before))
     assert all(new is old for new, old in zip(messages, before, strict=False))
     assert all(int(edit.calls[0][0]) >= len(before) for edit in edits if isinstance(edit, Split))
 
@@ -100,41 +100,41 @@ def test_what_is_frozen_is_never_split(
 @pytest.mark.parametrize(("form", "profile"), FORMATS)
 def test_a_long_response_of_every_format_is_split(form: str, profile: str, calls: int) -> None:
     messages = RENDERINGS[form](story(calls))
-    mended = repair(messages, format=form, profile=profile)
-    assert mended.remaining == ()
-    splits = [edit for edit in mended.edits if isinstance(edit, Split)]
+    repaired = repair(messages, format=form, profile=profile)
+    assert repaired.remaining == ()
+    splits = [edit for edit in repaired.edits if isinstance(edit, Split)]
     assert [len(edit.calls) for edit in splits] == [min(128, calls - first) for first in range(128, calls, 128)]
-    text = str(mended.messages)
+    text = str(repaired.messages)
     places = [text.index(f"r{number}.") for number in range(calls)]
     assert places == sorted(places)
-    assert repair(mended.messages, format=form, profile=profile).edits == ()
+    assert repair(repaired.messages, format=form, profile=profile).edits == ()
 
 
 @pytest.mark.parametrize("profile", LIMITED)
 def test_the_first_calls_stay_and_each_result_stands_behind_its_part(profile: str) -> None:
     messages: Any = RENDERINGS["openai-chat"](story(129))
-    mended: Any = repair(messages, format="openai-chat", profile=profile).messages
-    runs = [(role, len(list(run))) for role, run in itertools.groupby(each["role"] for each in mended)]
+    repaired: Any = repair(messages, format="openai-chat", profile=profile).messages
+    runs = [(role, len(list(run))) for role, run in itertools.groupby(each["role"] for each in repaired)]
     assert runs == [
         *(("user", 1), ("assistant", 1), ("user", 1)),
         *(("assistant", 1), ("tool", 128), ("assistant", 1), ("tool", 1), ("assistant", 1), ("user", 1)),
     ]
-    first, second = mended[3], mended[3 + 129]
+    first, second = repaired[3], repaired[3 + 129]
     assert (first["content"], len(first["tool_calls"])) == ("I look.", 128)
     assert (second["content"], second["tool_calls"][0]["function"]["arguments"]) == ("", '{"n":128}')
     for message in (first, second):
         called = [call["id"] for call in message["tool_calls"]]
-        behind = mended[mended.index(message) + 1 :][: len(called)]
+        behind = repaired[repaired.index(message) + 1 :][: len(called)]
         assert [each["tool_call_id"] for each in behind] == called
-    assert mended[0] is messages[0]
-    assert all(any(new is old for new in mended) or profile == "any" for old in messages if old["role"] == "tool")
+    assert repaired[0] is messages[0]
+    assert all(any(new is old for new in repaired) or profile == "any" for old in messages if old["role"] == "tool")
 
 
 def test_results_that_are_missing_are_made_up_behind_the_part_of_their_call() -> None:
-    mended: Any = repair(RENDERINGS["openai-chat"](story(130, open_from=100)), format="openai-chat").messages
-    behind = [each["tool_call_id"] for each in mended if each["role"] == "tool"]
-    assert behind == [call["id"] for each in mended for call in each.get("tool_calls", ())]
-    assert "No result was recorded" in mended[-3]["content"]
+    repaired: Any = repair(RENDERINGS["openai-chat"](story(130, open_from=100)), format="openai-chat").messages
+    behind = [each["tool_call_id"] for each in repaired if each["role"] == "tool"]
+    assert behind == [call["id"] for each in repaired for call in each.get("tool_calls", ())]
+    assert "No result was recorded" in repaired[-3]["content"]
 
 
 def test_signed_thinking_and_words_stay_on_the_first_part() -> None:
@@ -142,8 +142,10 @@ def test_signed_thinking_and_words_stay_on_the_first_part() -> None:
     asked = pieces[3]
     assert isinstance(asked, Answered)
     pieces[3] = Answered(asked.text, asked.calls, Thought("hm", "c2lnbmVk"))
-    mended: Any = repair(RENDERINGS["pydantic-ai"](tuple(pieces)), format="pydantic-ai", profile="openai-chat").messages
-    first, second, _ = [each for each in mended if each["kind"] == "response"][1:]
+    repaired: Any = repair(
+        RENDERINGS["pydantic-ai"](tuple(pieces)), format="pydantic-ai", profile="openai-chat"
+    ).messages
+    first, second, _ = [each for each in repaired if each["kind"] == "response"][1:]
     kinds = [part["part_kind"] for part in first["parts"]]
     assert kinds.count("tool-call") == 128
     assert kinds[:-128] == ["thinking", "text"]
@@ -156,8 +158,8 @@ def test_a_user_message_with_results_and_words_is_divided() -> None:
     held: Any = [message for message in messages if message["role"] == "user"]
     results = next(each for each in held if isinstance(each["content"], list) and len(each["content"]) > 1)
     results["content"].append({"type": "text", "text": "and mind the gap"})
-    mended: Any = repair(messages, format="anthropic", profile="any").messages
-    kinds = [[part["type"] for part in each["content"]] for each in mended if isinstance(each["content"], list)]
+    repaired: Any = repair(messages, format="anthropic", profile="any").messages
+    kinds = [[part["type"] for part in each["content"]] for each in repaired if isinstance(each["content"], list)]
     runs = [[(kind, len(list(run))) for kind, run in itertools.groupby(each)] for each in kinds]
     assert [("tool_result", 128)] in runs
     assert [("tool_result", 2), ("text", 1)] in runs
@@ -171,9 +173,9 @@ def test_each_part_of_a_response_for_gemini_begins_with_a_signature() -> None:
         {"role": "model", "parts": calls},
         {"role": "user", "parts": results},
     ]
-    mended: Any = repair(messages, format="gemini", profile="any").messages
-    assert check(mended, format="gemini", profile="any") == []
-    said = [message["parts"] for message in mended if message["role"] == "model"]
+    repaired: Any = repair(messages, format="gemini", profile="any").messages
+    assert check(repaired, format="gemini", profile="any") == []
+    said = [message["parts"] for message in repaired if message["role"] == "model"]
     assert [len(parts) for parts in said] == [128, 1]
     assert all("thoughtSignature" in parts[0] for parts in said)
 
@@ -188,15 +190,15 @@ def test_two_responses_that_are_joined_are_split_where_together_they_are_too_man
         *({"role": "assistant", "content": None, "tool_calls": part} for part in calls),
         *({"role": "tool", "tool_call_id": id_, "content": "done"} for part in ids for id_ in part),
     ]
-    mended = repair(messages, format="openai-chat")
-    said = cast("list[dict[str, list[object]]]", mended.messages)
-    assert mended.remaining == ()
+    repaired = repair(messages, format="openai-chat")
+    said = cast("list[dict[str, list[object]]]", repaired.messages)
+    assert repaired.remaining == ()
     assert [len(each["tool_calls"]) for each in said if "tool_calls" in each] == [128, 72]
 
 
 def test_an_edit_says_what_it_does() -> None:
-    mended = repair(RENDERINGS["openai-chat"](story(129)), format="openai-chat")
-    (split,) = [each for each in mended.edits if isinstance(each, Split)]
+    repaired = repair(RENDERINGS["openai-chat"](story(129)), format="openai-chat")
+    (split,) = [each for each in repaired.edits if isinstance(each, Split)]
     assert split.sentence == (
         "The response at messages[3] has more calls than the provider takes: those from messages[3].tool_calls[128]"
         " on (1) follow in a response of their own, behind the results of the others."
@@ -218,7 +220,7 @@ def test_one_that_is_not_too_long_is_the_same_object() -> None:
     assert library(messages, format="openai-chat").messages is messages
 
 
-def _mended(
+def _repaired(
     form: Plain, messages: list[object], profile: Profile, frozen: int = 0
 ) -> tuple[list[object], tuple[Edit, ...]]:
     shape = project_messages(form, messages, Declared())

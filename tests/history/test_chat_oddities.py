@@ -29,7 +29,7 @@ def rules(messages: list[object], profile: str) -> set[str]:
     return {each.rule for each in check(messages, format="openai-chat", profile=profile)}
 
 
-def mended(messages: list[object], profile: str) -> list[Json]:
+def repaired(messages: list[object], profile: str) -> list[Json]:
     done = repair(messages, format="openai-chat", profile=profile)
     assert done.remaining == ()
     assert repair(done.messages, format="openai-chat", profile=profile).edits == ()
@@ -44,7 +44,7 @@ def test_a_result_of_the_role_function_that_answers_a_call_with_an_id_becomes_on
 ) -> None:
     messages: list[object] = [USER, called(), {"role": "function", "name": "ls", "content": "a.txt", **own}]
     assert "result-id-missing" in rules(messages, profile)
-    assert mended(messages, profile)[2] == {**RESULT, "name": "ls"}
+    assert repaired(messages, profile)[2] == {**RESULT, "name": "ls"}
 
 
 def test_a_result_of_the_role_function_that_answers_a_function_call_stays() -> None:
@@ -57,7 +57,7 @@ def test_a_result_of_the_role_function_that_answers_a_function_call_stays() -> N
 def test_calls_within_a_result_are_quoted_in_it(profile: str) -> None:
     messages: list[object] = [USER, called(), {**RESULT, "tool_calls": [REMOVE]}]
     assert "block-misplaced" in rules(messages, profile)
-    result = mended(messages, profile)[2]
+    result = repaired(messages, profile)[2]
     assert result.keys() == RESULT.keys()
     assert str(result["content"]).startswith("a.txt\n\n[A call]\n")
     assert "KEPT" in json.dumps(result)
@@ -65,7 +65,7 @@ def test_calls_within_a_result_are_quoted_in_it(profile: str) -> None:
 
 def test_calls_within_a_result_of_parts_are_one_part_more() -> None:
     parts: list[object] = [{"type": "text", "text": "a.txt"}]
-    result = mended([USER, called(), {**RESULT, "content": parts, "tool_calls": [REMOVE]}], "openai-chat")[2]
+    result = repaired([USER, called(), {**RESULT, "content": parts, "tool_calls": [REMOVE]}], "openai-chat")[2]
     first, *rest = as_array(result["content"])
     assert [first] == parts
     assert "KEPT" in str(rest)
@@ -73,16 +73,16 @@ def test_calls_within_a_result_of_parts_are_one_part_more() -> None:
 
 @EVERY_PROFILE
 def test_calls_within_a_result_that_is_quoted_are_quoted_too(profile: str) -> None:
-    done = mended([USER, {**RESULT, "tool_calls": [REMOVE]}, USER], profile)
+    done = repaired([USER, {**RESULT, "tool_calls": [REMOVE]}, USER], profile)
     assert "KEPT" in json.dumps(done)
     assert "a.txt" in json.dumps(done)
     assert all("tool_calls" not in each for each in done)
 
 
 def test_a_function_call_within_a_result_is_quoted_in_it() -> None:
-    result = mended([USER, called(), {**RESULT, "function_call": {"name": "rm", "arguments": "KEPT"}}], "openai-chat")[
-        2
-    ]
+    result = repaired(
+        [USER, called(), {**RESULT, "function_call": {"name": "rm", "arguments": "KEPT"}}], "openai-chat"
+    )[2]
     assert "KEPT" in str(result["content"])
     assert "function_call" not in result
 
@@ -92,7 +92,7 @@ def test_a_function_call_within_a_result_is_quoted_in_it() -> None:
 def test_a_name_of_another_type_is_a_text_or_goes(profile: str, name: object, kept: str | None) -> None:
     messages: list[object] = [{**USER, "name": name}, called(), {**RESULT, "name": name}]
     assert "field-mistyped" in rules(messages, profile)
-    done = mended(messages, profile)
+    done = repaired(messages, profile)
     # Mistral has no name of a user; a result, where names must begin with a letter, gets that of its call.
     users = None if profile in ("mistral", "any") else kept
     assert [each.get("name") for each in done] == [users, None, "ls" if kept and profile == "any" else kept]
@@ -109,7 +109,7 @@ def test_a_name_that_is_null_is_none() -> None:
 def test_a_result_of_the_role_function_without_a_name_gets_that_of_its_call(profile: str, name: Json) -> None:
     asked: Json = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
     messages: list[object] = [USER, asked, {"role": "function", "content": "a.txt", **name}]
-    result = mended(messages, profile)[2]
+    result = repaired(messages, profile)[2]
     assert result["content"] == "a.txt"
     if profile == "openai-chat":
         assert "result-name-missing" in rules(messages, profile)
@@ -125,7 +125,7 @@ def test_a_call_is_of_the_kind_that_it_says_where_it_holds_that(profile: str, ki
     messages: list[object] = [USER, {"role": "assistant", "content": "", "tool_calls": [call]}, RESULT]
     if not both and kind != "custom":
         assert "foreign-content" in rules(messages, profile)
-    now = str(mended(messages, profile)[1])
+    now = str(repaired(messages, profile)[1])
     assert "KEPT2" in now
     assert "KEPT1" in now or not both
 
@@ -143,7 +143,7 @@ def test_a_call_is_of_the_kind_that_it_says_where_it_holds_that(profile: str, ki
 def test_a_file_and_a_sound_that_are_nowhere_are_quoted(profile: str, part: Json) -> None:
     messages: list[object] = [{"role": "user", "content": [{"type": "text", "text": "Read this."}, part]}]
     assert "foreign-content" in rules(messages, profile)
-    parts = as_array(mended(messages, profile)[0]["content"])
+    parts = as_array(repaired(messages, profile)[0]["content"])
     assert [as_object(each)["type"] for each in parts] == ["text", "text"]
     assert "KEPT" in str(parts)
 
@@ -153,12 +153,12 @@ def test_a_file_and_a_sound_that_are_nowhere_are_quoted(profile: str, part: Json
 def test_a_refusal_beside_a_content_that_says_nothing_is_its_text(profile: str, content: object) -> None:
     messages: list[object] = [USER, {"role": "assistant", "content": content, "refusal": "KEPT"}, USER]
     assert "foreign-content" in rules(messages, profile)
-    said = mended(messages, profile)[1]
+    said = repaired(messages, profile)[1]
     assert "refusal" not in said
     assert "KEPT" in str(said["content"])
 
 
-def test_what_remains_of_a_conversation_that_was_mended_is_told() -> None:
+def test_what_remains_in_a_repaired_conversation_is_reported() -> None:
     call: Json = {"type": "tool_use", "id": "abcdefgh1", "name": "ls", "input": {}}
     messages: list[object] = [{"role": "user", "content": "Which?"}, {"role": "assistant", "content": [call]}]
     done = repair(messages, format="anthropic", thinking=True)
@@ -172,7 +172,7 @@ def test_what_remains_of_a_conversation_that_was_mended_is_told() -> None:
 @pytest.mark.parametrize("profile", ["openai-chat", "openai-compatible", "any"])
 @pytest.mark.parametrize("name", ["Chart Generator", "a/b", "a|b", "a\\b", "<a>", "a" * 65, "a\n"])
 @pytest.mark.parametrize("role", ["user", "assistant", "system"])
-def test_a_name_that_is_refused_is_written_anew(profile: str, name: str, role: str) -> None:
+def test_a_name_that_is_refused_is_rewritten(profile: str, name: str, role: str) -> None:
     spoken: list[object] = [{"role": role, "content": "x", "name": name}, {"role": "user", "content": "y"}]
     log = [{"role": "user", "content": "z"}, *spoken] if role == "assistant" else spoken
     at = log.index(spoken[0])
@@ -235,7 +235,7 @@ def of_mistral(messages: list[object]) -> list[Json]:
     return [as_object(each) for each in done.messages]
 
 
-def test_mistral_keeps_its_thinking_beside_what_is_mended() -> None:
+def test_mistral_keeps_its_thinking_beside_what_is_repaired() -> None:
     messages = thinking(THOUGHT, SAID)
     other = json.loads(json.dumps(messages).replace("abcdefgh1", "call_1"))
     done = of_mistral(other)
@@ -249,7 +249,7 @@ def test_thinking_of_mistral_s_goes_before_another_sees_it(profile: str) -> None
     messages = thinking(THOUGHT, SAID)
     told = check(messages, format="openai-chat", profile=profile)
     assert {"foreign-content"} <= {each.rule for each in told} <= {"foreign-content", "thinking-off"}
-    done = mended(messages, profile)
+    done = repaired(messages, profile)
     assert "hm" not in json.dumps(done)
     assert done[3]["content"] == [SAID]
 

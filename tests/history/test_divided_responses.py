@@ -149,7 +149,7 @@ def test_what_was_sent_is_not_gone_on_with_but_where_the_provider_does_it() -> N
 
 
 @pytest.mark.parametrize(("form", "profile"), EVERY_PAIR)
-def test_a_conversation_in_records_is_mended_to_what_it_was(form: str, profile: str) -> None:
+def test_a_conversation_in_records_is_repaired_to_what_it_was(form: str, profile: str) -> None:
     whole = DOCUMENTS[form]
     log = [record for each in whole for record in (in_records(each) if _is_answer(each) else [each])]
     assert len(log) > len(whole)

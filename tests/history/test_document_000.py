@@ -44,10 +44,10 @@ def test_every_text_survives_and_answered_calls_stay_paired(
         "first": (*stuck, *AFTER),
         "twice": (*stuck, *AFTER, *stuck),
     }[position]
-    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile)
-    assert mended.remaining == ()
-    assert check(mended.messages, format=form, profile=profile) == []
-    written = json_text(mended.messages)
+    repaired = repair(RENDERINGS[form](pieces), format=form, profile=profile)
+    assert repaired.remaining == ()
+    assert check(repaired.messages, format=form, profile=profile) == []
+    written = json_text(repaired.messages)
     for text in [piece.text for piece in pieces if piece.text]:
         assert text in written
     times = 2 if position == "twice" else 1
@@ -91,13 +91,13 @@ def logged(answered: tuple[str, ...]) -> list[object]:
 
 @pytest.mark.parametrize("profile", PAIRS["pydantic-ai"])
 @pytest.mark.parametrize("answered", [names for size in range(4) for names in combinations("abc", size)], ids="".join)
-def test_the_shape_as_it_was_logged_is_mended_wherever_it_stands(profile: str, answered: tuple[str, ...]) -> None:
+def test_the_shape_as_it_was_logged_is_repaired_wherever_it_stands(profile: str, answered: tuple[str, ...]) -> None:
     for position in range(len(LONGER) + 1):
         messages = [*LONGER[:position], *logged(answered), *LONGER[position:]]
-        mended = repair(messages, format="pydantic-ai", profile=profile)
-        assert mended.remaining == ()
-        assert check(mended.messages, format="pydantic-ai", profile=profile) == []
-        written = json_text(mended.messages)
+        repaired = repair(messages, format="pydantic-ai", profile=profile)
+        assert repaired.remaining == ()
+        assert check(repaired.messages, format="pydantic-ai", profile=profile) == []
+        written = json_text(repaired.messages)
         for text in ("second prompt", "third prompt", "fourth prompt", "first prompt", "an answer", "last prompt"):
             assert text in written
         assert written.count(NO_RESULT) == 3 - len(answered)  # a result that now comes late goes back to its call

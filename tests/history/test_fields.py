@@ -113,7 +113,7 @@ def test_the_tables_are_the_vendors_own_types(vendor: str) -> None:
     assert len(seen) > 8
 
 
-def test_mistral_knows_no_fields_but_those_of_its_own_types() -> None:
+def test_mistral_knows_only_the_fields_of_its_types() -> None:
     own = {"user": mistral.UserMessage, "assistant": mistral.AssistantMessage, "tool": mistral.ToolMessage}
     for role, kind in own.items():
         assert MISTRAL_FIELDS.fields[role].names == kind.model_fields.keys()
@@ -158,26 +158,26 @@ SAYS: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("form", STORED)
-def test_a_stored_response_is_told_and_loses_what_only_a_response_has(form: str) -> None:
+def test_a_stored_response_is_reported_and_loses_what_only_a_response_has(form: str) -> None:
     stored, becomes = STORED[form]
     user = SAYS[form]
     told = check([user, stored, user], format=form)
     assert {each.rule for each in told} == {"unknown-field"}
     assert all(each.error_by for each in told)
-    mended = repair([user, stored, user], format=form)
-    assert mended.messages == [user, becomes, user]
-    assert mended.messages[0] is user
-    assert mended.remaining == ()
+    repaired = repair([user, stored, user], format=form)
+    assert repaired.messages == [user, becomes, user]
+    assert repaired.messages[0] is user
+    assert repaired.remaining == ()
 
 
 def test_fields_go_also_where_a_response_of_too_many_calls_is_divided() -> None:
     calls = [{"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in range(129)]
     results = [{"role": "tool", "tool_call_id": call["id"], "content": "done"} for call in calls]
     said = [{**_USER, "mood": "good"}, {"role": "assistant", "content": None, "tool_calls": calls}, *results, _USER]
-    mended = repair(said, format="openai-chat", profile="openai-chat")
-    assert mended.remaining == ()
-    assert mended.messages[0] == _USER
-    assert len(mended.messages) == len(said) + 1
+    repaired = repair(said, format="openai-chat", profile="openai-chat")
+    assert repaired.remaining == ()
+    assert repaired.messages[0] == _USER
+    assert len(repaired.messages) == len(said) + 1
 
 
 def test_who_ignores_unknown_fields_gets_them() -> None:
@@ -197,8 +197,8 @@ def test_openai_takes_back_an_answer_as_its_sdk_sends_it_and_groq_does_not() -> 
     assert check([_USER, {"role": "assistant", "content": "so", "annotations": [cited]}], format="openai-chat") == []
     told = check(said, format="openai-chat", profile="openai-compatible")
     assert [(each.position, each.rule) for each in told] == [("messages[1]", "unknown-field")]
-    mended = repair(said, format="openai-chat", profile="openai-compatible")
-    assert mended.messages == [_USER, {"role": "assistant", "content": "so"}, _USER]
+    repaired = repair(said, format="openai-chat", profile="openai-compatible")
+    assert repaired.messages == [_USER, {"role": "assistant", "content": "so"}, _USER]
 
 
 def test_mistral_refuses_what_is_only_null() -> None:
@@ -225,8 +225,8 @@ def test_a_thinking_block_has_no_cache_marker_and_stays_as_it_was_signed() -> No
     marked = {**thinking, "cache_control": {"type": "ephemeral"}}
     user = SAYS["anthropic"]
     text = {"type": "text", "text": "so"}
-    mended = repair([user, {"role": "assistant", "content": [marked, text]}, user], format="anthropic")
-    assert mended.messages[1] == {"role": "assistant", "content": [thinking, text]}
+    repaired = repair([user, {"role": "assistant", "content": [marked, text]}, user], format="anthropic")
+    assert repaired.messages[1] == {"role": "assistant", "content": [thinking, text]}
 
 
 def test_the_index_that_a_stream_leaves_in_a_call_goes() -> None:
@@ -241,29 +241,29 @@ def test_a_call_that_another_wire_puts_beside_the_content_is_quoted_and_not_lost
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "wSAID."}'}}
     asked: Json = {"role": "assistant", "content": "so", "tool_calls": [call]}
     user = SAYS["anthropic"]
-    mended = repair([user, asked, user], format="anthropic")
-    assert mended.remaining == ()
-    assert "wSAID." in str(mended.messages[1])
-    assert "tool_calls" not in as_object(mended.messages[1])
+    repaired = repair([user, asked, user], format="anthropic")
+    assert repaired.remaining == ()
+    assert "wSAID." in str(repaired.messages[1])
+    assert "tool_calls" not in as_object(repaired.messages[1])
 
 
-def test_what_is_written_anew_is_not_told_of_field_by_field() -> None:
+def test_a_call_that_is_rewritten_is_not_reported_field_by_field() -> None:
     flat: Json = {"id": "a", "type": "function", "name": "f", "arguments": "{}"}
     result = {"role": "tool", "tool_call_id": "a", "content": "x"}
     said = [SAYS["openai-chat"], {"role": "assistant", "tool_calls": [{**flat, "index": 0}]}, result]
     assert "unknown-field" not in {each.rule for each in check(said, format="openai-chat")}
-    mended = repair(said, format="openai-chat")
+    repaired = repair(said, format="openai-chat")
     called = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    assert as_object(mended.messages[1])["tool_calls"] == [called]
-    assert mended.remaining == ()
+    assert as_object(repaired.messages[1])["tool_calls"] == [called]
+    assert repaired.remaining == ()
 
 
 def test_what_was_sent_keeps_its_fields() -> None:
     stored, _ = STORED["anthropic"]
     said = [SAYS["anthropic"], stored, SAYS["anthropic"]]
-    mended = repair(said, format="anthropic", frozen=2)
-    assert mended.messages is said
-    assert {each.rule for each in mended.remaining} == {"unknown-field"}
+    repaired = repair(said, format="anthropic", frozen=2)
+    assert repaired.messages is said
+    assert {each.rule for each in repaired.remaining} == {"unknown-field"}
 
 
 def test_a_profile_has_the_fields_of_a_format_where_it_refuses_others() -> None:
@@ -335,22 +335,22 @@ OUT_OF_PLACE: dict[str, tuple[str, list[Json]]] = {
 
 @pytest.mark.parametrize("profile", ["own", "any"])
 @pytest.mark.parametrize("place", OUT_OF_PLACE)
-def test_what_is_said_in_a_field_that_nobody_knows_is_quoted(place: str, profile: str) -> None:
+def test_what_is_said_in_an_unknown_field_is_quoted(place: str, profile: str) -> None:
     form, messages = OUT_OF_PLACE[place]
     name = PAIRS[form][0] if profile == "own" else profile
     told = check(messages, format=form, profile=name)
     assert {each.rule for each in told} & {"unknown-field", "result-without-call"}
-    mended = repair(messages, format=form, profile=name)
-    assert str(mended.messages).count("wSAID.") == 1
-    assert mended.remaining == ()
-    assert repair(mended.messages, format=form, profile=name).edits == ()
+    repaired = repair(messages, format=form, profile=name)
+    assert str(repaired.messages).count("wSAID.") == 1
+    assert repaired.remaining == ()
+    assert repair(repaired.messages, format=form, profile=name).edits == ()
 
 
 def test_a_field_that_says_nothing_goes_beside_one_that_does() -> None:
     user: Json = {**_USER, "output": "wSAID.", "usage": {"x": 1}, "text": " ", "input": 5}
-    mended = repair([user], format="openai-chat")
-    assert mended.messages == [{"role": "user", "content": "x\n\n[Field output]\nwSAID."}]
-    assert [each.sentence for each in mended.edits] == [
+    repaired = repair([user], format="openai-chat")
+    assert repaired.messages == [{"role": "user", "content": "x\n\n[Field output]\nwSAID."}]
+    assert [each.sentence for each in repaired.edits] == [
         "The provider does not know these fields of messages[0], they go: usage, text, input.",
         "The provider does not know these fields of messages[0], text quotes them: output.",
     ]
@@ -359,6 +359,6 @@ def test_a_field_that_says_nothing_goes_beside_one_that_does() -> None:
 def test_a_result_of_the_older_kind_gets_the_id_that_its_call_gets() -> None:
     asked: Json = {"id": {}, "type": "custom", "custom": {"name": "f", "input": "x"}}
     said = [_USER, {"role": "assistant", "tool_calls": [asked]}, {"role": "function", "name": "f", "content": "ok"}]
-    mended = repair(said, format="openai-chat")
-    assert mended.remaining == ()
-    assert as_object(mended.messages[2])["role"] == "tool"
+    repaired = repair(said, format="openai-chat")
+    assert repaired.remaining == ()
+    assert as_object(repaired.messages[2])["role"] == "tool"

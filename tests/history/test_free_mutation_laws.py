@@ -12,7 +12,7 @@ from test_judge_laws import promised
 from test_mutation_laws import said, words_in
 
 from holdfast.history import check, repair
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from judges import JUDGES
 from laws import law
 from wire_documents import DOCUMENTS, free_mutations
@@ -23,19 +23,19 @@ BENCH = [(name, form) for name, judge in JUDGES.items() for form in judge.format
 @pytest.mark.parametrize(("name", "form"), BENCH)
 @law(shared_by=len(BENCH))
 @given(data=st.data())
-def test_what_is_mended_pleases_the_judge_and_nothing_said_is_lost(
+def test_what_is_repaired_pleases_the_judge_and_nothing_said_is_lost(
     name: str, form: str, *, data: st.DataObject
 ) -> None:
     judge = JUDGES[name]
     profile = data.draw(st.sampled_from(promised(judge)))
     messages = data.draw(free_mutations(form))
     before = copy.deepcopy(messages)
-    mended = repair(messages, format=form, profile=profile, thinking=judge.thinking)
-    left = check(mended.messages, format=form, profile=profile, thinking=judge.thinking)
-    assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
-    assert mended.remaining == tuple(left)
-    assert repair(mended.messages, format=form, profile=profile, thinking=judge.thinking).edits == ()
-    assert said(form, messages) - words_in(mended.messages) == set()
+    repaired = repair(messages, format=form, profile=profile, thinking=judge.thinking)
+    left = check(repaired.messages, format=form, profile=profile, thinking=judge.thinking)
+    assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
+    assert repaired.remaining == tuple(left)
+    assert repair(repaired.messages, format=form, profile=profile, thinking=judge.thinking).edits == ()
+    assert said(form, messages) - words_in(repaired.messages) == set()
     assert messages == before
     if not left:
-        assert refusal(name, form, mended.messages) == ""
+        assert refusal(name, form, repaired.messages) == ""

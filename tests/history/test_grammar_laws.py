@@ -12,7 +12,7 @@ from holdfast.history.apply_edits import apply
 from holdfast.history.edits import Edit
 from holdfast.history.formats.format import Declared, as_array, as_object, project_messages
 from holdfast.history.profiles import PROFILES
-from holdfast.history.repair import CANNOT_BE_MENDED, repair_shape
+from holdfast.history.repair import NOT_REPAIRABLE, repair_shape
 from holdfast.history.rules import Violation, check_shape
 from holdfast.text import valid_unicode
 from laws import law
@@ -22,7 +22,9 @@ A_LAW = law(shared_by=len(PLAIN))
 PROFILE = st.sampled_from(sorted(PROFILES))
 
 
-def mended(form: Plain, messages: list[object], profile: str, frozen: int = 0) -> tuple[list[object], tuple[Edit, ...]]:
+def repaired(
+    form: Plain, messages: list[object], profile: str, frozen: int = 0
+) -> tuple[list[object], tuple[Edit, ...]]:
     shape = project_messages(form, messages, Declared())
     edits = repair_shape(shape, PROFILES[profile], frozen=frozen)
     return apply(form, messages, shape, edits), edits
@@ -30,23 +32,23 @@ def mended(form: Plain, messages: list[object], profile: str, frozen: int = 0) -
 
 def left(form: Plain, messages: list[object], profile: str) -> list[Violation]:
     found = check_shape(project_messages(form, messages, Declared()), PROFILES[profile])
-    return [violation for violation in found if violation.rule not in CANNOT_BE_MENDED]
+    return [violation for violation in found if violation.rule not in NOT_REPAIRABLE]
 
 
 @EVERY_GRAMMAR
 @A_LAW
 @given(pieces=conversations(), profile=PROFILE)
 def test_a_repaired_conversation_is_valid(form: Plain, pieces: tuple[Piece, ...], profile: str) -> None:
-    messages, _ = mended(form, form.render(pieces), profile)
+    messages, _ = repaired(form, form.render(pieces), profile)
     assert left(form, messages, profile) == []
-    assert messages == [] or mended(form, messages, profile)[1] == ()
+    assert messages == [] or repaired(form, messages, profile)[1] == ()
 
 
 @EVERY_GRAMMAR
 @A_LAW
 @given(pieces=conversations(), profile=PROFILE)
 def test_every_text_and_result_survives(form: Plain, pieces: tuple[Piece, ...], profile: str) -> None:
-    messages, _ = mended(form, form.render(pieces), profile)
+    messages, _ = repaired(form, form.render(pieces), profile)
     texts = [
         str(as_object(item).get("text")) for message in messages for item in as_array(as_object(message).get("items"))
     ]
@@ -61,7 +63,7 @@ def test_every_text_and_result_survives(form: Plain, pieces: tuple[Piece, ...], 
 def test_what_is_frozen_is_never_edited(
     form: Plain, pieces: tuple[Piece, ...], more: tuple[Piece, ...], profile: str
 ) -> None:
-    sent, _ = mended(form, form.render(pieces), profile)
-    messages, _ = mended(form, [*sent, *form.render(more)], profile, frozen=len(sent))
+    sent, _ = repaired(form, form.render(pieces), profile)
+    messages, _ = repaired(form, [*sent, *form.render(more)], profile, frozen=len(sent))
     assert all(now is then for now, then in zip(messages, sent, strict=False))
     assert left(form, messages, profile) == []

@@ -44,9 +44,9 @@ def test_the_judge_accepts_what_was_repaired(
 ) -> None:
     judge = JUDGES[name]
     profile = data.draw(st.sampled_from(promised(judge)))
-    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile, thinking=judge.thinking)
-    if not mended.remaining:
-        assert refusal(name, form, mended.messages) == ""
+    repaired = repair(RENDERINGS[form](pieces), format=form, profile=profile, thinking=judge.thinking)
+    if not repaired.remaining:
+        assert refusal(name, form, repaired.messages) == ""
 
 
 @EVERY_JUDGE
@@ -58,8 +58,8 @@ def test_what_the_judge_refuses_is_reported(
     judge = JUDGES[name]
     profile = data.draw(st.sampled_from(promised(judge)))
     messages = RENDERINGS[form](pieces)
-    mended = repair(messages, format=form, profile=profile, thinking=judge.thinking).messages
-    for each in (messages, *_broken_once(data, mended)):
+    repaired = repair(messages, format=form, profile=profile, thinking=judge.thinking).messages
+    for each in (messages, *_broken_once(data, repaired)):
         if refusal(name, form, each):
             assert check(each, format=form, profile=profile, thinking=judge.thinking) != []
 
@@ -82,9 +82,9 @@ def test_the_judge_accepts_every_conversation_of_the_corpus(path: Path, name: st
     for profile in promised(judge):
         if refusal(name, form, messages):
             assert check(messages, format=form, profile=profile, thinking=judge.thinking) != []
-        mended = repair(messages, format=form, profile=profile, thinking=judge.thinking)
-        assert mended.remaining == ()
-        assert refusal(name, form, mended.messages) == ""
+        repaired = repair(messages, format=form, profile=profile, thinking=judge.thinking)
+        assert repaired.remaining == ()
+        assert refusal(name, form, repaired.messages) == ""
 
 
 @pytest.mark.parametrize(("name", "form"), ASIDE)
@@ -97,9 +97,9 @@ def test_judge_and_check_agree_on_what_is_a_fault_away_from_valid(name: str, for
     said = refusal(name, form, messages)
     if said:
         assert check(messages, format=form, profile=profile, thinking=judge.thinking) != [], said
-    mended = repair(messages, format=form, profile=profile, thinking=judge.thinking)
-    assert mended.remaining == ()
-    assert refusal(name, form, mended.messages) == ""
+    repaired = repair(messages, format=form, profile=profile, thinking=judge.thinking)
+    assert repaired.remaining == ()
+    assert refusal(name, form, repaired.messages) == ""
 
 
 @pytest.mark.parametrize("form", BODIES)
@@ -180,33 +180,35 @@ FOUND: list[tuple[str, str, str, list[object]]] = [
 
 
 @pytest.mark.parametrize(("name", "profile", "rule", "messages"), FOUND, ids=[rule for _, _, rule, _ in FOUND])
-def test_what_a_judge_found_is_told_and_mended(name: str, profile: str, rule: str, messages: list[object]) -> None:
+def test_what_a_judge_found_is_reported_and_repaired(
+    name: str, profile: str, rule: str, messages: list[object]
+) -> None:
     assert JUDGES[name].refusal("openai-chat", messages)
     assert rule in {violation.rule for violation in check(messages, format="openai-chat", profile=profile)}
-    mended = repair(messages, format="openai-chat", profile=profile)
-    assert mended.remaining == ()
-    assert refusal(name, "openai-chat", mended.messages) == ""
+    repaired = repair(messages, format="openai-chat", profile=profile)
+    assert repaired.remaining == ()
+    assert refusal(name, "openai-chat", repaired.messages) == ""
 
 
 def test_a_refusal_that_is_joined_to_another_answer_keeps_its_words() -> None:
     messages: list[object] = [USER, ASSISTANT, {"role": "assistant", "content": None, "refusal": "KEPT"}, USER]
-    mended = repair(messages, format="openai-chat", profile="openai-compatible")
-    assert mended.remaining == ()
-    assert mended.messages == [USER, {"role": "assistant", "content": "x\n\nKEPT"}, USER]
+    repaired = repair(messages, format="openai-chat", profile="openai-compatible")
+    assert repaired.remaining == ()
+    assert repaired.messages == [USER, {"role": "assistant", "content": "x\n\nKEPT"}, USER]
 
 
 @pytest.mark.parametrize("call", [{}, {"tool_call_id": None}])
-def test_calls_of_pydantic_ai_get_ids_whoever_they_are_sent_to(call: Json) -> None:
+def test_calls_of_pydantic_ai_get_ids_for_every_provider(call: Json) -> None:
     named: Json = {"tool_name": "ls", **call}
     messages: list[object] = [
         {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x"}]},
         {"kind": "response", "parts": [{"part_kind": "tool-call", "args": "{}", **named}]},
         {"kind": "request", "parts": [{"part_kind": "tool-return", "content": "x", **named}]},
     ]
-    mended = repair(messages, format="pydantic-ai", profile="gemini")
-    assert mended.remaining == ()
-    assert refusal("pydantic-ai", "pydantic-ai", mended.messages) == ""
-    parts = (as_object(as_array(as_object(each)["parts"])[0]) for each in mended.messages[1:])
+    repaired = repair(messages, format="pydantic-ai", profile="gemini")
+    assert repaired.remaining == ()
+    assert refusal("pydantic-ai", "pydantic-ai", repaired.messages) == ""
+    parts = (as_object(as_array(as_object(each)["parts"])[0]) for each in repaired.messages[1:])
     mine, its = (part.get("tool_call_id") for part in parts)
     assert isinstance(mine, str)
     assert mine == its
@@ -221,7 +223,7 @@ def test_the_types_of_an_sdk_look_into_lists() -> None:
 def test_the_user_speaks_behind_a_new_result_where_the_provider_lets_him(behind: list[object]) -> None:
     messages: list[object] = [USER, called("abcdefgh1"), *behind]
     for profile in ("mistral", "mistral-templates", "any"):
-        mended = repair(messages, format="openai-chat", profile=profile)
-        assert mended.remaining == ()
-        assert repair(mended.messages, format="openai-chat", profile=profile).edits == ()
-        assert refusal("template-mistral-v3-tekken", "openai-chat", mended.messages) == ""
+        repaired = repair(messages, format="openai-chat", profile=profile)
+        assert repaired.remaining == ()
+        assert repair(repaired.messages, format="openai-chat", profile=profile).edits == ()
+        assert refusal("template-mistral-v3-tekken", "openai-chat", repaired.messages) == ""

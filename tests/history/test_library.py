@@ -81,12 +81,12 @@ def test_a_violation_says_where_what_and_the_words_of_the_provider() -> None:
     assert found.error.endswith("did not have response messages: a")
 
 
-def test_a_body_is_mended_in_place_of_its_messages() -> None:
+def test_the_repair_of_a_body_replaces_only_its_messages() -> None:
     body = {"model": "m", "messages": [USER, called("a")], "x": [1]}
-    mended = repair(body, format="openai-chat")
-    assert mended.document == {**body, "messages": mended.messages}
-    assert mended.messages[:2] == body["messages"]
-    assert mended.messages[2] == {"role": "tool", "tool_call_id": "a", "content": NO_RESULT}
+    repaired = repair(body, format="openai-chat")
+    assert repaired.document == {**body, "messages": repaired.messages}
+    assert repaired.messages[:2] == body["messages"]
+    assert repaired.messages[2] == {"role": "tool", "tool_call_id": "a", "content": NO_RESULT}
     valid = {"messages": [USER]}
     assert repair(valid, format="openai-chat").document is valid
 
@@ -102,23 +102,23 @@ def test_declared_tools_are_used() -> None:
 def test_text_beside_the_messages_is_cleaned_too() -> None:
     body = {"messages": [USER], "metadata": {"note": "cut \ud83d"}}
     assert rules(body) == ["lone-surrogate"]
-    mended = repair(body, format="openai-chat")
-    assert as_object(mended.document)["metadata"] == {"note": "cut \ufffd"}
-    assert mended.messages[0] is USER
+    repaired = repair(body, format="openai-chat")
+    assert as_object(repaired.document)["metadata"] == {"note": "cut \ufffd"}
+    assert repaired.messages[0] is USER
 
 
 def test_a_late_result_goes_back_to_its_call_unless_that_was_sent() -> None:
     late = [USER, called("a"), USER, returned("a", "late words")]
     assert repair(late, format="openai-chat").messages == [USER, late[1], late[3], USER]
     sent = repair(late[:3], format="openai-chat").messages
-    mended = repair([*sent, late[3]], format="openai-chat", frozen=len(sent))
-    assert mended.messages[: len(sent)] == sent
-    assert mended.messages[-1] == {"role": "user", "content": "[A result that came late]\nlate words"}
+    repaired = repair([*sent, late[3]], format="openai-chat", frozen=len(sent))
+    assert repaired.messages[: len(sent)] == sent
+    assert repaired.messages[-1] == {"role": "user", "content": "[A result that came late]\nlate words"}
 
 
 def test_the_real_result_wins_over_a_made_up_one() -> None:
-    mended = repair([USER, called("a"), returned("a", NO_RESULT), USER, returned("a", "real")], format="openai-chat")
-    assert mended.messages == [USER, called("a"), returned("a", "real"), USER]
+    repaired = repair([USER, called("a"), returned("a", NO_RESULT), USER, returned("a", "real")], format="openai-chat")
+    assert repaired.messages == [USER, called("a"), returned("a", "real"), USER]
 
 
 def test_a_result_recorded_twice_counts_once_and_a_different_one_is_quoted() -> None:
@@ -130,53 +130,53 @@ def test_a_result_recorded_twice_counts_once_and_a_different_one_is_quoted() -> 
 
 
 def test_a_result_before_its_call_is_not_said_to_be_without_one() -> None:
-    mended = repair([USER, returned("a", "early"), called("a"), USER], format="openai-chat").messages
-    assert mended[1] == {"role": "user", "content": "[A result that no call before it asked for]\nearly"}
-    assert mended[3] == returned("a", NO_RESULT)
+    repaired = repair([USER, returned("a", "early"), called("a"), USER], format="openai-chat").messages
+    assert repaired[1] == {"role": "user", "content": "[A result that no call before it asked for]\nearly"}
+    assert repaired[3] == returned("a", NO_RESULT)
 
 
 def test_ids_that_differ_stay_different() -> None:
     long = "x" * 40
     messages = [USER, called(f"{long}1", f"{long}2"), returned(f"{long}2", "two"), returned(f"{long}1", "one")]
-    mended = repair(messages, format="openai-chat").messages
-    calls = [as_object(call)["id"] for call in as_array(as_object(mended[1])["tool_calls"])]
+    repaired = repair(messages, format="openai-chat").messages
+    calls = [as_object(call)["id"] for call in as_array(as_object(repaired[1])["tool_calls"])]
     assert len(set(calls)) == 2
-    assert [as_object(message)["tool_call_id"] for message in mended[2:]] == calls[::-1]
+    assert [as_object(message)["tool_call_id"] for message in repaired[2:]] == calls[::-1]
 
 
 def test_unreadable_arguments_are_quoted_in_an_object() -> None:
-    mended = repair([USER, called("a", arguments='{"x'), returned("a")], format="openai-chat", profile="cohere")
-    assert '{\\"_unreadable_arguments\\": \\"{\\\\\\"x\\"}' in json.dumps(mended.messages[1])
+    repaired = repair([USER, called("a", arguments='{"x'), returned("a")], format="openai-chat", profile="cohere")
+    assert '{\\"_unreadable_arguments\\": \\"{\\\\\\"x\\"}' in json.dumps(repaired.messages[1])
 
 
 def test_arguments_that_are_an_object_become_its_text() -> None:
-    mended = repair([USER, called("a", arguments={"x": 1}), returned("a")], format="openai-chat")
-    assert mended.messages[1] == called("a", arguments='{"x": 1}')
+    repaired = repair([USER, called("a", arguments={"x": 1}), returned("a")], format="openai-chat")
+    assert repaired.messages[1] == called("a", arguments='{"x": 1}')
 
 
 def test_a_message_keeps_its_unknown_fields_when_another_field_changes() -> None:
     odd = {**called("a", name="browser.open now"), "x-cache": {"k": 1}}
     messages = [USER, odd, {"role": "user", "content": "on"}]
-    mended = repair(messages, format="openai-chat", profile="deepseek")
-    assert as_object(mended.messages[1])["x-cache"] is odd["x-cache"]
-    assert mended.edits
-    assert mended.remaining == ()
+    repaired = repair(messages, format="openai-chat", profile="deepseek")
+    assert as_object(repaired.messages[1])["x-cache"] is odd["x-cache"]
+    assert repaired.edits
+    assert repaired.remaining == ()
 
 
 @pytest.mark.parametrize("raw", ["text", 7, None, ["x"], {"role": "bogus", "content": "words"}, {"content": "words"}])
-def test_what_is_no_message_is_told_and_quoted(raw: object) -> None:
+def test_what_is_no_message_is_reported_and_quoted(raw: object) -> None:
     assert set(rules([USER, raw])) <= {"malformed-message", "unknown-role"}
     assert rules([USER, raw])
-    mended = repair([USER, raw], format="openai-chat").messages
-    assert rules(mended) == []
+    repaired = repair([USER, raw], format="openai-chat").messages
+    assert rules(repaired) == []
     assert all(
-        word in json.dumps(mended) for word in (["words"] if isinstance(raw, dict) else [str(raw or "null")[:1]])
+        word in json.dumps(repaired) for word in (["words"] if isinstance(raw, dict) else [str(raw or "null")[:1]])
     )
 
 
 def test_a_system_message_in_the_middle_becomes_the_users() -> None:
-    mended = repair([SYSTEM, USER, SYSTEM], format="openai-chat", profile="openai-compatible").messages
-    assert mended == [SYSTEM, {"role": "user", "content": "hi\n\n[System message]\nbe brief"}]
+    repaired = repair([SYSTEM, USER, SYSTEM], format="openai-chat", profile="openai-compatible").messages
+    assert repaired == [SYSTEM, {"role": "user", "content": "hi\n\n[System message]\nbe brief"}]
 
 
 def test_content_that_cannot_be_sent_is_said_in_words() -> None:
@@ -187,12 +187,12 @@ def test_content_that_cannot_be_sent_is_said_in_words() -> None:
         returned("a", [block]),
     ]
     assert rules(messages) == ["foreign-content", "foreign-content"]
-    mended = repair(messages, format="openai-chat").messages
-    assert rules(mended) == []
-    assert json.dumps(mended).count("mcp__gh__issue") == 2
+    repaired = repair(messages, format="openai-chat").messages
+    assert rules(repaired) == []
+    assert json.dumps(repaired).count("mcp__gh__issue") == 2
 
 
-def test_a_message_of_another_program_is_told_with_who_spoke_and_its_calls() -> None:
+def test_a_message_of_another_program_is_quoted_with_its_speaker_and_its_calls() -> None:
     odd = [{"type": "human", "content": "hi"}, {**called("a", arguments='{"x": 1}'), "role": "agent", "content": "so"}]
     asked, answered = repair([*odd, USER], format="openai-chat").messages[:2]
     assert asked == {"role": "user", "content": "[Message of human]\nhi"}
@@ -239,7 +239,7 @@ def test_an_image_is_declared_as_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("data", ["", "PGh0bWw+NDA0IG5vdCBmb3VuZDwvaHRtbD4="])
-def test_what_is_declared_as_an_image_and_is_none_is_told(data: str) -> None:
+def test_what_is_declared_as_an_image_and_is_none_is_reported(data: str) -> None:
     url = f"data:image/png;base64,{data}"
     assert rules([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]) == ["media-invalid"]
 
@@ -248,9 +248,9 @@ def test_an_image_that_is_no_image_leaves_a_note() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,JVBERi0xLjcgeA=="}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "see"}, image]}]
     assert rules(messages) == ["media-invalid"]
-    mended = repair(messages, format="openai-chat").messages
-    assert "declared as application/pdf" in json.dumps(mended)
-    assert rules(mended) == []
+    repaired = repair(messages, format="openai-chat").messages
+    assert "declared as application/pdf" in json.dumps(repaired)
+    assert rules(repaired) == []
 
 
 @pytest.mark.parametrize(
@@ -284,11 +284,11 @@ def test_thinking_mode_wants_thinking_beside_calls() -> None:
     assert rules({**body, "thinking": {"type": "disabled"}}, "deepseek") == []
 
 
-def test_the_calls_without_a_result_are_told_by_position_as_well_as_by_id() -> None:
+def test_the_calls_without_a_result_are_listed_by_position_as_well_as_by_id() -> None:
     history = [USER, called("a", "b"), returned("a"), USER, called("a", "c"), returned("c"), called(""), USER]
     assert find_dangling_tool_call_ids(history, format="openai-chat") == ["b", "a", "messages[6].tool_calls[0]"]
-    mended = repair(history, format="openai-chat").messages
-    assert find_dangling_tool_call_ids(mended, format="openai-chat") == []
+    repaired = repair(history, format="openai-chat").messages
+    assert find_dangling_tool_call_ids(repaired, format="openai-chat") == []
 
 
 def test_invariants_are_those_that_check_finds() -> None:
@@ -305,9 +305,9 @@ def test_calls_go_behind_what_follows_them_also_where_each_is_a_message() -> Non
     assert check(messages, format="openai-responses") == []
     (found,) = check(messages, format="openai-responses", profile="deepseek")
     assert (found.rule, found.position) == ("call-not-last", "messages[2].content")
-    mended = repair(messages, format="openai-responses", profile="deepseek")
-    assert mended.messages == [USER, said, first, second, *outputs]
-    assert all(any(each is was for was in messages) for each in mended.messages)
+    repaired = repair(messages, format="openai-responses", profile="deepseek")
+    assert repaired.messages == [USER, said, first, second, *outputs]
+    assert all(any(each is was for was in messages) for each in repaired.messages)
 
 
 def test_thinking_is_compared_in_every_format_that_has_signatures() -> None:
@@ -328,13 +328,13 @@ def test_a_name_that_was_sent_stays_and_so_does_that_of_its_result() -> None:
         {"role": "model", "parts": [{"functionCall": {"name": "x y", "args": {}}}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "x y", "response": {"output": "ok"}}}]},
     ]
-    mended = repair(contents, format="gemini", frozen=2)
-    assert mended.edits == ()
-    assert "call-without-result" not in {violation.rule for violation in mended.remaining}
+    repaired = repair(contents, format="gemini", frozen=2)
+    assert repaired.edits == ()
+    assert "call-without-result" not in {violation.rule for violation in repaired.remaining}
 
 
 @pytest.mark.parametrize("work", [check, repair])
-def test_what_is_nested_too_deep_is_told_with_its_place(work: Callable[..., object]) -> None:
+def test_what_is_nested_too_deep_is_reported_with_its_place(work: Callable[..., object]) -> None:
     deep: object = "text"
     for _ in range(3_000):
         deep = [deep]
@@ -355,10 +355,10 @@ def test_objects_of_a_program_are_refused_before_their_words_are_lost(work: Call
         work([USER, Spoken("user")], format="openai-chat")
 
 
-def test_an_empty_conversation_cannot_be_mended() -> None:
-    mended = repair([], format="openai-chat")
-    assert mended.edits == ()
-    assert [violation.rule for violation in mended.remaining] == ["no-messages"]
+def test_an_empty_conversation_cannot_be_repaired() -> None:
+    repaired = repair([], format="openai-chat")
+    assert repaired.edits == ()
+    assert [violation.rule for violation in repaired.remaining] == ["no-messages"]
 
 
 @pytest.mark.parametrize("document", [{}, {"input": []}, "text", 7, None])

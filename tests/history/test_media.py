@@ -1,4 +1,4 @@
-"""Images and files that hold nothing: told, and mended."""
+"""Images and files that hold nothing are reported and repaired."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOLLOW = {
     ("form", "profile", "part"),
     [(form, profile, part) for form in PAIRS for profile in PAIRS[form] for part in json.loads(HOLLOW[form])],
 )
-def test_an_image_or_a_file_that_is_nowhere_is_told(form: str, profile: str, part: Json) -> None:
+def test_an_image_or_a_file_that_is_nowhere_is_reported(form: str, profile: str, part: Json) -> None:
     message: Json = {"role": "user", "parts" if form == "gemini" else "content": [part]}
     if form == "pydantic-ai":
         message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": [part]}]}

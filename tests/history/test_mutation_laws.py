@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.history import Request, check, repair
 from holdfast.history.formats.format import as_object, is_array
 from holdfast.history.profiles import PAIRS
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from laws import law
 from wire_documents import DOCUMENTS, mutations
 
@@ -40,20 +40,22 @@ def test_the_documents_are_valid_before_they_are_changed(form: str, profile: str
 @EVERY_FORMAT
 @A_LAW
 @given(data=st.data(), request=REQUESTS)
-def test_what_is_mended_is_valid_and_nothing_said_is_lost(form: str, *, data: st.DataObject, request: Request) -> None:
+def test_what_is_repaired_is_valid_and_nothing_said_is_lost(
+    form: str, *, data: st.DataObject, request: Request
+) -> None:
     messages = data.draw(mutations(form))
     before = copy.deepcopy(messages)
     for profile in PAIRS[form]:
-        mended = repair(messages, format=form, profile=profile, **request)
-        left = check(mended.messages, format=form, profile=profile, **request)
-        assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
-        assert mended.remaining == tuple(left)
-        again = repair(mended.messages, format=form, profile=profile, **request)
+        repaired = repair(messages, format=form, profile=profile, **request)
+        left = check(repaired.messages, format=form, profile=profile, **request)
+        assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
+        assert repaired.remaining == tuple(left)
+        again = repair(repaired.messages, format=form, profile=profile, **request)
         assert again.edits == ()
-        assert again.messages is mended.messages
+        assert again.messages is repaired.messages
         other = repair(copy.deepcopy(messages), format=form, profile=profile, **request)
-        assert (other.messages, other.edits) == (mended.messages, mended.edits)
-        assert said(form, messages) - words_in(mended.messages) == set()
+        assert (other.messages, other.edits) == (repaired.messages, repaired.edits)
+        assert said(form, messages) - words_in(repaired.messages) == set()
     assert messages == before
 
 
@@ -64,24 +66,24 @@ def test_what_was_sent_is_never_edited(form: str, *, data: st.DataObject, thinki
     messages = data.draw(mutations(form))
     profile = data.draw(st.sampled_from(PAIRS[form]))
     for frozen in range(len(messages) + 2):
-        mended = repair(messages, format=form, profile=profile, thinking=thinking, frozen=frozen)
+        repaired = repair(messages, format=form, profile=profile, thinking=thinking, frozen=frozen)
         kept = messages[:frozen]
-        assert len(mended.messages) >= len(kept)
-        assert all(is_now is was for is_now, was in zip(mended.messages, kept, strict=False))
-        assert said(form, messages) - words_in(mended.messages) == set()
+        assert len(repaired.messages) >= len(kept)
+        assert all(is_now is was for is_now, was in zip(repaired.messages, kept, strict=False))
+        assert said(form, messages) - words_in(repaired.messages) == set()
 
 
 @EVERY_FORMAT
 @A_LAW
 @given(data=st.data())
-def test_what_follows_a_valid_conversation_is_mended_without_it(form: str, data: st.DataObject) -> None:
+def test_what_follows_a_valid_conversation_is_repaired_without_it(form: str, data: st.DataObject) -> None:
     profile = data.draw(st.sampled_from(PAIRS[form]))
     sent = repair(data.draw(mutations(form)), format=form, profile=profile)
     more = data.draw(mutations(form))
-    mended = repair([*sent.messages, *more], format=form, profile=profile, frozen=len(sent.messages))
-    assert all(is_now is was for is_now, was in zip(mended.messages, sent.messages, strict=False))
+    repaired = repair([*sent.messages, *more], format=form, profile=profile, frozen=len(sent.messages))
+    assert all(is_now is was for is_now, was in zip(repaired.messages, sent.messages, strict=False))
     if not sent.remaining:
-        assert [each for each in mended.remaining if each.rule not in CANNOT_BE_MENDED] == []
+        assert [each for each in repaired.remaining if each.rule not in NOT_REPAIRABLE] == []
 
 
 def words_in(raw: object) -> set[str]:
@@ -99,7 +101,7 @@ _UNSAID: Mapping[str, str] = {
     **dict.fromkeys(("model_name", "provider_name", "run_id", "instructions", "is_error"), "it is of a request"),
     **dict.fromkeys(("audio", "action", "executableCode", "language", "query"), "what the provider did itself"),
 }
-"""The fields in which nobody says anything that has to be sent, each with the reason."""
+"""The fields whose text need not be sent, each with the reason."""
 
 _COPIED: Mapping[str, str] = {"pydantic-ai": "tool_calls"}
 """What a format writes a second time, of what its parts say."""

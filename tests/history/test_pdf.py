@@ -94,9 +94,9 @@ def test_a_pdf_that_is_refused_is_noted_by_its_name(kind: str, profile: str) -> 
     raw, rule, why = REFUSED[kind]
     messages = said(document(raw, title="report"))
     assert [each.rule for each in check(messages, format="anthropic", profile=profile)] == [rule]
-    mended = repair(messages, format="anthropic", profile=profile)
-    assert mended.remaining == ()
-    noted = as_object(as_array(as_object(mended.messages[0])["content"])[0])
+    repaired = repair(messages, format="anthropic", profile=profile)
+    assert repaired.remaining == ()
+    noted = as_object(as_array(as_object(repaired.messages[0])["content"])[0])
     assert noted["type"] == "text"
     assert why in str(noted["text"])
     assert str(noted["text"]).endswith("and was left out.]")
@@ -112,10 +112,10 @@ def test_a_pdf_that_is_taken_or_not_known_stays_as_it_is() -> None:
 def test_pages_and_images_are_counted_together_and_the_first_go() -> None:
     messages = said(document(paper(60), title="first"), document(paper(60)), document(paper(30)))
     assert [each.rule for each in check(messages, format="anthropic")] == ["too-much-media"]
-    mended = repair(messages, format="anthropic")
-    blocks = [as_object(each)["type"] for each in as_array(as_object(mended.messages[0])["content"])]
+    repaired = repair(messages, format="anthropic")
+    blocks = [as_object(each)["type"] for each in as_array(as_object(repaired.messages[0])["content"])]
     assert blocks == ["text", "document", "document", "text"]
-    assert mended.remaining == ()
+    assert repaired.remaining == ()
 
 
 def test_a_pdf_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
@@ -123,12 +123,12 @@ def test_a_pdf_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
     held = [document(paper(2)), document(b"<html>"), {"type": "text", "text": "kept"}]
     result = {"type": "tool_result", "tool_use_id": "a", "content": held}
     messages: list[object] = [*said(), {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    mended = repair(messages, format="anthropic")
-    now = as_array(as_object(as_array(as_object(mended.messages[2])["content"])[0])["content"])
+    repaired = repair(messages, format="anthropic")
+    now = as_array(as_object(as_array(as_object(repaired.messages[2])["content"])[0])["content"])
     assert now[0] is held[0]
     assert now[2] is held[2]
     assert as_object(now[1])["text"] == "[A PDF is none by its bytes, and was left out.]"
-    assert mended.remaining == ()
+    assert repaired.remaining == ()
 
 
 def test_gemini_is_sent_no_pdf_that_is_none() -> None:
@@ -146,6 +146,6 @@ def test_a_pdf_of_pydantic_ai_is_judged_as_it_is_sent(profile: str) -> None:
     held = {"kind": "binary", "media_type": "application/pdf", "data": told(b"<html>"), "identifier": "report"}
     messages: list[object] = [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ["x", held]}]}]
     assert [each.rule for each in check(messages, format="pydantic-ai", profile=profile)] == ["pdf-unreadable"]
-    mended = repair(messages, format="pydantic-ai", profile=profile)
-    assert mended.remaining == ()
-    assert "[A PDF 'report' is none by its bytes, and was left out.]" in str(mended.messages)
+    repaired = repair(messages, format="pydantic-ai", profile=profile)
+    assert repaired.remaining == ()
+    assert "[A PDF 'report' is none by its bytes, and was left out.]" in str(repaired.messages)

@@ -69,7 +69,7 @@ def test_a_message_of_chat_is_read_as_the_long_way_reads_it() -> None:
 
 
 class _Long:
-    """Chat, whose messages are written anew for an id."""
+    """Chat without `with_ids`: for a new id, it writes the whole message again."""
 
     name, grammar, profile, keys = FORMAT.name, FORMAT.grammar, FORMAT.profile, FORMAT.keys
     declared, message, build = FORMAT.declared, FORMAT.message, FORMAT.build

@@ -9,7 +9,7 @@ import pytest
 from holdfast.errors import UsageError
 from holdfast.history import repair
 from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY, find_profile
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.rules import RULES
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import Grammar
@@ -89,8 +89,8 @@ def test_the_table_names_profiles_that_there_are() -> None:
     assert all("any" in profiles for profiles in PAIRS.values())
 
 
-def test_what_cannot_be_mended_are_rules() -> None:
-    assert CANNOT_BE_MENDED.keys() <= RULES.keys()
+def test_what_cannot_be_repaired_are_rules() -> None:
+    assert NOT_REPAIRABLE.keys() <= RULES.keys()
 
 
 @pytest.mark.parametrize(("name", "form"), [("nobody", "openai-chat"), ("gemini", "openai-chat")])
@@ -99,10 +99,10 @@ def test_a_profile_that_cannot_be_used_is_refused(name: str, form: str) -> None:
         find_profile(name, form)
 
 
-def test_a_caller_may_bring_a_profile_of_its_own() -> None:
+def test_a_caller_may_bring_its_own_profile() -> None:
     own = Profile(name="own", rules={"blank-text": "inherent"})
     blank, said = ({"part_kind": "text", "content": text} for text in (" ", "yes"))
-    mended = repair([{"kind": "response", "parts": [blank, said]}], format="pydantic-ai", profile=own)
-    assert mended.messages == [{"kind": "response", "parts": [said]}]
-    assert len(mended.edits) == 1
-    assert mended.remaining == ()
+    repaired = repair([{"kind": "response", "parts": [blank, said]}], format="pydantic-ai", profile=own)
+    assert repaired.messages == [{"kind": "response", "parts": [said]}]
+    assert len(repaired.edits) == 1
+    assert repaired.remaining == ()

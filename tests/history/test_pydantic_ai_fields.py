@@ -1,4 +1,4 @@
-"""pydantic-ai's own adapter as the judge of what loads: fields of a wrong type are told, and what is mended loads."""
+"""pydantic-ai's own adapter as the judge of what loads: fields of a wrong type are reported, and load once repaired."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def test_a_result_without_the_name_of_its_tool_gets_its_calls(profile: str, name
         del returned["tool_name"]
     assert not loads(history(returned))
     assert "field-mistyped" in {each.rule for each in check(history(returned), format="pydantic-ai", profile=profile)}
-    mended = repair(history(returned), format="pydantic-ai", profile=profile)
-    assert mended.remaining == ()
-    assert loads(mended.messages)
-    assert [part for part in parts(mended.messages) if part.get("part_kind") == "tool-return"] == [RETURN]
+    repaired = repair(history(returned), format="pydantic-ai", profile=profile)
+    assert repaired.remaining == ()
+    assert loads(repaired.messages)
+    assert [part for part in parts(repaired.messages) if part.get("part_kind") == "tool-return"] == [RETURN]
 
 
 def test_a_field_beside_goes_and_everything_else_stays() -> None:
     messages = history({**RETURN, "timestamp": None, "metadata": {"x": 1}})
     messages[1] = {**as_object(messages[1]), "usage": None, "run_id": "r"}
-    mended = repair(messages, format="pydantic-ai")
+    repaired = repair(messages, format="pydantic-ai")
     kept = history({**RETURN, "metadata": {"x": 1}})
     kept[1] = {**as_object(kept[1]), "run_id": "r"}
-    assert mended.messages == kept
-    assert mended.messages[0] is messages[0]
-    assert [edit.sentence for edit in mended.edits] == [
+    assert repaired.messages == kept
+    assert repaired.messages[0] is messages[0]
+    assert [edit.sentence for edit in repaired.edits] == [
         "Fields of messages[1] are of a wrong type; they go, or become text.",
         "Fields of messages[2].parts[0] are of a wrong type; they go, or become text.",
     ]
@@ -73,7 +73,7 @@ PLACES = [path for path in paths(every_part()) if isinstance(path[-1], str)]
 
 @law()
 @given(data=st.data())
-def test_what_does_not_load_for_a_field_is_told_and_what_is_mended_loads(data: st.DataObject) -> None:
+def test_a_field_that_does_not_load_is_reported_and_loads_once_repaired(data: st.DataObject) -> None:
     messages = copy.deepcopy(every_part())
     for path in data.draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
         holder = held(messages, path[:-1])
@@ -82,10 +82,10 @@ def test_what_does_not_load_for_a_field_is_told_and_what_is_mended_loads(data: s
     profile = data.draw(st.sampled_from(PAIRS["pydantic-ai"]))
     if not loads(messages):
         assert check(messages, format="pydantic-ai", profile=profile) != []
-        mended = repair(messages, format="pydantic-ai", profile=profile)
-        assert mended.remaining == ()
-        assert loads(mended.messages)
-        assert repair(mended.messages, format="pydantic-ai", profile=profile).edits == ()
+        repaired = repair(messages, format="pydantic-ai", profile=profile)
+        assert repaired.remaining == ()
+        assert loads(repaired.messages)
+        assert repair(repaired.messages, format="pydantic-ai", profile=profile).edits == ()
 
 
 def test_every_field_of_what_the_library_writes_is_known_by_its_type() -> None:
@@ -127,9 +127,9 @@ SEARCHED: Json = {**CALL, "tool_name": "search_tools", "tool_kind": "tool-search
 def test_a_part_of_the_answer_loses_only_what_is_wrong(part: Json, now: Json) -> None:
     messages: list[object] = [USER, {"kind": "response", "parts": [part]}, USER]
     assert not loads(messages)
-    mended = repair(messages, format="pydantic-ai")
-    assert mended.messages == [USER, {"kind": "response", "parts": [now]}, USER]
-    assert loads(mended.messages)
+    repaired = repair(messages, format="pydantic-ai")
+    assert repaired.messages == [USER, {"kind": "response", "parts": [now]}, USER]
+    assert loads(repaired.messages)
 
 
 USER: Json = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x"}]}
@@ -140,24 +140,24 @@ def test_a_file_of_the_answer_that_is_none_becomes_text(file: object) -> None:
     part: Json = {"part_kind": "file", "content": file}
     messages: list[object] = [USER, {"kind": "response", "parts": [part]}, USER]
     assert not loads(messages)
-    mended = repair(messages, format="pydantic-ai")
-    assert [part["part_kind"] for part in parts(mended.messages)] == ["user-prompt", "text", "user-prompt"]
-    assert loads(mended.messages)
+    repaired = repair(messages, format="pydantic-ai")
+    assert [part["part_kind"] for part in parts(repaired.messages)] == ["user-prompt", "text", "user-prompt"]
+    assert loads(repaired.messages)
 
 
 def test_a_model_that_takes_text_only_gets_a_note_of_a_file_of_the_answer() -> None:
     messages: list[object] = [USER, {"kind": "response", "parts": [{"part_kind": "file", "content": FILE}]}, USER]
-    mended = repair(messages, format="pydantic-ai", text_only=True)
-    assert mended.remaining == ()
-    assert [part["part_kind"] for part in parts(mended.messages)] == ["user-prompt", "text", "user-prompt"]
+    repaired = repair(messages, format="pydantic-ai", text_only=True)
+    assert repaired.remaining == ()
+    assert [part["part_kind"] for part in parts(repaired.messages)] == ["user-prompt", "text", "user-prompt"]
 
 
 def test_of_a_usage_only_what_is_wrong_goes() -> None:
     messages: list[object] = [USER, {"kind": "response", "parts": [CALL], "usage": USAGE}, history(RETURN)[2]]
     assert not loads(messages)
-    mended = repair(messages, format="pydantic-ai").messages
-    assert as_object(mended[1])["usage"] == {"input_tokens": 5, "details": {"a": 1}}
-    assert loads(mended)
+    repaired = repair(messages, format="pydantic-ai").messages
+    assert as_object(repaired[1])["usage"] == {"input_tokens": 5, "details": {"a": 1}}
+    assert loads(repaired)
 
 
 @pytest.mark.parametrize("args", [{"queries": "x"}, {"a": 1}])
@@ -165,10 +165,10 @@ def test_a_call_of_a_tool_of_the_library_s_that_is_none_of_its_is_one_of_any(arg
     messages: list[object] = [USER, {"kind": "response", "parts": [{**SEARCHED, "args": args}]}]
     messages.append(history({**RETURN, "tool_call_id": "a", "tool_name": "search_tools"})[2])
     assert not loads(messages)
-    mended = repair(messages, format="pydantic-ai").messages
+    repaired = repair(messages, format="pydantic-ai").messages
     call = {key: value for key, value in SEARCHED.items() if key != "tool_kind"}
-    assert as_object(mended[1])["parts"] == [{**call, "args": args}]
-    assert loads(mended)
+    assert as_object(repaired[1])["parts"] == [{**call, "args": args}]
+    assert loads(repaired)
 
 
 @pytest.mark.parametrize(
@@ -184,29 +184,29 @@ def test_a_call_of_a_tool_of_the_library_s_that_is_none_of_its_is_one_of_any(arg
 def test_a_part_that_only_the_assistant_says_is_the_user_s_in_a_request(part: Json, now: Json) -> None:
     messages: list[object] = [{"kind": "request", "parts": [part]}]
     assert not loads(messages)
-    mended = repair(messages, format="pydantic-ai").messages
-    assert mended == [{"kind": "request", "parts": [now]}]
-    assert loads(mended)
+    repaired = repair(messages, format="pydantic-ai").messages
+    assert repaired == [{"kind": "request", "parts": [now]}]
+    assert loads(repaired)
 
 
-def test_records_and_cache_points_that_do_not_load_are_mended_beside_what_is_said() -> None:
+def test_records_and_cache_points_that_do_not_load_are_repaired_beside_what_is_said() -> None:
     said: Json = {"part_kind": "user-prompt", "content": ["x", {"kind": "cache-point", "ttl": 5}]}
     record: Json = {"part_kind": "tool-availability-delta", "tools_added": ["a"], "tool_call_id": 5}
     messages: list[object] = [{"kind": "request", "parts": [said, record]}]
     assert not loads(messages)
-    mended = repair(messages, format="pydantic-ai")
-    assert parts(mended.messages) == [
+    repaired = repair(messages, format="pydantic-ai")
+    assert parts(repaired.messages) == [
         {"part_kind": "user-prompt", "content": ["x", {"kind": "cache-point"}]},
         {"part_kind": "tool-availability-delta", "tools_added": ["a"]},
     ]
-    assert loads(mended.messages)
+    assert loads(repaired.messages)
 
 
 def test_a_message_that_says_it_is_a_part_is_a_message() -> None:
     messages: list[object] = [{**USER, "part_kind": "tool-return", "run_id": 5}]
-    mended = repair(messages, format="pydantic-ai")
-    assert mended.remaining == ()
-    assert mended.messages == [{**USER, "part_kind": "tool-return"}]
+    repaired = repair(messages, format="pydantic-ai")
+    assert repaired.remaining == ()
+    assert repaired.messages == [{**USER, "part_kind": "tool-return"}]
 
 
 def test_a_part_that_is_quoted_keeps_what_its_other_fields_say() -> None:

@@ -100,17 +100,17 @@ def test_a_record_in_a_request_stays_as_it_is(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "profile"), sampled(product(RECORDS, PAIRS["pydantic-ai"]), 8))
-def test_a_record_that_does_not_load_is_told_and_loads_once_mended(kind: str, profile: str) -> None:
+def test_a_record_that_does_not_load_is_reported_and_loads_once_repaired(kind: str, profile: str) -> None:
     seen = 0
     for record in faulty(kind):
         for messages in places(record):
             told = check(messages, format="pydantic-ai", profile=profile)
-            mended = repair(messages, format="pydantic-ai", profile=profile)
+            repaired = repair(messages, format="pydantic-ai", profile=profile)
             assert loads(messages) or told, messages
-            assert mended.remaining == ()
-            assert loads(mended.messages), mended.messages
-            assert repair(mended.messages, format="pydantic-ai", profile=profile).edits == ()
-            assert ("wTOLD2." in json.dumps(mended.messages)) == ("wTOLD2." in json.dumps(messages))
+            assert repaired.remaining == ()
+            assert loads(repaired.messages), repaired.messages
+            assert repair(repaired.messages, format="pydantic-ai", profile=profile).edits == ()
+            assert ("wTOLD2." in json.dumps(repaired.messages)) == ("wTOLD2." in json.dumps(messages))
             seen += bool(told)
     assert seen > 20
 
@@ -121,22 +121,22 @@ def test_a_request_of_records_alone_loses_what_does_not_load_in_its_place() -> N
     messages: list[object] = [USER, silent, ASKED, request(RETURN)]
     told = check(messages, format="pydantic-ai")
     assert [(each.rule, each.position, each.message) for each in told] == [("field-mistyped", "messages[1]", 1)]
-    mended = repair(messages, format="pydantic-ai")
+    repaired = repair(messages, format="pydantic-ai")
     without = {key: value for key, value in record.items() if key != "top_level"}
-    assert mended.messages == [USER, request(without, record, run_id="r"), ASKED, request(RETURN)]
-    assert [each.sentence for each in mended.edits] == [
+    assert repaired.messages == [USER, request(without, record, run_id="r"), ASKED, request(RETURN)]
+    assert [each.sentence for each in repaired.edits] == [
         "Fields of messages[1] are of a wrong type; they go, or become text."
     ]
-    assert all(mended.messages[at] is messages[at] for at in (0, 2, 3))
+    assert all(repaired.messages[at] is messages[at] for at in (0, 2, 3))
 
 
 def test_a_request_of_records_alone_that_was_sent_stays() -> None:
     silent = request({"part_kind": "capability-load-delta", "loaded": 5})
     messages: list[object] = [USER, silent, ASKED]
-    mended = repair(messages, format="pydantic-ai", frozen=2)
-    assert mended.messages[1] is silent
-    assert [(each.rule, each.position) for each in mended.remaining] == [("field-mistyped", "messages[1]")]
-    assert len(as_array(as_object(mended.messages[3])["parts"])) == 1
+    repaired = repair(messages, format="pydantic-ai", frozen=2)
+    assert repaired.messages[1] is silent
+    assert [(each.rule, each.position) for each in repaired.remaining] == [("field-mistyped", "messages[1]")]
+    assert len(as_array(as_object(repaired.messages[3])["parts"])) == 1
 
 
 def test_a_record_that_is_nothing_is_quoted() -> None:
@@ -151,7 +151,7 @@ def test_a_record_that_is_nothing_is_quoted() -> None:
 def test_a_file_of_a_result_that_is_quoted_loads_where_it_then_stands() -> None:
     file: Json = {"kind": "image-url", "url": "https://example.org/x.png", "force_download": None}
     messages: list[object] = [request({**RETURN, "content": ["x", file]})]
-    mended = repair(messages, format="pydantic-ai")
-    assert mended.remaining == ()
-    assert loads(mended.messages)
-    assert "https://example.org/x.png" in json.dumps(mended.messages)
+    repaired = repair(messages, format="pydantic-ai")
+    assert repaired.remaining == ()
+    assert loads(repaired.messages)
+    assert "https://example.org/x.png" in json.dumps(repaired.messages)

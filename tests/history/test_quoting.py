@@ -47,21 +47,21 @@ def orphan(form: str, held: object) -> list[object]:
             return [{"kind": "request", "parts": [part]}]
 
 
-def mend(messages: list[object], form: str, profile: str) -> Repair:
-    """Return the repair, which leaves nothing to mend."""
-    mended = repair(messages, format=form, profile=profile, tools=["f"])
-    assert mended.remaining == ()
-    assert repair(mended.messages, format=form, profile=profile, tools=["f"]).edits == ()
-    return mended
+def full_repair(messages: list[object], form: str, profile: str) -> Repair:
+    """Return the repair, which leaves nothing to repair."""
+    repaired = repair(messages, format=form, profile=profile, tools=["f"])
+    assert repaired.remaining == ()
+    assert repair(repaired.messages, format=form, profile=profile, tools=["f"]).edits == ()
+    return repaired
 
 
 @pytest.mark.parametrize(("form", "profile"), [(form, profile) for form in PAIRS for profile in PAIRS[form]])
 def test_what_a_quoted_result_holds_goes_along_only_where_the_user_can_have_it(form: str, profile: str) -> None:
     held = HELD[form]
     for each in held if form == "pydantic-ai" else [held, *([one] for one in held)]:
-        mended = mend(orphan(form, each), form, profile)
+        repaired = full_repair(orphan(form, each), form, profile)
         if "said" in json.dumps(each):
-            assert "said" in json.dumps(mended.messages)
+            assert "said" in json.dumps(repaired.messages)
 
 
 @pytest.mark.parametrize("profile", PAIRS["anthropic"])
@@ -75,9 +75,9 @@ def test_what_a_quoted_result_holds_goes_along_only_where_the_user_can_have_it(f
 )
 def test_names_are_valid_text_in_all_that_is_said_of_them(block: Json, profile: str) -> None:
     messages: list[object] = [{"role": role, "content": [block]} for role in ("assistant", "user")]
-    mended = mend(messages, "anthropic", profile)
+    repaired = full_repair(messages, "anthropic", profile)
     told = [each.sentence + each.error for each in check(messages, format="anthropic", profile=profile)]
-    for said in (*told, *(edit.sentence for edit in mended.edits), json.dumps(mended.messages, ensure_ascii=False)):
+    for said in (*told, *(edit.sentence for edit in repaired.edits), json.dumps(repaired.messages, ensure_ascii=False)):
         assert said.encode()
 
 
@@ -89,7 +89,7 @@ def test_a_block_of_text_that_is_not_there_says_nothing(nothing: Json, profile: 
     for content, becomes in (([nothing], EMPTY_TEXT), (held, "said")):
         result: Json = {"type": "tool_result", "tool_use_id": "abcdefghi", "content": content}
         messages: list[object] = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-        (block,) = as_array(as_object(mend(messages, "anthropic", profile).messages[-1])["content"])
+        (block,) = as_array(as_object(full_repair(messages, "anthropic", profile).messages[-1])["content"])
         assert words(as_object(block)["content"]).strip() in (becomes, "")
 
 
@@ -98,8 +98,8 @@ def test_a_block_of_text_that_is_not_there_says_nothing(nothing: Json, profile: 
 )
 def test_a_block_of_text_without_one_is_not_dropped_with_what_else_it_holds(form: str, profile: str) -> None:
     block: Json = {"type": "text", "content": [{"type": "text", "text": "said"}]}
-    mended = mend([{"role": "user", "content": [{"type": "text", "text": "so"}, block]}], form, profile)
-    assert "said" in json.dumps(mended.messages)
+    repaired = full_repair([{"role": "user", "content": [{"type": "text", "text": "so"}, block]}], form, profile)
+    assert "said" in json.dumps(repaired.messages)
 
 
 def test_a_block_that_became_a_result_keeps_the_words_it_has_elsewhere() -> None:
@@ -115,9 +115,9 @@ def test_calls_that_hold_nothing_leave_no_message_behind() -> None:
         {"role": "assistant", "content": None, "tool_calls": [None]},
         {"role": "user", "content": "again"},
     ]
-    mended = repair(history, format="openai-chat", profile="openai-compatible")
-    assert mended.remaining == ()
-    assert len(mended.messages) == 1
+    repaired = repair(history, format="openai-chat", profile="openai-compatible")
+    assert repaired.remaining == ()
+    assert len(repaired.messages) == 1
 
 
 def test_a_call_of_the_kind_without_an_id_gets_one_where_its_result_needs_it() -> None:
@@ -126,9 +126,9 @@ def test_a_call_of_the_kind_without_an_id_gets_one_where_its_result_needs_it() -
         {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
         {"role": "tool", "name": "f", "content": "done"},
     ]
-    mended = repair(history, format="openai-chat")
-    assert mended.remaining == ()
-    call, result = (as_object(message) for message in mended.messages[1:])
+    repaired = repair(history, format="openai-chat")
+    assert repaired.remaining == ()
+    call, result = (as_object(message) for message in repaired.messages[1:])
     assert as_object(as_array(call["tool_calls"])[0])["id"] == result["tool_call_id"]
 
 
@@ -178,7 +178,7 @@ def test_what_stands_beside_in_a_result_that_becomes_text_is_quoted(form: str, m
 
 @pytest.mark.parametrize("profile", PAIRS["openai-chat"])
 @pytest.mark.parametrize("field", ["parts", "refusal", "input"])
-def test_what_stands_beside_in_a_result_of_chat_that_is_quoted_is_told_once(profile: str, field: str) -> None:
+def test_an_extra_field_of_a_chat_result_that_is_quoted_is_quoted_once(profile: str, field: str) -> None:
     result: Json = {"role": "tool", "tool_call_id": "a", "content": "x", field: [{"type": "text", "text": "KEPT"}]}
     done = repair([{"role": "user", "content": "x"}, result], format="openai-chat", profile=profile)
     assert done.remaining == ()

@@ -15,7 +15,7 @@ from conversations import NO_RESULT, Answered, Junk, Piece, Returned, Said, conv
 from holdfast.history import check, repair
 from holdfast.history.edits import AddResult, Edit, MoveResult
 from holdfast.history.profiles import PAIRS
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.text import valid_unicode
 from json_strings import strings_in
 from laws import law
@@ -50,12 +50,12 @@ def test_a_repaired_conversation_is_valid_and_needs_no_second_repair(
     form: str, *, data: st.DataObject, pieces: tuple[Piece, ...], thinking: bool | None
 ) -> None:
     profile = data.draw(st.sampled_from(PAIRS[form]))
-    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile, thinking=thinking)
-    left = check(mended.messages, format=form, profile=profile, thinking=thinking)
-    assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
-    again = repair(mended.messages, format=form, profile=profile, thinking=thinking)
+    repaired = repair(RENDERINGS[form](pieces), format=form, profile=profile, thinking=thinking)
+    left = check(repaired.messages, format=form, profile=profile, thinking=thinking)
+    assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
+    again = repair(repaired.messages, format=form, profile=profile, thinking=thinking)
     assert again.edits == ()
-    assert again.messages is mended.messages
+    assert again.messages is repaired.messages
 
 
 @EVERY_FORMAT
@@ -65,9 +65,9 @@ def test_a_valid_conversation_is_the_same_document(form: str, data: st.DataObjec
     profile = data.draw(st.sampled_from(PAIRS[form]))
     messages = RENDERINGS[form](pieces)
     if not check(messages, format=form, profile=profile):
-        mended = repair(messages, format=form, profile=profile)
-        assert mended.edits == ()
-        assert mended.messages is messages
+        repaired = repair(messages, format=form, profile=profile)
+        assert repaired.edits == ()
+        assert repaired.messages is messages
 
 
 @EVERY_FORMAT
@@ -79,10 +79,10 @@ def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
     profile = data.draw(st.sampled_from(PAIRS[form]))
     messages = RENDERINGS[form](pieces)
     before = copy.deepcopy(messages)
-    mended = repair(messages, format=form, profile=profile)
+    repaired = repair(messages, format=form, profile=profile)
     assert messages == before
-    kept = {id(message) for message in mended.messages}
-    touched = {index for edit in mended.edits for index in indices(edit)}
+    kept = {id(message) for message in repaired.messages}
+    touched = {index for edit in repaired.edits for index in indices(edit)}
     for index, message in enumerate(messages):
         joined = index + 1 in touched  # the next was joined to it
         heir = index - 1 in touched and id(messages[index - 1]) not in kept  # or it took the place of one that is gone
@@ -94,8 +94,8 @@ def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
 @given(st.data(), conversations())
 def test_texts_and_finished_results_survive(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
     profile = data.draw(st.sampled_from(PAIRS[form]))
-    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile)
-    strings = list(strings_in(mended.messages))
+    repaired = repair(RENDERINGS[form](pieces), format=form, profile=profile)
+    strings = list(strings_in(repaired.messages))
     for text in _texts(pieces):
         if text.strip():
             assert any(valid_unicode(text) in each or text in each for each in strings), text
@@ -121,22 +121,22 @@ def test_what_is_frozen_is_never_edited(
     profile = data.draw(st.sampled_from(PAIRS[form]))
     sent = repair(RENDERINGS[form](pieces), format=form, profile=profile)
     messages = [*sent.messages, *RENDERINGS[form](more)]
-    mended = repair(messages, format=form, profile=profile, frozen=len(sent.messages))
-    assert all(kept is was for kept, was in zip(mended.messages, sent.messages, strict=False))
-    assert len(mended.messages) >= len(sent.messages)
+    repaired = repair(messages, format=form, profile=profile, frozen=len(sent.messages))
+    assert all(kept is was for kept, was in zip(repaired.messages, sent.messages, strict=False))
+    assert len(repaired.messages) >= len(sent.messages)
     if not sent.remaining:
-        left = check(mended.messages, format=form, profile=profile)
-        assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
+        left = check(repaired.messages, format=form, profile=profile)
+        assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
     anywhere = repair(messages, format=form, profile=profile, frozen=min(cut, len(messages)))
     assert all(kept is was for kept, was in zip(anywhere.messages, messages[:cut], strict=False))
 
 
-def test_a_system_message_behind_one_that_was_sent_is_told_by_the_user() -> None:
+def test_a_system_message_behind_one_that_was_sent_becomes_a_user_message() -> None:
     sent, new = {"role": "system", "content": "be brief"}, {"role": "system", "content": "and kind"}
-    mended = repair([sent, new], format="openai-chat", profile="openai-compatible", frozen=1)
-    assert mended.messages == [sent, {"role": "user", "content": "[System message]\nand kind"}]
-    assert mended.messages[0] is sent
-    assert mended.remaining == ()
+    repaired = repair([sent, new], format="openai-chat", profile="openai-compatible", frozen=1)
+    assert repaired.messages == [sent, {"role": "user", "content": "[System message]\nand kind"}]
+    assert repaired.messages[0] is sent
+    assert repaired.remaining == ()
 
 
 def indices(edit: Edit) -> Iterator[int]:

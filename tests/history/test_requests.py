@@ -1,4 +1,4 @@
-"""What only the caller knows of a request, and a request handed over whole: both are judged and mended with it."""
+"""What only the caller knows of a request, and a request handed over whole: `check` and `repair` use both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.errors import UsageError
 from holdfast.history import Request, check, repair
 from holdfast.history.formats.format import Json, as_array, as_object
 from holdfast.history.profiles import PAIRS
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from laws import law
 from wire_documents import DOCUMENTS, mutations
 
@@ -53,8 +53,8 @@ def test_an_empty_thinking_stays_where_thinking_is_on() -> None:
         assert kept.messages is messages
     for thinking in (None, False):
         assert rules(messages, "openai-chat", "openai-compatible", thinking=thinking) == ["unknown-field"]
-        mended = repair(messages, format="openai-chat", profile="openai-compatible", thinking=thinking)
-        assert "reasoning_content" not in as_object(mended.messages[1])
+        repaired = repair(messages, format="openai-chat", profile="openai-compatible", thinking=thinking)
+        assert "reasoning_content" not in as_object(repaired.messages[1])
     for nothing in (None, 0):
         told = rules([USER, stored(nothing), messages[2]], "openai-chat", "openai-compatible", thinking=True)
         assert told == ["unknown-field"]
@@ -80,18 +80,18 @@ def test_a_model_that_takes_text_only_gets_a_note_in_place_of_an_image(form: str
     messages: list[object] = [IMAGES[form]]
     assert "media-unseen" not in rules(messages, form, profile)
     assert "media-unseen" in rules(messages, form, profile, text_only=True)
-    mended = repair(messages, format=form, profile=profile, text_only=True)
-    assert mended.remaining == ()
-    assert "takes text only, and was left out." in str(mended.messages)
-    assert "example.org" not in str(mended.messages)
-    assert PNG not in str(mended.messages)
+    repaired = repair(messages, format=form, profile=profile, text_only=True)
+    assert repaired.remaining == ()
+    assert "takes text only, and was left out." in str(repaired.messages)
+    assert "example.org" not in str(repaired.messages)
+    assert PNG not in str(repaired.messages)
 
 
 def test_an_image_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
     image: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     held = {**done("a"), "content": [{"type": "text", "text": "kept"}, image]}
-    mended = repair([USER, said("assistant", use("a")), said("user", held)], format="anthropic", text_only=True)
-    result = as_object(as_array(as_object(mended.messages[2])["content"])[0])
+    repaired = repair([USER, said("assistant", use("a")), said("user", held)], format="anthropic", text_only=True)
+    result = as_object(as_array(as_object(repaired.messages[2])["content"])[0])
     assert [as_object(each)["type"] for each in as_array(result["content"])] == ["text", "text"]
     assert as_array(result["content"])[0] == {"type": "text", "text": "kept"}
 
@@ -99,9 +99,9 @@ def test_an_image_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
 def test_a_file_is_noted_too() -> None:
     paper: Json = {"type": "file", "file": {"file_id": "f"}}
     assert rules([said("user", paper)], "openai-chat", text_only=True) == ["media-unseen"]
-    mended = repair([said("user", paper)], format="openai-chat", text_only=True)
-    assert "was left out." in str(mended.messages)
-    assert mended.remaining == ()
+    repaired = repair([said("user", paper)], format="openai-chat", text_only=True)
+    assert "was left out." in str(repaired.messages)
+    assert repaired.remaining == ()
 
 
 def test_a_document_that_is_text_is_read_by_every_model() -> None:
@@ -131,10 +131,10 @@ SIGNED = [USER, said("assistant", THOUGHT, {"type": "text", "text": "so"}, use("
 def test_thinking_goes_only_to_who_signed_it(signed_by: str | None, *, foreign: bool) -> None:
     told = rules(SIGNED, "anthropic", model="claude-a", signed_by=signed_by)
     assert told == (["thinking-foreign"] if foreign else [])
-    mended = repair(SIGNED, format="anthropic", model="claude-a", signed_by=signed_by)
-    assert ("hm" in str(mended.messages)) is not foreign
-    assert as_array(as_object(mended.messages[1])["content"])[-1] is use_of(SIGNED)
-    assert mended.messages[2] is SIGNED[2]
+    repaired = repair(SIGNED, format="anthropic", model="claude-a", signed_by=signed_by)
+    assert ("hm" in str(repaired.messages)) is not foreign
+    assert as_array(as_object(repaired.messages[1])["content"])[-1] is use_of(SIGNED)
+    assert repaired.messages[2] is SIGNED[2]
 
 
 def use_of(messages: list[Json]) -> object:
@@ -162,9 +162,9 @@ def test_encrypted_items_of_another_organisation_go_and_what_they_led_to_stays()
         USER,
     ]
     assert rules(items, "openai-responses") == []
-    mended = repair(items, format="openai-responses", signed_by="another")
-    assert mended.remaining == ()
-    assert mended.messages == [
+    repaired = repair(items, format="openai-responses", signed_by="another")
+    assert repaired.remaining == ()
+    assert repaired.messages == [
         USER,
         {"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"},
         items[3],
@@ -174,9 +174,9 @@ def test_encrypted_items_of_another_organisation_go_and_what_they_led_to_stays()
 
 def test_a_compaction_of_another_says_what_it_says() -> None:
     compacted = said("assistant", {"type": "compaction", "content": "so far", "signature": "s"})
-    mended = repair([USER, compacted, USER], format="anthropic", signed_by="openai")
-    assert mended.remaining == ()
-    told = str(as_object(mended.messages[1])["content"])
+    repaired = repair([USER, compacted, USER], format="anthropic", signed_by="openai")
+    assert repaired.remaining == ()
+    told = str(as_object(repaired.messages[1])["content"])
     assert told.startswith("[A summary that another model made]")
     assert "so far" in told
 
@@ -189,9 +189,9 @@ def test_geminis_signatures_of_another_go_and_the_current_turn_has_what_stands_f
         {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "x"}}}]},
     ]
     assert rules(contents, "gemini") == []
-    mended = repair(contents, format="gemini", signed_by="anthropic")
-    assert mended.remaining == ()
-    assert as_object(mended.messages[1])["parts"] == [
+    repaired = repair(contents, format="gemini", signed_by="anthropic")
+    assert repaired.remaining == ()
+    assert as_object(repaired.messages[1])["parts"] == [
         {"text": "hm", "thought": True},
         {"text": "so"},
         {"functionCall": call["functionCall"], "thoughtSignature": "skip_thought_signature_validator"},
@@ -212,9 +212,9 @@ ANSWER: Json = {"type": "message", "id": "msg_1", "role": "assistant", "content"
 def test_what_stands_for_an_item_goes_where_nothing_is_stored() -> None:
     body = stored({"type": "item_reference", "id": "rs_0"}, REASONING, ANSWER, store=False)
     assert rules(body, "openai-responses").count("item-not-stored") == 2
-    mended = repair(body, format="openai-responses")
-    assert mended.remaining == ()
-    assert mended.messages == [USER, {"type": "message", "role": "assistant", "content": "so"}, USER]
+    repaired = repair(body, format="openai-responses")
+    assert repaired.remaining == ()
+    assert repaired.messages == [USER, {"type": "message", "role": "assistant", "content": "so"}, USER]
     kept = {**body, "store": True}
     assert repair(kept, format="openai-responses").document is kept
 
@@ -240,9 +240,9 @@ def test_a_request_declares_the_tools_that_were_called(profile: str) -> None:
         "messages": [USER, said("assistant", use("a"), use("b", "ls"), use("c")), said("user", *map(done, "abc"))]
     }
     assert rules(body, "anthropic", profile) == ["tools-not-declared"]
-    mended = repair(body, format="anthropic", profile=profile)
-    document = as_object(mended.document)
-    assert mended.remaining == ()
+    repaired = repair(body, format="anthropic", profile=profile)
+    document = as_object(repaired.document)
+    assert repaired.remaining == ()
     assert [as_object(tool)["name"] for tool in as_array(document["tools"])] == ["read", "ls"]
     assert document["messages"] is body["messages"]
     again = repair(document, format="anthropic", profile=profile)
@@ -255,9 +255,9 @@ def test_thinking_is_turned_off_where_the_open_calls_were_made_without() -> None
     messages = [USER, said("assistant", use("a")), said("user", done("a"))]
     body: Json = {"messages": messages, "tools": [{"name": "read"}], "thinking": {"type": "enabled", "x": 1}}
     assert rules(body, "anthropic") == ["thinking-not-first"]
-    mended = repair(body, format="anthropic")
-    assert mended.remaining == ()
-    assert mended.document == {**body, "thinking": {"type": "disabled"}}
+    repaired = repair(body, format="anthropic")
+    assert repaired.remaining == ()
+    assert repaired.document == {**body, "thinking": {"type": "disabled"}}
     listed = repair(messages, format="anthropic", thinking=True)
     assert [each.rule for each in listed.remaining] == ["thinking-not-first"]
 
@@ -267,9 +267,9 @@ def test_too_many_cache_markers_beside_the_messages_lose_the_first() -> None:
     tools = [{"name": f"t{number}", **mark} for number in range(3)]
     system = [{"type": "text", "text": "be brief", **mark} for _ in range(3)]
     body: Json = {"tools": tools, "system": system, "messages": [said("user", {"type": "text", "text": "x", **mark})]}
-    mended = repair(body, format="anthropic")
-    document = as_object(mended.document)
-    assert mended.remaining == ()
+    repaired = repair(body, format="anthropic")
+    document = as_object(repaired.document)
+    assert repaired.remaining == ()
     assert document["tools"] == [{"name": "t0"}, {"name": "t1"}, tools[2]]
     assert document["system"] == system
     assert document["messages"] == [said("user", {"type": "text", "text": "x"})]
@@ -297,7 +297,9 @@ KEY = {"openai-responses": "input", "gemini": "contents"}
 @pytest.mark.parametrize("form", DOCUMENTS)
 @law(shared_by=len(DOCUMENTS))
 @given(data=st.data(), thinks=st.sampled_from([None, "enabled", "disabled"]), declares=st.booleans())
-def test_a_request_is_mended_as_a_whole(form: str, *, data: st.DataObject, thinks: str | None, declares: bool) -> None:
+def test_a_request_is_repaired_as_a_whole(
+    form: str, *, data: st.DataObject, thinks: str | None, declares: bool
+) -> None:
     body: Json = {"model": "m", KEY.get(form, "messages"): data.draw(mutations(form))}
     body |= {"tools": TOOLS[form]} if declares else {}
     body |= {"thinking": {"type": thinks}} if thinks else {}
@@ -305,10 +307,10 @@ def test_a_request_is_mended_as_a_whole(form: str, *, data: st.DataObject, think
     before = copy.deepcopy(body)
     for profile in PAIRS[form]:
         request: Request = {"store": data.draw(st.sampled_from([None, False]))}
-        mended = repair(body, format=form, profile=profile, **request)
-        assert {each.rule for each in mended.remaining} <= CANNOT_BE_MENDED.keys() - {"tools-not-declared"}
-        assert thinks is None or "thinking-not-first" not in {each.rule for each in mended.remaining}
-        again = repair(mended.document, format=form, profile=profile, **request)
+        repaired = repair(body, format=form, profile=profile, **request)
+        assert {each.rule for each in repaired.remaining} <= NOT_REPAIRABLE.keys() - {"tools-not-declared"}
+        assert thinks is None or "thinking-not-first" not in {each.rule for each in repaired.remaining}
+        again = repair(repaired.document, format=form, profile=profile, **request)
         assert again.edits == ()
-        assert again.document is mended.document
+        assert again.document is repaired.document
     assert body == before

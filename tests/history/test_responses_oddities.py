@@ -33,14 +33,14 @@ def loads(messages: list[object]) -> bool:
 
 
 @pytest.mark.parametrize(("messages", "rule"), ODD.values(), ids=ODD)
-def test_what_the_sdk_does_not_know_is_told_and_mended(messages: list[object], rule: str) -> None:
+def test_what_the_sdk_does_not_know_is_reported_and_repaired(messages: list[object], rule: str) -> None:
     assert not loads(messages)
     assert rule in {each.rule for each in check(messages, format="openai-responses")}
-    mended = repair(messages, format="openai-responses")
-    assert mended.remaining == ()
-    assert loads(mended.messages)
-    assert ("KEPT" in json.dumps(messages)) == ("KEPT" in json.dumps(mended.messages))
-    assert repair(mended.messages, format="openai-responses").edits == ()
+    repaired = repair(messages, format="openai-responses")
+    assert repaired.remaining == ()
+    assert loads(repaired.messages)
+    assert ("KEPT" in json.dumps(messages)) == ("KEPT" in json.dumps(repaired.messages))
+    assert repair(repaired.messages, format="openai-responses").edits == ()
 
 
 @pytest.mark.parametrize("kind", ["web_search_call", "file_search_call", "mcp_call", "compaction", "tool_search_call"])
@@ -152,9 +152,9 @@ def test_services_that_speak_responses_want_arguments_that_are_an_object() -> No
     assert check(messages, format="openai-responses") == []
     rules = {each.rule for each in check(messages, format="openai-responses", profile="openai-compatible")}
     assert "arguments-not-object" in rules
-    mended = repair(messages, format="openai-responses", profile="openai-compatible")
-    assert mended.remaining == ()
-    assert mended.messages[1] == {**CALL, "arguments": '{"_unreadable_arguments": "{\\"pa"}'}
+    repaired = repair(messages, format="openai-responses", profile="openai-compatible")
+    assert repaired.remaining == ()
+    assert repaired.messages[1] == {**CALL, "arguments": '{"_unreadable_arguments": "{\\"pa"}'}
 
 
 # --- what the types of OpenAI's SDK do not know ----------------------------------------------------------------------
@@ -171,14 +171,14 @@ SEARCHED: dict[str, object] = {"type": "web_search_call", "id": "ws_1", "status"
         {"type": "mcp_call", "id": "mcp_1", "status": "gone", "name": "f", "arguments": "{}", "server_label": "s"},
     ],
 )
-def test_a_call_of_the_providers_own_with_a_value_that_nobody_knows_is_quoted(odd: dict[str, object]) -> None:
+def test_a_call_of_the_providers_own_with_an_unknown_value_is_quoted(odd: dict[str, object]) -> None:
     items: list[object] = [USER, odd, USER]
     assert [(each.rule, each.position) for each in check(items, format="openai-responses")] == [
         ("field-mistyped", "messages[1]")
     ]
-    mended = repair(items, format="openai-responses")
-    assert mended.remaining == ()
-    said = as_object(mended.messages[1])
+    repaired = repair(items, format="openai-responses")
+    assert repaired.remaining == ()
+    said = as_object(repaired.messages[1])
     assert (said["type"], said["role"]) == ("message", "assistant")
     assert str(odd["id"]) in str(said["content"])
 
@@ -205,9 +205,9 @@ def test_openai_gets_thoughts_in_the_summary() -> None:
     items: list[object] = [USER, thought, {"role": "assistant", "content": "x"}, USER]
     told = check(items, format="openai-responses")
     assert [(each.rule, each.error_by) for each in told] == [("thinking-in-content", "openai-responses")]
-    mended = repair(items, format="openai-responses")
+    repaired = repair(items, format="openai-responses")
     summary = [{"type": "summary_text", "text": text} for text in ("so", "first", "then")]
-    assert mended.messages == [USER, {"type": "reasoning", "summary": summary}, *items[2:]]
+    assert repaired.messages == [USER, {"type": "reasoning", "summary": summary}, *items[2:]]
     for profile in ("deepseek", "openai-compatible"):
         assert "thinking-in-content" not in {
             each.rule for each in check(items, format="openai-responses", profile=profile)
@@ -263,7 +263,7 @@ def test_what_a_late_system_message_says_in_another_field_is_the_user_s(profile:
 @pytest.mark.parametrize(
     "wrong", [{"output": "KEPT"}, {"output": {"type": "KEPT"}}, {"input": "KEPT"}, {"output": {"image_url": ["KEPT"]}}]
 )
-def test_what_a_screenshot_cannot_hold_is_told_elsewhere(wrong: Json) -> None:
+def test_what_a_screenshot_cannot_hold_is_quoted_elsewhere(wrong: Json) -> None:
     seen: Json = {"type": "computer_call_output", "call_id": "c"}
     seen |= {"output": {"type": "computer_screenshot", "image_url": "https://example.org/x.png"}}
     items: list[object] = [USER, COMPUTER, seen]

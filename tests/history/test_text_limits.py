@@ -20,7 +20,7 @@ from holdfast.history import check, repair
 from holdfast.history.edits import Shorten
 from holdfast.history.formats.format import Json, as_object, is_array, is_object
 from holdfast.history.profiles import PAIRS, PROFILES
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.repairs.text_limits import shortened_arguments, shortened_text
 from holdfast.history.rules.profile import Profile, TextLimits
 from laws import law
@@ -77,15 +77,15 @@ def test_what_is_shortened_is_valid_and_stays_as_it_is(form: str, data: st.DataO
     before = copy.deepcopy(messages)
     profile = data.draw(st.sampled_from(PAIRS[form]))
     with few_characters():
-        mended = repair(messages, format=form, profile=profile)
-        left = check(mended.messages, format=form, profile=profile)
-        assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
-        assert mended.remaining == tuple(left)
-        again = repair(mended.messages, format=form, profile=profile)
+        repaired = repair(messages, format=form, profile=profile)
+        left = check(repaired.messages, format=form, profile=profile)
+        assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
+        assert repaired.remaining == tuple(left)
+        again = repair(repaired.messages, format=form, profile=profile)
         assert again.edits == ()
-        assert again.messages is mended.messages
+        assert again.messages is repaired.messages
         other = repair(copy.deepcopy(messages), format=form, profile=profile)
-        assert (other.messages, other.edits) == (mended.messages, mended.edits)
+        assert (other.messages, other.edits) == (repaired.messages, repaired.edits)
     assert messages == before
 
 
@@ -97,16 +97,16 @@ def test_what_was_sent_is_never_shortened(form: str, data: st.DataObject) -> Non
     assert is_array(messages)
     frozen = data.draw(st.integers(0, len(messages)))
     with few_characters():
-        mended = repair(messages, format=form, profile=data.draw(st.sampled_from(PAIRS[form])), frozen=frozen)
-    assert all(is_now is was for is_now, was in zip(mended.messages, messages[:frozen], strict=False))
+        repaired = repair(messages, format=form, profile=data.draw(st.sampled_from(PAIRS[form])), frozen=frozen)
+    assert all(is_now is was for is_now, was in zip(repaired.messages, messages[:frozen], strict=False))
 
 
 @EVERY_FORMAT
 def test_what_is_as_long_as_it_may_be_stays_the_same_object(form: str) -> None:
     with few_characters():
-        mended = repair(DOCUMENTS[form], format=form, tools=["f", "g", "h"])
-        assert mended.messages is DOCUMENTS[form]
-        assert mended.edits == ()
+        repaired = repair(DOCUMENTS[form], format=form, tools=["f", "g", "h"])
+        assert repaired.messages is DOCUMENTS[form]
+        assert repaired.edits == ()
 
 
 @given(st.text(min_size=300, max_size=900), st.integers(0, 300))
@@ -147,7 +147,7 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAD0lEQVR42mP4jwMwDC0JALoev
 DONE: Json = {"role": "tool", "tool_call_id": "a", "content": "Done."}
 
 
-def test_a_result_of_more_than_ten_million_characters_is_told_in_the_words_of_openai_and_shortened() -> None:
+def test_a_result_of_more_than_ten_million_characters_is_reported_with_openais_error_and_shortened() -> None:
     text = "begin" + "x" * 10_485_760 + "end"
     messages = [USER, asked("{}"), {**DONE, "content": text}]
     (found,) = check(messages, format="openai-chat")
@@ -156,15 +156,15 @@ def test_a_result_of_more_than_ten_million_characters_is_told_in_the_words_of_op
         "Invalid 'messages[2].content': string too long. Expected a string with maximum length 10485760, but got a"
         " string with length 10485768 instead."
     )
-    mended = repair({"model": "m", "messages": messages}, format="openai-chat")
-    short = as_object(mended.messages[2])["content"]
+    repaired = repair({"model": "m", "messages": messages}, format="openai-chat")
+    short = as_object(repaired.messages[2])["content"]
     assert isinstance(short, str)
     assert short.startswith("beginx")
     assert short.endswith("xend")
     assert "characters are left out here" in short
-    assert mended.messages[:2] == messages[:2]
-    assert mended.document == {"model": "m", "messages": mended.messages}
-    assert mended.edits == (Shorten((2, "content"), 10_485_760, "text"),)
+    assert repaired.messages[:2] == messages[:2]
+    assert repaired.document == {"model": "m", "messages": repaired.messages}
+    assert repaired.edits == (Shorten((2, "content"), 10_485_760, "text"),)
     assert check([USER, asked("{}"), {**DONE, "content": "x" * 10_485_760}], format="openai-chat") == []
 
 
@@ -174,13 +174,13 @@ def test_arguments_of_more_than_a_million_characters_are_quoted_for_responses() 
     (found,) = check(items, format="openai-responses")
     assert (found.rule, found.position) == ("arguments-too-long", "messages[1].arguments")
     assert found.error.startswith("Invalid 'input[1].arguments': string too long.")
-    mended = repair(items, format="openai-responses")
-    written = as_object(mended.messages[1])["arguments"]
+    repaired = repair(items, format="openai-responses")
+    written = as_object(repaired.messages[1])["arguments"]
     assert isinstance(written, str)
     assert len(written) <= 1_048_576
     assert json.loads(written)["_unreadable_arguments"].startswith('{"x": "yyy')
-    assert mended.messages[2] is items[2]
-    assert check(mended.messages, format="openai-responses") == []
+    assert repaired.messages[2] is items[2]
+    assert check(repaired.messages, format="openai-responses") == []
 
 
 def test_what_is_only_said_to_be_refused_is_a_warning() -> None:
@@ -202,14 +202,14 @@ def test_what_is_only_said_to_be_refused_is_a_warning() -> None:
 def test_texts_that_are_joined_are_shortened_as_one() -> None:
     messages: list[object] = [{"role": "user", "content": "x" * 300}, {"role": "user", "content": "y" * 300}]
     with few_characters():
-        mended = repair(messages, format="openai-chat", profile="openai-compatible")
-        (joined,) = mended.messages
+        repaired = repair(messages, format="openai-chat", profile="openai-compatible")
+        (joined,) = repaired.messages
         said = as_object(joined)["content"]
         assert isinstance(said, str)
         assert len(said) <= TEXT
         assert said.startswith("x" * 100)
         assert said.endswith("y" * 100)
-        assert mended.remaining == ()
+        assert repaired.remaining == ()
 
 
 def test_a_text_may_be_as_long_as_is_accepted_and_no_longer() -> None:
@@ -217,9 +217,9 @@ def test_a_text_may_be_as_long_as_is_accepted_and_no_longer() -> None:
         assert check([{"role": "user", "content": "é" * TEXT}], format="openai-chat") == []
         longer = [{"role": "user", "content": "é" * (TEXT + 1)}]
         assert [each.position for each in check(longer, format="openai-chat")] == ["messages[0].content"]
-        mended = repair(longer, format="openai-chat", frozen=1)
-        assert mended.messages is longer
-        assert [each.rule for each in mended.remaining] == ["text-too-long"]
+        repaired = repair(longer, format="openai-chat", frozen=1)
+        assert repaired.messages is longer
+        assert [each.rule for each in repaired.remaining] == ["text-too-long"]
 
 
 def test_bytes_ids_and_thinking_are_no_texts() -> None:

@@ -126,7 +126,7 @@ def test_a_name_that_mistral_takes_stays() -> None:
     assert done.messages == [USER, asked, {**told, "name": "f"}]
 
 
-def test_what_stands_beside_parallel_responses_is_told_as_hearsay() -> None:
+def test_what_stands_beside_parallel_responses_is_reported_as_hearsay() -> None:
     log: list[object] = [ASKED, model(CALL, CALL), user(RESPONSE, RESPONSE, {"text": "x"})]
     assert check(log, format="gemini") == []
     found = check(log, format="gemini", hearsay=True)
@@ -249,7 +249,7 @@ def test_citations_of_anthropic_s_stay_and_others_go() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"args": "KEPT"}, {"id": ["KEPT"]}, {"toolType": ["KEPT"]}])
-def test_a_call_of_google_s_own_that_is_nothing_is_told(wrong: Json) -> None:
+def test_a_call_of_google_s_own_that_is_nothing_is_repaired(wrong: Json) -> None:
     own: Json = {"toolCall": {"id": "s", "toolType": "GOOGLE_SEARCH_WEB", "args": {}, **wrong}}
     log: list[object] = [ASKED, model(own, {"text": "so"}), ASKED]
     assert google_refusal("gemini", log)
@@ -291,6 +291,6 @@ def test_what_was_said_stays_under_the_name_of_another_kind_of_item(kind: str, r
     if (kind, role) == ("reasoning", "assistant"):  # that is what was thought
         return
     messages = [{"role": role, "content": "Keep the tests green.", "type": kind}, {"role": "user", "content": "go"}]
-    mended = repair(messages, format="openai-responses", profile="openai-responses")
-    assert mended.remaining == ()
-    assert "Keep the tests green." in str(mended.messages)
+    repaired = repair(messages, format="openai-responses", profile="openai-responses")
+    assert repaired.remaining == ()
+    assert "Keep the tests green." in str(repaired.messages)

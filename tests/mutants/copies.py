@@ -1,4 +1,4 @@
-"""A copy of the working tree with a Python of its own, in which one mutant at a time is tried.
+"""A copy of the working tree with its own Python, in which one mutant at a time is tried.
 
 Two rules. The working tree is only read. Whatever a test starts imports the copy's source: the copy's Python knows no
 other, so it needs no variable that a child could be started without.

@@ -93,7 +93,7 @@ def begun(long: Conversation, length: int, *, system: str | None = None) -> Conv
 @law(shared_by=len(EVERY))
 @given(data=st.data())
 def test_the_bytes_of_a_longer_conversation_begin_with_those_of_the_shorter_one(name: str, data: st.DataObject) -> None:
-    """Also behind a rewind, a compaction and another system prompt, from which on they begin anew."""
+    """Also after a rewind, a compaction and another system prompt, each of which starts a new sequence."""
     endpoint, protocol = spoken(name)
     body_writer = BodyWriter(endpoint, protocol)
     for _ in range(data.draw(st.integers(1, 3))):

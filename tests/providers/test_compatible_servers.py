@@ -80,7 +80,7 @@ USAGES: dict[str, tuple[Json, ...]] = {
 
 
 @pytest.mark.parametrize("chunks", USAGES.values(), ids=USAGES)
-async def test_what_was_sent_is_counted_once_wherever_it_is_told(chunks: tuple[Json, ...]) -> None:
+async def test_what_was_sent_is_counted_once_wherever_the_server_reports_it(chunks: tuple[Json, ...]) -> None:
     finished = await answered(*chunks)
     assert (finished.usage.input_tokens, finished.usage.output_tokens) == (100, 3)
 

@@ -1,4 +1,4 @@
-"""Connecting imports off the event loop, and says what went wrong to whoever awaits it."""
+"""Connecting imports off the event loop, and raises what went wrong in the caller that awaits it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def test_a_preload_and_a_connection_at_the_same_time_get_along() -> None:
     await model.aclose()
 
 
-async def test_what_goes_wrong_is_told_by_connecting_not_by_preloading() -> None:
+async def test_connecting_raises_what_goes_wrong_and_preloading_does_not() -> None:
     preload(UNKNOWN)
     with pytest.raises(AssertionError, match="telepathy"):
         await connect(UNKNOWN)
 
 
 @pytest.mark.parametrize("name", ["anthropic:m", "openai:gpt-5.5"])
-def test_a_protocol_of_its_own_loads_no_library_of_a_vendor(name: str) -> None:
+def test_a_protocol_that_holdfast_speaks_itself_loads_no_library_of_a_vendor(name: str) -> None:
     program = f"""
 import asyncio, sys, threading
 from holdfast.providers.connect import connect, preload

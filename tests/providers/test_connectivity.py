@@ -30,7 +30,7 @@ def step(address: str, patience: float = 5.0, **environ: str) -> ConnectivitySte
 
 
 def certificate(folder: Path, *, days: int) -> Path:
-    """Return a file with a certificate for localhost that nobody signed, valid for so many days from a year ago."""
+    """Return a file with a self-signed certificate for localhost, valid for so many days from a year ago."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     begins = dt.datetime.now(dt.UTC) - dt.timedelta(days=365)
@@ -174,7 +174,7 @@ def test_a_proxy_without_a_scheme_is_asked_as_the_libraries_do() -> None:
     assert (way.step, way.proxy) == ("reached", f"http://127.0.0.1:{port}")
 
 
-def test_a_proxy_stands_in_between_unless_it_is_told_not_to() -> None:
+def test_a_proxy_stands_in_between_unless_no_proxy_names_the_host() -> None:
     with listening() as port:
         proxy = f"http://user:secret@127.0.0.1:{port}"
         way = asyncio.run(check_connectivity("https://api.example.test/v1", {"HTTPS_PROXY": proxy}, patience=5))

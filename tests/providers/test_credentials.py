@@ -1,4 +1,4 @@
-"""Keys: which one counts, where they are kept, and that nobody else can read them."""
+"""Keys: which one counts, where they are kept, and that no other user can read them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_damaged_file_is_said_without_what_is_in_it(tmp_path: Path, text: str)
     assert "secret" not in str(caught.value)
 
 
-def test_a_file_that_cannot_be_used_is_mended_and_nothing_of_it_lost(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used_is_repaired_and_nothing_of_it_lost(tmp_path: Path) -> None:
     path = tmp_path / "holdfast-keys.json"
     file = KeyFile(path)
     assert (file.usable(), file.repair()) == (({}, ""), "")
@@ -109,7 +109,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
             KeyFile(tmp_path / name).read()
 
 
-# --- the keyring: the real library, with a backend of ours behind it, in a process of its own -------------------------
+# --- the keyring: the real library, with a backend of the tests, in a separate process -------------------------------
 
 BACKEND = """
 import json, os, time
@@ -268,7 +268,7 @@ home = {"HOLDFAST_HOME": os.getcwd(), "HOME": os.getcwd(), "ANTHROPIC_BASE_URL":
 
 
 @pytest.mark.parametrize("how", ["locked", "lost"])
-def test_nothing_that_needs_no_key_is_kept_from_anybody(tmp_path: Path, how: str) -> None:
+def test_a_keyring_that_fails_stops_nothing_that_needs_no_key(tmp_path: Path, how: str) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
     if how == "lost":
         (tmp_path / "ring.json").unlink()

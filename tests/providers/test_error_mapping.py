@@ -62,7 +62,7 @@ def test_the_status_and_the_words_say_what_it_is(status: int, said: bytes, fault
         (b'{"error": {"message": "cut', '{"error": {"message": "cut.'),
     ],
 )
-def test_the_providers_words_are_told(said: bytes, told: str) -> None:
+def test_the_providers_words_are_quoted(said: bytes, told: str) -> None:
     assert str(http_failure(NAME, 500, {}, said)) == f"Model 'home:m' failed with status 500: {told}"
 
 
@@ -77,13 +77,13 @@ def test_the_providers_words_are_told(said: bytes, told: str) -> None:
         ({"retry-after": "3"}, body(details=[{"retryDelay": "14s"}]), 3, 3),
     ],
 )
-def test_how_long_to_wait_is_told(headers: dict[str, str], said: bytes, least: float, most: float) -> None:
+def test_how_long_to_wait_is_read_in_seconds(headers: dict[str, str], said: bytes, least: float, most: float) -> None:
     after = http_failure(NAME, 429, headers, said).retry_after
     assert after is not None
     assert least <= after <= most
 
 
-def test_a_date_to_wait_for_is_told_as_seconds() -> None:
+def test_a_date_to_wait_for_becomes_seconds() -> None:
     in_an_hour = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
     after = http_failure(NAME, 429, {"retry-after": in_an_hour}, b"").retry_after
     assert after is not None

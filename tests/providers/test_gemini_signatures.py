@@ -1,4 +1,4 @@
-"""Gemini's signatures: on a call and on a text, byte for byte to the model that made them, and to nobody else."""
+"""Gemini's signatures: on a call and on a text, byte for byte to the model that made them, and to no other."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_they_are_for_their_maker_only_and_there_again_when_it_is(other: s
         ),
     ],
 )
-async def test_a_response_that_is_none_is_told_as_what_it_is(raw: bytes, cause: str, said: str) -> None:
+async def test_a_response_that_is_blocked_or_broken_off_is_reported_as_that(raw: bytes, cause: str, said: str) -> None:
     session = Session()
     agent = session.begin(HERE)
     session.provider.extend([Headers(), Raw(b"data: " + raw + b"\r\n\r\n"), Cut()])

@@ -41,7 +41,7 @@ async def test_a_provider_that_does_not_read_is_given_up(kind: str) -> None:
 async def test_a_provider_that_does_not_accept_is_given_up(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         waiting = [socket.socket() for _ in range(4)]
-        for each in waiting:  # until the queue is full, and nobody more is let in
+        for each in waiting:  # until the queue is full, and the server lets no other client in
             each.settimeout(0)
             each.connect_ex(server.getsockname())
         try:

@@ -100,7 +100,7 @@ async def test_text_thinking_and_calls_stream_and_the_whole_comes_last(kind: str
 
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize(("reason", "finish"), [("stop", "stop"), ("length", "max_tokens"), ("refusal", "refusal")])
-async def test_how_it_finished_is_told(kind: str, reason: str, finish: str) -> None:
+async def test_the_last_event_says_how_it_finished(kind: str, reason: str, finish: str) -> None:
     events = await played(kind, Say("text"), Finish(reason))  # pyright: ignore[reportArgumentType] - one of the reasons
     assert isinstance(events[-1], StreamFinished)
     assert events[-1].finish == finish
@@ -129,7 +129,7 @@ async def test_a_broken_connection_is_the_providers_fault_and_may_be_tried_again
     ("status", "fault"),
     [(400, "rejected"), (401, "credentials"), (404, "rejected"), (429, "rate_limited"), (500, "overloaded")],
 )
-async def test_an_error_is_told_once_in_the_providers_words(kind: str, status: int, fault: str) -> None:
+async def test_an_error_is_raised_once_in_the_providers_words(kind: str, status: int, fault: str) -> None:
     connected, provider = model(kind, [[Fail(status, "because of the moon", retry_after=7)]])
     with pytest.raises(ProviderFailed) as caught:
         await drained(connected, kind)
@@ -143,7 +143,7 @@ async def test_an_error_is_told_once_in_the_providers_words(kind: str, status: i
 
 
 @pytest.mark.parametrize("kind", [name for name in NAMES if name != "scripted"])
-async def test_an_error_without_a_word_is_told_as_one(kind: str) -> None:
+async def test_an_error_without_a_word_says_that_no_reason_was_given(kind: str) -> None:
     connected, _ = model(kind, [[Headers(404, "text/plain"), Cut()]])
     with pytest.raises(ProviderFailed) as caught:
         await drained(connected, kind)

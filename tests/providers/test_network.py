@@ -34,7 +34,7 @@ SAYS = "what it says, at a length that takes more than five events " * 2
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*VARIABLES, "SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -46,7 +46,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 class Log:
-    """Keeps all that is told to who watches the traffic."""
+    """Keeps all that an observer of the traffic receives."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -107,7 +107,7 @@ async def failure(name: str, variables: dict[str, str]) -> ProviderFailed:
 
 
 async def unfinished(name: str, variables: dict[str, str]) -> None:
-    """Fail if an answer that was cut is told as a whole one; that nothing more came need not be an error by itself."""
+    """Fail if an answer that was cut counts as a whole one; the cut alone need not raise an error."""
     model = await connect(resolve_endpoint(name, variables), LIMITS)
     told: list[StreamEvent] = []
     failed: ProviderFailed | None = None
@@ -149,7 +149,7 @@ async def test_an_authority_of_ones_own_is_trusted_if_it_is_named(
 
 
 @pytest.mark.parametrize("name", sampled(WIRES, 3))
-async def test_otherwise_it_is_told_and_nothing_is_sent(name: str, trusted: Authority) -> None:
+async def test_an_authority_that_is_not_named_is_an_error_and_nothing_is_sent(name: str, trusted: Authority) -> None:
     async with secure(trusted) as (recorder, port):
         failed = await failure(name, environ(f"https://localhost:{port}"))
     assert (failed.fault, failed.retryable) == ("certificate", False)
@@ -239,7 +239,7 @@ async def test_what_needs_no_tunnel_is_forwarded(name: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", sampled(WIRES, 2))
-async def test_a_password_that_is_refused_is_told_as_that(
+async def test_a_password_that_is_refused_is_reported_as_that(
     name: str, trusted: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
@@ -335,7 +335,7 @@ HOME = {
 
 @pytest.mark.parametrize("name", sampled(HOME, 4))
 async def test_where_each_provider_is_at_home(name: str, trusted: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask at the addresses that nobody configured: the proxy leads every tunnel to a server of ours."""
+    """Send a request to the default addresses: the proxy leads every tunnel to the test's server."""
     host, target = HOME[name]
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
@@ -387,7 +387,7 @@ async def test_an_address_of_ipv6(name: str) -> None:
     ("name", "status"), sampled([(name, status) for name in WIRES for status in (301, 302, 303, 307, 308)], 5)
 )
 @pytest.mark.parametrize("whole", [False, True])
-async def test_a_redirect_is_told_and_not_followed(name: str, status: int, *, whole: bool) -> None:
+async def test_a_redirect_is_reported_and_not_followed(name: str, status: int, *, whole: bool) -> None:
     elsewhere = Recorder()
     async with listening(elsewhere.serve) as there:
         redirects = Redirects(f"http://127.0.0.1:{there}/elsewhere?token=secret", status)

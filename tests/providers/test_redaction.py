@@ -48,7 +48,7 @@ async def failed(wire: str, answer: Answer, *, whole: bool = False, log: Log | N
 
 @pytest.mark.parametrize("how", ["streamed", "whole"])
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_refusal_that_quotes_the_key_is_told_without_it(wire: str, how: str) -> None:
+async def test_a_refusal_that_quotes_the_key_is_shown_without_it(wire: str, how: str) -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         assert any(KEY in value for value in request.headers.values())
         return httpx2.Response(401, json={"error": {"message": QUOTED, "code": 401, "status": "UNAUTHENTICATED"}})
@@ -121,7 +121,7 @@ async def test_a_server_that_points_elsewhere_is_not_followed(wire: str, how: st
     assert KEY not in str(told)
 
 
-def test_our_own_client_follows_nobody() -> None:
+def test_our_own_client_follows_no_redirect() -> None:
     assert new_client(Limits()).follow_redirects is False
 
 

@@ -1,4 +1,4 @@
-"""Servers of a person's own: what of the config cannot be meant, what goes to them, and what never does."""
+"""The user's own servers: which config is refused, what goes to them, and what never does."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_server_of_the_config_is_a_provider_by_its_name(providers: Providers) 
 @pytest.mark.parametrize(
     "address", ["http://localhost:99999/v1", "http://[::1/v1", "localhost:1234/v1", "me:s3cret@host"]
 )
-def test_an_address_of_the_environment_is_looked_at_before_anybody_is_asked(address: str) -> None:
+def test_an_address_of_the_environment_is_checked_before_any_request(address: str) -> None:
     with pytest.raises(ModelUnusable, match=r"OPENAI_BASE_URL of provider 'openai' is not a URL") as failed:
         resolve_endpoint("openai:m", {"OPENAI_API_KEY": "sk-x", "OPENAI_BASE_URL": address})
     assert address not in str(failed.value)
@@ -215,7 +215,7 @@ async def test_it_gets_its_own_key_and_nothing_that_is_meant_for_others(
 ) -> None:
     for variable, value in ELSEWHERE.items():
         monkeypatch.setenv(variable, value)
-    request, _ = await sent(name, key, asked(name), providers)  # whoever wants no key refuses one
+    request, _ = await sent(name, key, asked(name), providers)  # a server that wants no key refuses one
     assert request.path == path
     for header, value in request.headers.items():
         assert not any(value.endswith(each) for each in ELSEWHERE.values()), header
@@ -233,7 +233,7 @@ async def test_a_model_at_home_has_not_the_price_of_its_namesake(providers: Prov
 @pytest.mark.parametrize(("name", "form"), [("home:m", "openai-chat"), ("newer:m", "openai-responses")])
 @settings(law(40, shared_by=2), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(journal=journals)
-def test_any_journal_makes_a_request_that_whoever_speaks_openais_protocol_takes(
+def test_any_journal_makes_a_request_that_every_server_with_openais_protocols_takes(
     providers: Providers, name: str, form: str, journal: list[Entry]
 ) -> None:
     opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(), version="0")

@@ -1,7 +1,7 @@
 """Journals of earlier versions replay to the requests that those versions sent, but for differences that are meant.
 
-The corpus was written by the code before this (`tests/corpus/write_journals.py`, `write_requests.py`): whatever reads a
-journal or writes a request may change its way, not what a provider is told of the past.
+The corpus was written by the code before this (`tests/corpus/write_journals.py`, `write_requests.py`): code that
+reads a journal or writes a request may change, but not what a provider reads about the past.
 """
 
 from __future__ import annotations
@@ -155,6 +155,6 @@ def test_what_they_may_not(model: str, was: Sent, now: Sent, place: str | None) 
     assert place is None or found == [place]
 
 
-def test_what_is_meant_and_found_nowhere_is_told() -> None:
+def test_a_difference_that_is_meant_and_found_nowhere_is_reported() -> None:
     (told,) = idle([], OWN_WIRES[:1])
     assert told.startswith("Nothing differs any more, so it need not be meant: A call's arguments go back as")

@@ -93,7 +93,7 @@ def test_an_event_is_the_same_however_the_body_is_cut(body: bytes, cuts: set[int
     assert fed(whole, cuts) == as_the_standard_says(whole)
 
 
-def test_an_event_that_nobody_ends_never_came() -> None:
+def test_an_event_that_the_server_does_not_end_never_came() -> None:
     assert fed(b"data: one\n\ndata: two\n", set()) == [("", b"one")]
 
 

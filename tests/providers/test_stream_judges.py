@@ -1,7 +1,7 @@
 """The vendors' SDKs and our readers read the same stream alike, however it is cut, spaced and strewn.
 
 A stream is written by the scripted providers and then made hostile in ways that its protocol and the standard of event
-streams allow: other line ends, comments, fields that nobody knows, events of types to come, data over several lines,
+streams allow: other line ends, comments, unknown fields, events of types to come, data over several lines,
 empty pieces, bytes that arrive in any chunks. It is read from a socket twice: by the SDK of the vendor, used directly,
 and by `Model.stream`. Where both say what was said, they must say the same.
 """
@@ -49,7 +49,7 @@ class Twist:
 
     end: str = "\n"  # of a line
     comment: bool = False
-    unknown: bool = False  # fields of events, and whole events, that nobody knows yet
+    unknown: bool = False  # fields of events, and whole events, that no reader knows yet
     blank: int = 0  # more empty lines between events
     bare: bool = False  # no space behind the colon
     lines: bool = False  # JSON over several lines of data
@@ -291,7 +291,7 @@ async def read_twice(name: str, reply: Sequence[Spoken], twist: Twist) -> tuple[
             size = twist.chunk or len(stream) or 1
             for start in range(0, len(stream), size):
                 writer.write(stream[start : start + size])
-                if start < 64 * size:  # the rest at once: what is to be met is met in these
+                if start < 64 * size:  # the rest at once: these have every case
                     await writer.drain()
                     await asyncio.sleep(0)
             await writer.drain()

@@ -181,7 +181,7 @@ class Stage:
         self.script(*replies)
         task = asyncio.create_task(self.agent.run(prompt))
         async with asyncio.timeout(20):
-            while not until() and not task.done():  # noqa: ASYNC110 - what is awaited has no event of its own
+            while not until() and not task.done():  # noqa: ASYNC110 - no event reports what is awaited
                 await asyncio.sleep(0.002)
         assert until(), f"the turn ended before what was waited for: {task}"
         yield task
@@ -264,7 +264,7 @@ class Stage:
         return any(isinstance(event, LiveOutput) and text in event.text for event in self.events)
 
     def streamed(self, text: str) -> bool:
-        """Return whether `text` was streamed to the person."""
+        """Return whether `text` was streamed to the user."""
         return text in "".join(event.text for event in self.events if isinstance(event, LiveText))
 
     def asked(self, times: int) -> Callable[[], bool]:

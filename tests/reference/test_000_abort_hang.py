@@ -107,15 +107,15 @@ async def test_dangling_in_the_middle(stage: Stage, place: int) -> None:
     assert texts(said, "assistant") == [f"answer {n}" for n in range(ROUNDS)]
 
 
-async def test_corrupted_history_is_mended_once_and_reported(stage: Stage) -> None:
+async def test_corrupted_history_is_repaired_once_and_reported(stage: Stage) -> None:
     told = await stage.load(rounds(without=1))
-    mended = [entry for entry in stage.entries if isinstance(entry, Repaired)]
-    assert len(mended) == 1
-    assert all(finding in told.replace("\n", " ") for finding in mended[0].findings)
+    repaired = [entry for entry in stage.entries if isinstance(entry, Repaired)]
+    assert len(repaired) == 1
+    assert all(finding in told.replace("\n", " ") for finding in repaired[0].findings)
     before = await stage.goes_on()
     await stage.restart()
     assert (await stage.goes_on("again"))[: len(before)] == before
-    assert [entry for entry in stage.entries if isinstance(entry, Repaired)] == mended
+    assert [entry for entry in stage.entries if isinstance(entry, Repaired)] == repaired
 
 
 async def test_invalidate_agent_cache(stage: Stage) -> None:

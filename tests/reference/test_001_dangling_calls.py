@@ -127,8 +127,8 @@ async def test_same_id_for_two_parallel_calls(stage: Stage) -> None:
     assert texts(await stage.goes_on(), "result") == [*shown, shown[1]]
 
 
-async def test_a_denial_is_told_once_and_right_after_its_call(stage: Stage) -> None:
-    """The documents' external addition: the notice must stand where it belongs, not as a prompt of its own."""
+async def test_the_model_reads_a_denial_once_and_right_after_its_call(stage: Stage) -> None:
+    """The documents' external addition: the notice must stand where it belongs, not as a separate prompt."""
 
     async def deny(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why

@@ -62,8 +62,8 @@ async def test_wait_for_becomes_timeout_error_after_the_cleanup(stage: Stage) ->
 
 
 @ONE_WIRE
-async def test_a_person_who_thinks_is_not_a_silent_model(stage: Stage) -> None:
-    """The deadlines are on the model's events: none of them runs while a person is asked or a tool works."""
+async def test_a_user_who_thinks_is_not_a_silent_model(stage: Stage) -> None:
+    """The deadlines are on the model's events: none of them runs while the user is asked or a tool works."""
 
     async def ponders(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why

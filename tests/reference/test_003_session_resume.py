@@ -62,7 +62,7 @@ def saved() -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("start", range(6))
 async def test_history_begins_with_a_user_message(stage: Stage, start: int) -> None:
-    """A history cut off at any index: what is left of it is kept, and somebody asked before anybody answered."""
+    """A history cut off at any index: what is left of it is kept, and a user message comes before any answer."""
     rest = saved()[start:]
     await stage.load(rest)
     said = [(who, text) for who, text in await stage.goes_on() if who != "system"]
@@ -151,14 +151,14 @@ async def test_a_crash_while_text_streams_keeps_the_text(stage: Stage) -> None:
     assert "ended without recording why" in texts(said, "user")[1]
 
 
-async def test_late_result_is_told(stage: Stage) -> None:
+async def test_the_model_reads_a_late_result(stage: Stage) -> None:
     started, release = asyncio.Event(), asyncio.Event()
     stage.tools = [stubborn("deploy", "deployed after all", started=started, release=release)]
     stage.limits = msgspec.structs.replace(FAST, stop_grace=0.1, drop_wait=0.1)
     await stage.stopped("deploy", [Call("deploy", {})], until=started.is_set)
     release.set()
     async with asyncio.timeout(5):
-        while not stage.facts(CallLate):  # noqa: ASYNC110 - what is awaited has no event of its own
+        while not stage.facts(CallLate):  # noqa: ASYNC110 - no event reports what is awaited
             await asyncio.sleep(0.002)
     said = await stage.goes_on()
     assert texts(said, "result")[0].startswith("Interrupted")
@@ -179,7 +179,7 @@ async def test_stream_cut_does_not_execute_calls(stage: Stage, end: Action) -> N
 
 @pytest.mark.parametrize("end", [Cut(), Reset(), Hold("never")], ids=["cut", "reset", "silence"])
 async def test_no_second_billed_request_after_shown_text(stage: Stage, end: Action) -> None:
-    """No hidden fallback: what the person saw and what the model wrote are one text, asked for once."""
+    """No hidden fallback: what the user saw and what the model wrote are one text, requested once."""
     stage.limits = msgspec.structs.replace(FAST, idle_event=0.3)
     ended = await stage.say("question", [Say("The answer is "), end])
     assert ended.cause == "provider"
@@ -219,7 +219,7 @@ async def test_two_processes_one_session(stage: Stage) -> None:
     assert texts(said, "user") == ["mine", "still mine"]
 
 
-async def test_a_session_goes_on_with_another_provider(stage: Stage) -> None:
+async def test_a_session_continues_with_another_provider(stage: Stage) -> None:
     """Nothing in a journal is bound to one run, one process or one provider (the documents' `run_id`)."""
     (stage.workspace / "a.txt").write_text("alpha\n")
     await stage.say("read a", [Call("read", {"path": "a.txt"})], [Say("read")])

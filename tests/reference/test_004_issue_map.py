@@ -134,7 +134,7 @@ WRITTEN = (
 
 @pytest.mark.parametrize("written", WRITTEN)
 async def test_a_call_written_as_text_is_text(stage: Stage, written: str) -> None:
-    """The reference took it for a call, asked the person about it, and never ran it."""
+    """The reference took it for a call, asked the user about it, and never ran it."""
     asked: list[str] = []
 
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:

@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from holdfast.history.profiles import PROFILES
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.rules import RULES
 from holdfast.history.rules.profile import Profile
 from holdfast.session import verify as verifying
@@ -151,7 +151,7 @@ WITHOUT_REPAIR = {
 
 
 def test_every_rule_without_a_repair_is_decided() -> None:
-    assert WITHOUT_REPAIR.keys() == CANNOT_BE_MENDED.keys()
+    assert WITHOUT_REPAIR.keys() == NOT_REPAIRABLE.keys()
     assert WITHOUT_REPAIR.keys() <= RULES.keys()
     for profile in PROFILES.values():
         assert left_broken(fold([opened]), profile) == ""

@@ -66,7 +66,7 @@ def test_a_summary_says_what_the_journal_says(catalog: Catalog, root: Path) -> N
     (summary,) = catalog.all()
     assert (summary.id, summary.cwd, summary.title, summary.model) == ("s1", "/work", "Fix the bug", "openai-chat:n")
     assert summary.modified == (root / "s1" / "session.db").stat().st_mtime_ns / 1e9
-    assert abs(summary.modified - summary.created) < 60  # the file system has a clock of its own
+    assert abs(summary.modified - summary.created) < 60  # the file system has its own clock
     assert summary.bytes >= (root / "s1" / "session.db").stat().st_size
     assert summary.damage == ""
 
@@ -215,7 +215,7 @@ def test_a_damaged_session_is_listed_with_its_damage(catalog: Catalog, root: Pat
     assert {summary.id: summary.damage for summary in catalog.all()} == damage  # damage is never cached away
 
 
-def test_a_folder_that_takes_no_cache_is_listed_all_the_same(catalog: Catalog, root: Path) -> None:
+def test_a_folder_that_takes_no_cache_is_still_listed(catalog: Catalog, root: Path) -> None:
     session(root, "s1", text="title")
     (root / "s1" / "about.json").mkdir()
     assert catalog.find("s1").title == "title"

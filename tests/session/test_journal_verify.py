@@ -81,7 +81,7 @@ def test_a_session_without_its_first_entry_goes_on(findings: tuple[Finding, ...]
     assert problem.todo.startswith("Continue with holdfast -r s1: its directory and model are known")
 
 
-def test_a_conversation_that_breaks_a_rule_is_told_for_each_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversation_that_breaks_a_rule_is_reported_for_each_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     def loses_results(*_: object) -> Iterator[UserMessage]:
         yield UserMessage((), ("x",))
 

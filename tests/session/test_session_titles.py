@@ -1,4 +1,4 @@
-"""The title of a session that nobody named."""
+"""The title of a session that the user did not name."""
 
 from __future__ import annotations
 

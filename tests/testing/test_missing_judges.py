@@ -30,5 +30,5 @@ def test_what_needs_a_judge_that_is_not_there_is_skipped_with_the_reason(tmp_pat
 
 
 def test_the_names_are_those_of_modules() -> None:
-    """Here at least one is installed: a name that nobody can import would never be asked for."""
+    """Here at least one is installed: a module with a wrong name would never be missed."""
     assert any(find_spec(name) for name in JUDGES)

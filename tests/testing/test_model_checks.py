@@ -180,7 +180,7 @@ class SaysNothingInOnePiece(Wrong):
 
 
 class Lingers(Wrong):
-    """It reads on in a task that nobody ends."""
+    """It reads on in a task that never ends."""
 
     def __init__(self, scripted: ScriptedModel) -> None:
         super().__init__(scripted)

@@ -1,4 +1,4 @@
-"""The laws of remembered patterns, tried as somebody would who wants to run what was never allowed."""
+"""The laws of remembered patterns, tried as an attacker would who wants to run what was never allowed."""
 
 from __future__ import annotations
 

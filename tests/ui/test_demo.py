@@ -1,4 +1,4 @@
-"""The demo as a person runs it, and its claims on evidence that should make each of them fail."""
+"""The demo as the user runs it, and its claims on evidence that should make each of them fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def living(temporary: Path) -> list[int]:
         try:
             if process.name.isdigit() and f"HOLDFAST_HOME={temporary}/".encode() in (process / "environ").read_bytes():
                 found.append(int(process.name))
-        except OSError:  # it ended while it was looked at, or is none of ours
+        except OSError:  # it ended while it was looked at, or is another user's
             continue
     return found
 

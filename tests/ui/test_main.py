@@ -118,7 +118,7 @@ def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
         (("-p", "fix", "my", "tests"), "Unexpected argument 'my'. Quote the prompt"),
     ],
 )
-def test_a_word_that_is_no_command_is_told_what_it_may_have_been(
+def test_words_that_are_no_command_get_a_hint_at_what_was_meant(
     words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words, {}) == 2

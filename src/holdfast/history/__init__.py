@@ -119,26 +119,26 @@ def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
             return Repair(given.messages, messages, (), left)
     from holdfast.history.edits import DropField  # noqa: PLC0415 - see above
     from holdfast.history.repairs.edit_positions import located  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.request import edits_of_request, mended_request  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.request import edits_of_request, repaired_request  # noqa: PLC0415 - see above
     from holdfast.history.repairs.text_limits import shorten_edits, with_shortened  # noqa: PLC0415 - see above
 
-    listed = given.mended(edits, frozen) if edits or silent else given.messages
+    listed = given.repaired(edits, frozen) if edits or silent else given.messages
     document, result = messages, given
     if edits or silent:
         document = listed
         if given.key is not None:
-            document = mended_request(as_object(messages), edits, key=given.key, messages=listed)
+            document = repaired_request(as_object(messages), edits, key=given.key, messages=listed)
         if not given.is_valid_as(listed):
             result = given.again(document)
             left = result.told(_rules.check_shape(result.shape, given.profile))
     if cuts := tuple(shorten_edits(left, given.profile.texts, frozen=frozen)):
         listed = with_shortened(listed, cuts)
         whole = as_object(document)
-        document = listed if given.key is None else mended_request(whole, (), key=given.key, messages=listed)
+        document = listed if given.key is None else repaired_request(whole, (), key=given.key, messages=listed)
         result = given.again(document)
         left = result.told(_rules.check_shape(result.shape, given.profile))
     if given.key is not None and (more := tuple(edits_of_request(result.shape, left))):
-        document = mended_request(as_object(document), more, key=given.key, messages=listed)
+        document = repaired_request(as_object(document), more, key=given.key, messages=listed)
         result = given.again(document)
         left = result.told(_rules.check_shape(result.shape, given.profile))
         edits = (*edits, *more)
@@ -235,7 +235,7 @@ class _Given:
         told += [_rules.unsent_violation(index) for index in self.unsent]
         return tuple(sorted(told, key=lambda each: each.message) if self.unsent else told)
 
-    def mended(self, edits: Sequence[Edit], frozen: int) -> list[object]:
+    def repaired(self, edits: Sequence[Edit], frozen: int) -> list[object]:
         """Return the messages with the edits applied, and with what is not sent as it is right."""
         messages = [self.unsent.get(at, raw) if at >= frozen else raw for at, raw in enumerate(self.messages)]
         if not edits:
@@ -247,9 +247,9 @@ class _Given:
             return built
         return self.form.fold(built, self.units, messages, frozen=frozen)
 
-    def is_valid_as(self, mended: Sequence[object]) -> bool:
+    def is_valid_as(self, repaired: Sequence[object]) -> bool:
         """Return whether the repaired messages have no findings; False if only checking all of them could show it."""
-        shape = spliced(self.form, mended, of=self.sent, shape=self.shape, project=self._projected)
+        shape = spliced(self.form, repaired, of=self.sent, shape=self.shape, project=self._projected)
         if shape is None:
             return False
         enforced = self.profile.enforced(shape.grammar)

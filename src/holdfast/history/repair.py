@@ -20,7 +20,7 @@ from holdfast.history.shape import Shape
 if TYPE_CHECKING:
     from holdfast.history.edits import Edit
 
-CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
+NOT_REPAIRABLE: Mapping[str, str] = MappingProxyType(
     {
         "no-messages": "an empty conversation has nothing to say",
         "tools-not-declared": "a list of messages declares no tools; hand over the whole request, or declare some",

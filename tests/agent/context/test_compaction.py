@@ -28,7 +28,7 @@ from holdfast.tools.tool import ToolContext as Calling
 from holdfast.tools.tool import ToolOutput
 
 
-async def test_what_is_older_is_summed_up_and_the_newest_turns_are_sent_as_they_were() -> None:
+async def test_older_messages_are_summarized_and_the_newest_turns_are_sent_unchanged() -> None:
     rig = await long_session([Say("They were read.")], [Say("fine")], turns=6)
     before = rig.agent.conversation
     entry = await rig.agent.compact()
@@ -86,7 +86,7 @@ async def test_a_summary_is_part_of_what_the_next_is_made_of() -> None:
     assert "request 1" in first
 
 
-async def test_it_can_be_taken_back_one_at_a_time() -> None:
+async def test_compactions_are_undone_one_at_a_time() -> None:
     rig = await long_session([Say("one")])
     whole = rig.agent.conversation.messages
     await rig.agent.compact()
@@ -163,7 +163,7 @@ async def test_what_is_no_summary_is_none(said: Reply) -> None:
     assert compacted(rig) == []
 
 
-async def test_there_may_be_nothing_to_sum_up() -> None:
+async def test_there_may_be_nothing_to_summarize() -> None:
     rig = Rig(ScriptedModel([[Say("hello")]]))
     with pytest.raises(UsageError, match="Nothing to compact"):
         await rig.agent.compact()
@@ -209,7 +209,7 @@ async def test_it_can_be_forbidden() -> None:
     assert compacted(rig) == []
 
 
-async def test_a_model_that_cannot_sum_up_is_asked_once_in_a_turn_while_all_of_it_fits() -> None:
+async def test_a_model_that_cannot_summarize_is_asked_once_in_a_turn_while_all_of_it_fits() -> None:
     rig = await long_session([Fail(400, "no")], [Call("look", {})], [Say("fine")])
     sized(rig, 15_000)
     assert (await rig.agent.run("request 5")).cause == "finished"
@@ -217,7 +217,7 @@ async def test_a_model_that_cannot_sum_up_is_asked_once_in_a_turn_while_all_of_i
     assert sum("was not compacted" in message for message in told(rig.events)) == 1
 
 
-async def test_what_is_over_full_is_left_out_if_it_cannot_be_summed_up() -> None:
+async def test_older_messages_are_left_out_if_they_cannot_be_summarized() -> None:
     rig = await long_session([Fail(400, "no")], [Say("fine")])
     sized(rig, 8_000)
     assert (await rig.agent.run("request 5")).cause == "finished"
@@ -249,7 +249,7 @@ async def test_the_second_time_it_is_given_up() -> None:
     assert (await rig.agent.run("request 6")).cause == "finished"
 
 
-async def test_what_is_too_long_to_be_summed_up_is_quoted_less() -> None:
+async def test_messages_too_long_for_a_summary_request_are_quoted_less() -> None:
     rig = await long_session([Fail(400, TOO_LONG)], [Fail(400, TOO_LONG)], [Say("sum")], [Say("fine")])
     assert (await rig.agent.run("request 5")).cause == "finished"
     first, second = (len(str(sent.messages)) for sent in rig.model.requests[-3:-1])
@@ -280,7 +280,7 @@ async def test_a_stop_while_it_compacts_in_a_turn_ends_the_turn() -> None:
 # --- what is carried over ---------------------------------------------------------------------------------------------
 
 
-async def test_files_and_the_list_of_what_is_to_be_done_are_carried_over() -> None:
+async def test_the_note_keeps_changed_files_and_the_todo_list() -> None:
     change = FileChange(path="src/app.py", before=None, after="f" * 64)
 
     async def run(arguments: dict[str, object], context: Calling) -> ToolOutput:

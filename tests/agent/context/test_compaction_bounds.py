@@ -146,7 +146,7 @@ async def test_a_second_giant_is_left_out_as_the_first_was() -> None:
 # --- what it saves ----------------------------------------------------------------------------------------------------
 
 
-async def test_nothing_is_summed_up_if_its_note_is_as_long() -> None:
+async def test_nothing_is_summarized_if_the_note_would_be_as_long() -> None:
     rig = Rig(uncounted([[Say("ok")], [Say("b" * 4 * 1_500)], [Say("sum")]]))
     await rig.agent.run("p" * 4 * 600)
     await rig.agent.run("two")

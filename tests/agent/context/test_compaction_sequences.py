@@ -1,4 +1,4 @@
-"""Whatever was summed up, left out, taken back, cut off, copied or switched, in any order: the next prompt works."""
+"""Summarize, leave out, undo, rewind, cut off, copy and switch models in any order: the next prompt works."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ async def test_the_next_prompt_works(seed: int) -> None:
     await calls(session)
     for happens in chance.choices(HAPPENS, k=12):
         session.plan, session.summary = [], GOOD[0]
-        with contextlib.suppress(UsageError, ProviderFailed):  # there was nothing to sum up, or the model could not
+        with contextlib.suppress(UsageError, ProviderFailed):  # there was nothing to summarize, or the model could not
             await happens(session)
         conversation = session.now.conversation
         assert fold(session.entries) == conversation

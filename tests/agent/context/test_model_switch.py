@@ -129,7 +129,7 @@ async def test_what_is_sent_next_is_accepted(scene: Scene, here: str, there: str
     away.use_model(there)
     session.provider.extend([Think(THOUGHT), Call("read", {}), Call("look", {})], [Say("so it is")])
     assert (await away.run("what now?")).reason == "end_turn"
-    await session.compact(away)  # whoever said what is older
+    await session.compact(away)  # whichever model wrote the older messages
     session.provider.extend([Say("still so")])
     assert (await away.run("and after that?")).reason == "end_turn"
 

@@ -66,7 +66,7 @@ async def test_killed_before_or_after_the_entry_the_next_process_sends_the_same(
     assert sent[0] == sent[1]
 
 
-async def test_it_is_told_once_in_a_line_as_it_happens_and_afterwards() -> None:
+async def test_pruning_is_shown_once_in_one_line_live_and_in_the_transcript() -> None:
     session = Long()
     agent = session.begin(MODELS[0])
     for number in (1, 2, 3):

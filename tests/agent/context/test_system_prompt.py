@@ -65,7 +65,7 @@ def test_instructions_follow_it_in_their_order(tmp_path: Path) -> None:
     )
 
 
-async def test_instructions_that_are_new_or_changed_are_told_once_before_the_prompt() -> None:
+async def test_new_or_changed_instructions_are_sent_once_before_the_prompt() -> None:
     rig = Rig(ScriptedModel([[Say("ok")]] * 6))
     box = rig.toolbox = FunctionToolbox(())
     rig.agent = rig.new_agent()
@@ -84,7 +84,7 @@ async def test_instructions_that_are_new_or_changed_are_told_once_before_the_pro
     )
 
 
-async def test_after_a_rewind_what_was_told_behind_it_is_told_again() -> None:
+async def test_instructions_that_a_rewind_removed_are_sent_again() -> None:
     rig = Rig(ScriptedModel([[Say("ok")]] * 3))
     rig.toolbox = FunctionToolbox((), held=(instruction("one"),))
     rig.agent = rig.new_agent()

@@ -79,7 +79,7 @@ def scripted(*script: Reply) -> ScriptedModel:
     return ScriptedModel(script)
 
 
-async def test_a_turn_is_told_from_its_prompt_to_its_end() -> None:
+async def test_a_turn_is_logged_from_its_prompt_to_its_end() -> None:
     logged = Logged(scripted((Think("hm"), Call("look", {"at": "it"})), (Say("done"),)), [says("look")])
     await logged.agent.run("secret prompt")
     heads = [(record["kind"], record["turn"], record["step"]) for record in logged.records()]
@@ -152,7 +152,7 @@ async def test_a_model_that_does_not_end_is_counted_once() -> None:
     assert len(logged.records("stream")) == 2
 
 
-async def test_a_tool_that_is_stopped_is_told_without_what_it_printed() -> None:
+async def test_a_stopped_tool_is_logged_without_its_output() -> None:
     started = asyncio.Event()
     logged = Logged(scripted((Call("wait", {}),)), [waits("wait", started=started)])
     turn = asyncio.ensure_future(logged.agent.run("go"))
@@ -164,7 +164,7 @@ async def test_a_tool_that_is_stopped_is_told_without_what_it_printed() -> None:
     assert "half of it" not in "".join(logged.lines)
 
 
-async def test_a_repair_is_one_record_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_repair_is_logged_as_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
     logged = Logged(scripted((Call("look", {}),), (Say("done"),)), [says("look")])
 
     def loses_results(_: object, said: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
@@ -177,7 +177,7 @@ async def test_a_repair_is_one_record_of_its_own(monkeypatch: pytest.MonkeyPatch
     assert [record["seq"] for record in logged.records("entry") if record["entry"] == "repaired"] == [repair["seq"]]
 
 
-async def test_a_retry_is_told() -> None:
+async def test_a_retry_is_logged() -> None:
     logged = Logged(scripted((Fail(529, "busy"),), (Say("done"),)))
     await logged.agent.run("go")
     (failed,) = (record for record in logged.records("entry") if record["entry"] == "request-failed")
@@ -213,7 +213,7 @@ def wired(kind: str, *script: Reply) -> Logged:
 
 
 @pytest.mark.parametrize("kind", WIRES)
-async def test_each_request_out_and_each_status_in_is_told(kind: str) -> None:
+async def test_each_request_and_each_response_status_is_logged(kind: str) -> None:
     logged = wired(kind, (Ping(3), Say("hello")))
     assert (await logged.agent.run("go")).cause == "finished"
     (request,), (response,), (stream,) = (logged.records(kind) for kind in ("request", "response", "stream"))

@@ -1,4 +1,4 @@
-"""What does not end when it is told to: it is held, waited for within a bound at the close, never lost."""
+"""Tasks that do not end when they are cancelled: the agent holds them, and at the close waits within a bound."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.tools.tool import Tool, ToolContext, ToolOutput
 
 
 class Deaf(ScriptedModel):
-    """A model that goes on until it is `over`, whoever cancels it, and whose connection does not close before."""
+    """A model that ignores cancellation until it is `over`, and whose connection does not close before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Deaf(ScriptedModel):
     async def _events(self) -> AsyncIterator[StreamEvent]:
         yield TextDelta("half")
         await self._deaf()
-        for _ in range(1_000):  # more than a queue that nobody reads takes
+        for _ in range(1_000):  # more than an unread queue holds
             yield TextDelta("ghost")
 
     async def aclose(self) -> None:
@@ -56,13 +56,13 @@ def others() -> set[asyncio.Task[object]]:
 
 
 async def gone() -> None:
-    while others():  # noqa: ASYNC110 - what is awaited has no event of its own
+    while others():  # noqa: ASYNC110 - there is no event to await
         await asyncio.sleep(0)
     await asyncio.sleep(0)  # for those who were to be called at their ends
 
 
 async def streaming(rig: Rig) -> None:
-    while not any(isinstance(event, LiveText) for event in rig.events):  # noqa: ASYNC110 - no event of its own
+    while not any(isinstance(event, LiveText) for event in rig.events):  # noqa: ASYNC110 - there is no event to await
         await asyncio.sleep(0)
 
 
@@ -83,7 +83,7 @@ async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
 
 
 class StopsIt(ScriptedModel):
-    """A model in the middle of whose answer somebody stops the turn."""
+    """A model that stops the turn in the middle of its answer."""
 
     rig: Rig
 
@@ -146,7 +146,7 @@ async def test_closing_the_session_waits_for_it_within_a_bound() -> None:
     await streaming(rig)
     await rig.agent.close()  # though the stream goes on
     assert (await turn).cause == "external"
-    assert rig.agent._detached._tasks == others()  # held by the agent, not by nobody
+    assert rig.agent._detached._tasks == others()  # the agent still holds it
     deaf.over.set()
     await gone()
 
@@ -170,7 +170,7 @@ async def test_a_connection_deaf_to_a_stop_is_held_until_it_ends() -> None:
     await gone()
 
 
-async def test_what_an_abandoned_task_raises_is_told() -> None:
+async def test_the_error_of_a_detached_task_is_reported() -> None:
     async def fails() -> None:
         try:
             await asyncio.sleep(10)

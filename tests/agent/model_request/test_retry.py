@@ -1,4 +1,4 @@
-"""How long a turn waits for whom: a provider may think, a person may take their time, each has bounds of its own."""
+"""How long a turn waits: a provider may think, the user may take their time, and each provider has its own limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def _thoughtful(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
 
 
 def turn(*script: Reply, limits: Limits) -> tuple[TurnEnded, Rig, float]:
-    """Return how a turn with a person who takes an hour for an answer ended, and after how many seconds."""
+    """Run a turn whose user takes an hour for each answer. Return its end, the rig and the seconds it took."""
 
     async def work() -> tuple[TurnEnded, Rig, float]:
         rig = Rig(
@@ -45,7 +45,7 @@ def turn(*script: Reply, limits: Limits) -> tuple[TurnEnded, Rig, float]:
     return virtually(work())
 
 
-def test_the_time_in_which_a_person_is_asked_does_not_count() -> None:
+def test_the_time_the_user_takes_to_answer_does_not_count() -> None:
     edit = Call("edit", {})
     ended, rig, seconds = turn((Wait(20), edit), (Wait(20), edit), (Wait(10), Say("ok")), limits=Limits(timeout=60))
     assert ended.cause == "finished", ended.detail
@@ -72,7 +72,7 @@ def test_seventy_seconds_of_silence_pass_by_default() -> None:
 
 
 @pytest.mark.parametrize(("reply", "seconds"), [((Wait(500),), 7), ((Say("half"), Wait(500)), 5)])
-def test_silence_is_told_with_its_provider_its_model_and_what_to_do(reply: Reply, seconds: int) -> None:
+def test_the_error_about_silence_names_the_provider_the_model_and_what_to_do(reply: Reply, seconds: int) -> None:
     own = {"openai-chat": ProviderLimits(first_event=7, idle_event=5, attempts=1)}
     ended, rig, took = turn(reply, limits=Limits(providers=own))
     assert ended.cause == "provider"
@@ -84,7 +84,7 @@ def test_silence_is_told_with_its_provider_its_model_and_what_to_do(reply: Reply
     assert "-m PROVIDER:MODEL" in COMMAND_LINE["silent"]
 
 
-def test_each_provider_has_bounds_of_its_own() -> None:
+def test_each_provider_has_its_own_limits() -> None:
     limits = Limits(idle_event=3, providers={"anthropic": ProviderLimits(first_event=600, attempts=2)})
     assert limits.of("openai-chat:m") == limits
     own = limits.of("anthropic:m:with:colons")

@@ -27,7 +27,7 @@ OTHER = FileSeen(path="a.py", size=3, modified=2, sha256="b" * 64)
 GONE = FileSeen(path="a.py")
 
 
-async def test_each_change_is_told_once_before_the_prompt_that_follows_it() -> None:
+async def test_each_change_is_reported_once_before_the_next_prompt() -> None:
     rig = Rig(ScriptedModel([[Call("reads", {})], *[[Say("ok")]] * 7]))
     files: dict[str, FileSeen] = {}
     rig.toolbox = FunctionToolbox([reads(SEEN)], files=files)
@@ -156,7 +156,7 @@ async def test_a_stop_during_the_look_ends_the_turn_at_once() -> None:
     assert ended.cause == "user"
 
 
-async def test_a_message_that_waited_is_told_of_changes_too() -> None:
+async def test_changes_are_reported_before_a_queued_message_too() -> None:
     files: dict[str, FileSeen] = {}
     rig = Rig(ScriptedModel([[Call("reads", {}), Call("waits", {})], [Say("ok")], [Say("and then")]]))
     started, opened = asyncio.Event(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""What is told of processes that nobody saw end: that all are gone is said only if it is known."""
+"""The notice about processes whose end holdfast did not see: it says that all have exited only if that is known."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def toolbox(tmp_path: Path) -> LocalToolbox:
 
 
 @linux_only
-async def test_a_command_that_nobody_saw_end_may_have_left_something(toolbox: LocalToolbox, tmp_path: Path) -> None:
-    """A process without our mark, and without its parent, is found by nobody."""
+async def test_a_command_whose_end_was_not_seen_may_have_left_something(toolbox: LocalToolbox, tmp_path: Path) -> None:
+    """A process without holdfast's mark and without its parent cannot be found."""
     began = left(ProcessId(pid=NOBODY, start=1, boot=boot()))
     assert await leftover_processes(toolbox, [began]) == MAY_RUN
     assert (
         await leftover_processes(toolbox, [left()]) == MAY_RUN
     )  # it was killed before it could say which process it is
-    (tmp_path / "spool" / "A.out.end").touch()  # anybody can write one
+    (tmp_path / "spool" / "A.out.end").touch()  # any process can write one
     assert await leftover_processes(toolbox, [began]) == MAY_RUN
     spool = ends.left(tmp_path / "spool", None, status=0).name
     assert await leftover_processes(toolbox, [left(began.process, spool=spool)]) == ""

@@ -52,7 +52,7 @@ RESPONSE = 4
 
 
 class Holed(MemoryStore):
-    """A journal in which some entries cannot be read; without places, nobody knows how many are lost at the end."""
+    """A journal in which some entries cannot be read; without places, the number lost at the end is unknown."""
 
     def __init__(self, journal: Sequence[Entry], lost: Sequence[int], *, places: bool = True) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ async def test_what_may_have_been_answered_is_not_asked_again() -> None:
 
 
 @pytest.mark.parametrize("places", [True, False])
-def test_a_person_is_not_told_that_it_did_not_start_either(*, places: bool) -> None:
+def test_the_transcript_does_not_say_that_it_did_not_start_either(*, places: bool) -> None:
     reading = Holed(JOURNAL[:9], [8, 9], places=places).read()
     said = [line.text for line in transcript(reading.records, reading.findings)]
     assert said[-1] == "◌ act: may have run, outcome unknown"

@@ -1,4 +1,4 @@
-"""A crash while a person is asked about a call: they are asked again, once, and the turn goes on."""
+"""A crash while the user is asked about a call: they are asked again, once, and the turn goes on."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def crashed(*more: Entry) -> list[Entry]:
 
 
 class Person:
-    """Somebody who answers, and remembers what they were asked."""
+    """A user who answers, and remembers the calls they were asked about."""
 
     def __init__(self, *answers: ApprovalAnswer) -> None:
         self.answers = list(answers)
@@ -73,7 +73,7 @@ def results(rig: Rig) -> list[tuple[str, str]]:
     return [(result.call, result.outcome) for result in last.results]
 
 
-async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
+async def test_the_user_is_asked_again_once_and_the_turn_goes_on() -> None:
     person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=False, reason="enough"))
     again = rig(person, crashed())
     ended = await again.agent.resume_turn()
@@ -119,7 +119,7 @@ async def test_what_the_mode_forbids_now_is_not_asked_about() -> None:
     assert results(again)[1:] == [("dead00001", "denied"), ("dead00002", "denied")]
 
 
-async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
+async def test_changed_files_are_reported_before_the_turn_goes_on() -> None:
     class Elsewhere(FunctionToolbox):
         def present(self, seen: FileSeen) -> FileSeen:
             return FileSeen(path=seen.path, size=2, modified=2, sha256="bb")
@@ -149,7 +149,7 @@ async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
     assert said.texts == ("go on",), "it is told once"
 
 
-async def test_with_nobody_to_ask_the_turn_is_settled() -> None:
+async def test_without_a_user_to_ask_the_turn_is_settled() -> None:
     again = rig(None, crashed())
     assert await again.agent.resume_turn() is None
     ended = again.entries[-1]
@@ -170,7 +170,7 @@ async def test_a_new_prompt_settles_the_turn_instead() -> None:
 @pytest.mark.parametrize(
     "journal", [crashed()[:4], crashed()[:5], crashed(CallStarted(call="dead00001", effect="execute"))]
 )
-async def test_a_turn_in_which_nobody_was_waited_for_is_settled(journal: list[Entry]) -> None:
+async def test_a_turn_that_waited_for_no_answer_is_settled(journal: list[Entry]) -> None:
     person = Person()
     again = rig(person, journal)
     assert await again.agent.resume_turn() is None

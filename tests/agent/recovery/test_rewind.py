@@ -1,4 +1,4 @@
-"""Going back to before a prompt: what is sent then, what stays, and what the model is told."""
+"""Rewinding to before a prompt: what is sent afterwards, what stays, and what the model reads about it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_session_goes_on_from_before_the_prompt_and_counts_on() -> None:
     assert prompts == ["one", "two", "three", "rather this"], "the branch that was left stays in the journal"
 
 
-async def test_what_a_person_shares_of_their_own_command_is_not_lost() -> None:
+async def test_a_command_that_the_user_shared_survives_a_rewind() -> None:
     rig = Rig(ScriptedModel([[Say("first")], [Say("second")]]), [says("bash", "all clean", effect="execute")])
     for prompt in ("one", "two"):
         await rig.agent.run(prompt)
@@ -67,7 +67,7 @@ async def test_what_a_person_shares_of_their_own_command_is_not_lost() -> None:
     assert "$ git status\nall clean" in note
 
 
-async def test_the_first_prompt_can_be_taken_back_and_so_can_a_second_branch() -> None:
+async def test_the_first_prompt_can_be_rewound_and_so_can_a_second_branch() -> None:
     rig = await three_turns()
     assert await rig.agent.rewind(3) == "three"
     assert await rig.agent.rewind(1) == "one"
@@ -78,7 +78,7 @@ async def test_the_first_prompt_can_be_taken_back_and_so_can_a_second_branch() -
     assert rig.agent.conversation.rewound == (3, 1)
 
 
-async def test_the_model_is_told_what_was_not_undone() -> None:
+async def test_the_model_reads_what_was_not_undone() -> None:
     change = FileChange(path="src/app.py", before=None, after="f" * 64)
 
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
@@ -106,7 +106,7 @@ async def test_what_only_looked_is_not_spoken_of() -> None:
     assert Rewound(turn=2, note="") in rig.entries
 
 
-async def test_only_an_idle_session_is_taken_back_and_only_to_what_is_part_of_it() -> None:
+async def test_only_an_idle_session_is_rewound_and_only_to_a_turn_that_is_part_of_it() -> None:
     started = asyncio.Event()
     rig = Rig(ScriptedModel([[Say("hi")], [Call("slow", {})]]), [waits("slow", started=started)])
     await rig.agent.run("one")
@@ -149,7 +149,7 @@ class Damaged(MemoryStore):
         return Reading(super().read().records, (Finding(seq=3, what="Checksum is wrong."),))
 
 
-async def test_damage_is_told_though_a_rewind_is_the_first_thing_after_opening() -> None:
+async def test_the_model_reads_of_damage_even_if_a_rewind_comes_first() -> None:
     rig = await three_turns()
     store = Damaged()
     store.append(rig.entries, expected=0)
@@ -193,7 +193,7 @@ class Late:
         return ["it is deployed" in text for text in texts(self.rig.model.requests[-1])]
 
 
-async def test_the_late_outcome_of_a_call_that_is_kept_is_told_again() -> None:
+async def test_the_late_outcome_of_a_kept_call_is_sent_again() -> None:
     late = Late()
     agent = late.rig.agent
     await late.stopped()

@@ -105,7 +105,7 @@ async def test_a_turn_falls_back_once() -> None:
 async def test_a_turn_in_which_the_user_chose_again_falls_back_once() -> None:
     rig = rig_of([OVERLOADED, OVERLOADED], [[Hold("here"), Call("read", {})]])
     turn = asyncio.create_task(rig.agent.run("go"))
-    while not rig.fallback or not rig.fallback.requests:  # noqa: ASYNC110 - a request has no event of its own
+    while not rig.fallback or not rig.fallback.requests:  # noqa: ASYNC110 - there is no event to await
         await asyncio.sleep(0)
     rig.agent.use_model(CHOSEN)
     rig.fallback.release("here")
@@ -140,7 +140,7 @@ async def test_the_user_who_chooses_the_fallback_keeps_it() -> None:
 async def test_a_queued_prompt_goes_to_the_chosen_one() -> None:
     rig = rig_of([OVERLOADED, [Say("back")]], [[Hold("here"), Say("one")]])
     turn = asyncio.create_task(rig.agent.run("go"))
-    while not rig.fallback or not rig.fallback.requests:  # noqa: ASYNC110 - a request has no event of its own
+    while not rig.fallback or not rig.fallback.requests:  # noqa: ASYNC110 - there is no event to await
         await asyncio.sleep(0)
     rig.agent.queue("and then", "later")
     rig.fallback.release("here")

@@ -93,7 +93,7 @@ async def test_a_steer_that_comes_too_late_for_its_turn_is_the_next_prompt() -> 
     rig = Rig(model)
     turn = asyncio.create_task(rig.agent.run("go"))
     async with asyncio.timeout(5):
-        while not model.open_streams:  # noqa: ASYNC110 - what is awaited has no event of its own
+        while not model.open_streams:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0)
     rig.agent.queue("one more thing", "steer")
     rig.agent.queue("and another", "steer")
@@ -148,7 +148,7 @@ async def test_after_a_stop_nothing_is_sent_by_itself(cause: str) -> None:
     assert busy.agent.conversation.queued == ()
 
 
-async def test_a_provider_that_fails_leaves_what_is_queued_to_a_person() -> None:
+async def test_a_queued_message_waits_for_the_user_if_the_provider_fails() -> None:
     busy = Busy([Fail(400)])
     turn = await busy.begin()
     busy.agent.queue("and then", "later")
@@ -157,7 +157,7 @@ async def test_a_provider_that_fails_leaves_what_is_queued_to_a_person() -> None
     assert [each.held for each in busy.agent.conversation.queued] == [True]
 
 
-async def test_what_was_taken_back_is_not_sent() -> None:
+async def test_a_recalled_message_is_not_sent() -> None:
     busy = Busy([Say("done")])
     turn = await busy.begin()
     message = busy.agent.queue("rather so", "steer")
@@ -170,7 +170,7 @@ async def test_what_was_taken_back_is_not_sent() -> None:
     assert texts(busy.rig.model.requests[-1]) == [("go",), ()]
 
 
-async def test_what_is_queued_survives_a_crash_and_waits_for_a_person() -> None:
+async def test_a_queued_message_survives_a_crash_and_waits_for_the_user() -> None:
     busy = Busy()
     turn = await busy.begin()
     busy.agent.queue("and then", "later")

@@ -74,7 +74,7 @@ def test_after_a_silence_the_same_request_goes_out_without_streaming_on_a_new_co
     assert took == pytest.approx(30 + 1 + 10, abs=1)
 
 
-def test_what_will_be_sent_is_told_before_it_is_sent() -> None:
+def test_the_switch_to_non_streaming_is_reported_before_the_request() -> None:
     _, rig, _ = turn(NEVER, (Say("in one piece"),))
     facts = [event.entry for event in rig.events if isinstance(event, Fact)]
     told = next(index for index, entry in enumerate(facts) if isinstance(entry, RequestFailed) and entry.retry_whole)
@@ -90,7 +90,7 @@ def test_it_is_tried_once_for_each_response() -> None:
 
 
 def test_an_answer_in_one_piece_has_the_time_of_a_first_event_and_is_not_asked_for_again() -> None:
-    """It may be billed all the same, and was as slow the next time."""
+    """It may be billed anyway, and the next attempt would be as slow."""
     slow = (Wait(20), Say("a"), Wait(20), Say("b"))
     ended, rig, took = turn(NEVER, slow, slow, slow)
     assert (ended.cause, rig.model.whole) == ("provider", [False, True])

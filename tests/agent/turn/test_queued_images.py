@@ -76,7 +76,7 @@ async def test_an_image_for_later_begins_the_next_turn() -> None:
     assert PromptAccepted(turn=2, text="and then", queued=message, images=(SECOND,)) in held.rig.entries
 
 
-async def test_a_message_that_is_taken_back_shows_nothing() -> None:
+async def test_a_recalled_message_shows_no_image() -> None:
     held = Held([Say("first")])
     turn = await held.begin()
     message = held.agent.queue("no", "steer", images=(SECOND,))

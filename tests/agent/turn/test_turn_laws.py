@@ -67,7 +67,7 @@ def test_every_cause_has_its_reason_and_its_words() -> None:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_only_a_timeout_is_told_as_one_and_only_the_users_stop_as_theirs(cause: Cause) -> None:
+def test_only_a_timeout_is_reported_as_one_and_only_the_users_stop_as_theirs(cause: Cause) -> None:
     told = model_notices.interrupted(cause) + model_notices.not_started(cause) + model_notices.turn_note(cause, "")
     assert ("time limit" in told) == (cause == "timeout")
     assert ("the user stopped" in told) == (cause == "user")
@@ -136,7 +136,7 @@ def test_an_interrupted_command_says_that_its_effect_is_unknown_and_what_it_prin
 
 
 @pytest.mark.parametrize("ok", [True, False])
-def test_a_command_that_ended_with_nobody_there_has_its_own_outcome(*, ok: bool) -> None:
+def test_a_command_that_ended_after_the_crash_has_its_own_outcome(*, ok: bool) -> None:
     conversation = fold([*BEGUN, CallStarted(call="A", effect="execute", spool="A.out")])
     left = Traces(output=ToolOutput(text="all of it\n(exit code …)", ok=ok), seconds=9)
     ended = settle(conversation, StopCause("crash"), known=Evidence(traces={"A": left}))[0]

@@ -1,4 +1,4 @@
-"""Anthropic's Messages: what its blocks mean, and that mending one leaves the others as they were."""
+"""Anthropic's Messages: what its blocks mean, and that repairing one leaves the others as they were."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def assistant(*blocks: Json) -> Json:
     return {"role": "assistant", "content": list(blocks)}
 
 
-def mended(*messages: object, profile: str = "anthropic", thinking: bool | None = None) -> Repair:
-    """Return the repair, of which nothing is left to mend and which the judge accepts."""
+def repaired(*messages: object, profile: str = "anthropic", thinking: bool | None = None) -> Repair:
+    """Return the repair: nothing is left to repair, and the judge accepts the messages."""
     done = repair(list(messages), format="anthropic", profile=profile, thinking=thinking)
     assert done.remaining == ()
     judge("anthropic", {"model": "m", "max_tokens": 1, "messages": done.messages})
@@ -108,20 +108,20 @@ def test_a_missing_result_stands_before_what_the_user_said_and_unknown_fields_st
 
 
 def test_a_result_goes_before_the_text_it_stood_behind() -> None:
-    assert mended(USER, assistant(use("a")), user(text("steer"), result("a"))).messages[2] == user(
+    assert repaired(USER, assistant(use("a")), user(text("steer"), result("a"))).messages[2] == user(
         result("a"), text("steer")
     )
-    assert mended(USER, assistant(use("a")), {"role": "user", "content": "steer"}, user(result("a"))).messages[2:] == [
-        user(result("a"), text("steer"))
-    ]
+    assert repaired(USER, assistant(use("a")), {"role": "user", "content": "steer"}, user(result("a"))).messages[
+        2:
+    ] == [user(result("a"), text("steer"))]
 
 
 def test_a_result_that_the_assistant_holds_goes_to_the_user() -> None:
-    assert mended(USER, assistant(use("a"), result("a"))).messages[1:] == [assistant(use("a")), user(result("a"))]
+    assert repaired(USER, assistant(use("a"), result("a"))).messages[1:] == [assistant(use("a")), user(result("a"))]
 
 
-def test_what_the_assistant_held_of_the_user_is_told_apart_from_what_the_user_said() -> None:
-    assert mended(USER, assistant(result("zz")), profile="bedrock").messages == [
+def test_a_result_in_an_assistant_message_moves_to_a_separate_user_message() -> None:
+    assert repaired(USER, assistant(result("zz")), profile="bedrock").messages == [
         USER,
         {"role": "assistant", "content": NO_RESPONSE},
         {"role": "user", "content": "[A result whose call is not part of this conversation]\nok"},
@@ -129,7 +129,7 @@ def test_what_the_assistant_held_of_the_user_is_told_apart_from_what_the_user_sa
 
 
 def test_a_result_without_its_call_is_quoted_with_what_it_holds() -> None:
-    assert mended(user(result("zz", [text("x"), PDF]), text("y"))).messages == [
+    assert repaired(user(result("zz", [text("x"), PDF]), text("y"))).messages == [
         user(text("[A result whose call is not part of this conversation]"), text("x"), PDF, text("y"))
     ]
 
@@ -145,14 +145,14 @@ def test_a_result_without_its_call_is_quoted_with_what_it_holds() -> None:
     ],
 )
 def test_input_is_an_object(written: object, becomes: object) -> None:
-    done = mended(USER, assistant(use("a", input=written)), user(result("a")))
+    done = repaired(USER, assistant(use("a", input=written)), user(result("a")))
     assert done.messages[1] == assistant(use("a", input=becomes))
 
 
 def test_a_text_of_another_providers_kind_is_a_text() -> None:
     odd: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}, {"text": "c"}]}
     assert [each.rule for each in check([odd], format="anthropic")] == ["foreign-content"] * 3
-    assert mended(odd).messages == [user(text("a"), text("b"), text("c"))]
+    assert repaired(odd).messages == [user(text("a"), text("b"), text("c"))]
 
 
 def wide(width: int, declared: str = "image/png") -> Json:
@@ -162,30 +162,30 @@ def wide(width: int, declared: str = "image/png") -> Json:
 
 def test_only_as_many_large_images_go_as_are_too_many_the_first_of_them() -> None:
     kept = [wide(2001)] * 19 + [wide(2000)]
-    assert mended(user(wide(2001), wide(2001), *kept)).messages[0] == user(
+    assert repaired(user(wide(2001), wide(2001), *kept)).messages[0] == user(
         *[text("[An image is 2001 x 1 pixels, at most 2000 a side are accepted among 22, and was left out.]")] * 2,
         *kept,
     )
 
 
 def test_an_image_that_is_declared_wrongly_and_too_large_goes() -> None:
-    (said,) = _texts(mended(user(wide(8001, "image/jpeg"))).messages[0])
+    (said,) = _texts(repaired(user(wide(8001, "image/jpeg"))).messages[0])
     assert said.endswith("and was left out.]")
 
 
 @pytest.mark.parametrize("block", [{"type": "text", "text": None}, {"type": "text"}])
 def test_a_text_that_is_not_there_goes(block: Json) -> None:
-    assert mended(user(text("a"), block), profile="deepseek").messages == [user(text("a"))]
-    assert mended(USER, assistant(block), USER).messages == [USER, USER]
+    assert repaired(user(text("a"), block), profile="deepseek").messages == [user(text("a"))]
+    assert repaired(USER, assistant(block), USER).messages == [USER, USER]
 
 
 def test_a_block_in_place_of_a_list_is_one() -> None:
-    assert mended({"role": "user", "content": text("a")}).messages == [{"role": "user", "content": "a"}]
+    assert repaired({"role": "user", "content": text("a")}).messages == [{"role": "user", "content": "a"}]
 
 
 @pytest.mark.parametrize("field", ["parts", "text", "message"])
 def test_words_in_another_programs_field_are_not_lost(field: str) -> None:
-    done = mended({"role": "user", "content": "", field: [{"text": "hello"}]}, USER)
+    done = repaired({"role": "user", "content": "", field: [{"text": "hello"}]}, USER)
     assert "hello" in str(done.messages[0])
 
 
@@ -193,12 +193,12 @@ def test_calls_in_another_providers_field_are_not_lost() -> None:
     odd: Json = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
     (told,) = check([USER, odd, USER], format="anthropic")
     assert told.rule == "malformed-message"
-    assert '"name": "read"' in str(mended(USER, odd, USER).messages[1])
+    assert '"name": "read"' in str(repaired(USER, odd, USER).messages[1])
 
 
 def test_bytes_are_not_quoted_as_words() -> None:
     shot: Json = {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo" * 200}
-    done = mended(USER, assistant(use("a")), user(result("a", [text("a shot"), shot])))
+    done = repaired(USER, assistant(use("a")), user(result("a", [text("a shot"), shot])))
     (said,) = as_array(as_object(done.messages[2])["content"])
     assert str(as_object(said)["content"]).startswith("a shot\n{")
     assert "(2200 characters of base64, left out)" in str(said)
@@ -206,7 +206,7 @@ def test_bytes_are_not_quoted_as_words() -> None:
 
 def test_a_call_without_input_gets_an_empty_one() -> None:
     bare: Json = {"type": "tool_use", "id": "a", "name": "read"}
-    assert mended(USER, assistant(bare), user(result("a")), profile="deepseek").messages[1] == assistant(use("a"))
+    assert repaired(USER, assistant(bare), user(result("a")), profile="deepseek").messages[1] == assistant(use("a"))
 
 
 @pytest.mark.parametrize(
@@ -224,38 +224,38 @@ def test_a_call_without_input_gets_an_empty_one() -> None:
         ([text("x"), {"type": "tool_reference", "tool_name": "t"}], 'x\n{"tool_name": "t", "type": "tool_reference"}'),
     ],
 )
-def test_what_a_result_holds_is_mended_and_the_rest_of_it_kept(content: object, becomes: object) -> None:
-    done = mended(USER, assistant(use("a")), user(result("a", content)))
+def test_the_content_of_a_result_is_repaired_and_the_rest_of_it_kept(content: object, becomes: object) -> None:
+    done = repaired(USER, assistant(use("a")), user(result("a", content)))
     assert done.messages[2] == user(result("a", becomes))
 
 
 def test_a_system_message_among_the_messages_is_the_users() -> None:
-    done = mended({"role": "system", "content": "be brief"}, USER, profile="deepseek")
+    done = repaired({"role": "system", "content": "be brief"}, USER, profile="deepseek")
     assert done.messages == [user(text("[System message]\nbe brief"), text("hi"))]
 
 
 def test_calls_that_the_provider_ran_itself_go_in_pairs() -> None:
-    (said,) = _texts(mended(USER, assistant(FETCH), USER).messages[1])
+    (said,) = _texts(repaired(USER, assistant(FETCH), USER).messages[1])
     assert said.startswith("[A call of the provider's own tool web_fetch, without a result]")
-    (said,) = _texts(mended(USER, assistant(FETCHED), USER).messages[1])
+    (said,) = _texts(repaired(USER, assistant(FETCHED), USER).messages[1])
     assert said.startswith("[A result of the provider's own tool]")
 
 
 @pytest.mark.parametrize("profile", ["deepseek", "any"])
-def test_calls_that_another_provider_ran_itself_are_told(profile: str) -> None:
-    done = mended(USER, assistant(text("b"), FETCH, FETCHED), USER, profile=profile)
+def test_calls_that_another_provider_ran_itself_become_text(profile: str) -> None:
+    done = repaired(USER, assistant(text("b"), FETCH, FETCHED), USER, profile=profile)
     assert ["web_fetch" in said for said in _texts(done.messages[1])] == [False, True, True]
 
 
 def test_thinking_goes_back_signed_or_not_at_all() -> None:
     unsigned: Json = {"type": "thinking", "thinking": "x", "signature": ""}
-    assert mended(USER, assistant(unsigned, text("a")), USER).messages[1] == assistant(text("a"))
+    assert repaired(USER, assistant(unsigned, text("a")), USER).messages[1] == assistant(text("a"))
     signed = assistant(SIGNED, text("a"))
-    assert mended(USER, signed, {"role": "user", "content": " "}, USER).messages == [USER, signed, USER]
+    assert repaired(USER, signed, {"role": "user", "content": " "}, USER).messages == [USER, signed, USER]
 
 
 def test_thinking_that_deepseek_wants_is_added_empty() -> None:
-    done = mended(USER, assistant(use("a")), user(result("a")), profile="deepseek", thinking=True)
+    done = repaired(USER, assistant(use("a")), user(result("a")), profile="deepseek", thinking=True)
     assert done.messages[1] == assistant({"type": "thinking", "thinking": "", "signature": ""}, use("a"))
 
 
@@ -314,7 +314,7 @@ def test_a_result_refers_to_tools_that_are_declared(profile: str) -> None:
 
 
 def test_blocks_that_the_role_cannot_hold_are_quoted() -> None:
-    done = mended(user(use("a"), SIGNED, FETCHED, {"type": "image"}, {"type": "text", "text": 3}))
+    done = repaired(user(use("a"), SIGNED, FETCHED, {"type": "image"}, {"type": "text", "text": 3}))
     assert [said.partition("\n")[0] for said in _texts(done.messages[0])] == [
         "[A call]",
         *["[Content of a kind that cannot be sent here]"] * 4,
@@ -392,7 +392,7 @@ _messages = st.fixed_dictionaries(
 
 
 @given(st.lists(_messages, max_size=6), st.sampled_from(PAIRS["anthropic"]), st.integers(0, 3))
-def test_any_blocks_at_all_can_be_mended(messages: list[object], profile: str, frozen: int) -> None:
+def test_any_blocks_at_all_can_be_repaired(messages: list[object], profile: str, frozen: int) -> None:
     done = repair(messages, format="anthropic", profile=profile)
     assert {each.rule for each in done.remaining} <= {"no-messages"}
     assert repair(done.messages, format="anthropic", profile=profile).edits == ()
@@ -416,7 +416,7 @@ def test_a_tool_of_the_provider_that_the_user_does_not_wait_for_is_quoted() -> N
         3,
     )
     waiting = assistant(FETCH, use("a"))
-    done = mended(USER, waiting, user(result("a"), result("a", "other")), assistant(FETCHED), USER)
+    done = repaired(USER, waiting, user(result("a"), result("a", "other")), assistant(FETCHED), USER)
     assert [edit.path for edit in done.edits if isinstance(edit, Quote)] == [
         (1, "content", 0),
         (3, "content", 0),
@@ -425,7 +425,7 @@ def test_a_tool_of_the_provider_that_the_user_does_not_wait_for_is_quoted() -> N
 
 
 def test_a_call_of_the_provider_s_own_is_quoted_where_what_is_the_user_s_goes_out_of_its_response() -> None:
-    done = mended(USER, assistant(result("a"), FETCH))
+    done = repaired(USER, assistant(result("a"), FETCH))
     assert [edit.path for edit in done.edits if isinstance(edit, Quote)] == [(1, "content", 1), (1, "content", 0)]
 
 
@@ -438,7 +438,7 @@ def test_a_field_that_is_none_of_anthropic_s_stands_behind_no_call(beside: str) 
 def test_a_call_of_the_provider_s_own_before_a_message_that_goes_is_quoted_where_the_response_went_on() -> None:
     log: list[object] = [USER, assistant(FETCH, text("x")), {"role": "user", "content": []}]
     assert "server-call-without-result" in {each.rule for each in check(log, format="anthropic")}
-    done = mended(*log)
+    done = repaired(*log)
     assert [edit.path for edit in done.edits if isinstance(edit, Quote)] == [(1, "content", 0)]
 
 
@@ -464,7 +464,7 @@ def test_what_stands_behind_a_call_goes_before_it_where_the_judge_wants_that(
         judge("anthropic", {"model": "m", "max_tokens": 1, "messages": messages})
     (found, *_) = check(messages, format="anthropic", profile="deepseek")
     assert (found.rule, found.path) == ("call-not-last", (1, "content", blocks.index(use("a")) + 1))
-    done = mended(*messages, profile="deepseek")
+    done = repaired(*messages, profile="deepseek")
     assert done.messages == [USER, assistant(*becomes), results]
 
 

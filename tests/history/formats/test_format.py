@@ -23,7 +23,7 @@ SPOKEN = {"gemini": "parts"}
 
 @pytest.mark.parametrize("form", PAIRS)
 @pytest.mark.parametrize("odd", [[], {}, 1, True, [{}], [[]]])
-def test_a_value_where_a_word_is_expected_is_told_and_mended(odd: object, form: str) -> None:
+def test_a_value_in_place_of_a_word_is_checked_and_repaired(odd: object, form: str) -> None:
     block: Json = dict.fromkeys(KEYS[form], odd)
     holds = HOLDS.get(form, "content")
     speaks = [{"role": "user", "kind": "request", holds: [block]}, {"role": "assistant", "kind": "response"}]
@@ -43,12 +43,12 @@ def test_who_speaks_is_known_by_other_programs_words_too(form: str, written: str
     )
     content: object = [{"text": "so"}] if form == "gemini" else "so"
     for profile in PAIRS[form]:
-        mended = repair([{"role": written, key: content, "x": 1}], format=form, profile=profile)
-        assert mended.remaining == ()
+        repaired = repair([{"role": written, key: content, "x": 1}], format=form, profile=profile)
+        assert repaired.remaining == ()
         kept: Json = {} if form in PROFILES[profile].fields else {"x": 1}
         becomes: Json = {"role": own[role], key: content, **kept}
-        assert becomes in mended.messages
-        assert "so" not in json.dumps([as_object(each) for each in mended.messages if each != becomes])
+        assert becomes in repaired.messages
+        assert "so" not in json.dumps([as_object(each) for each in repaired.messages if each != becomes])
 
 
 @pytest.mark.parametrize("profile", PAIRS["openai-chat"])
@@ -56,7 +56,7 @@ def test_the_calls_of_an_assistant_by_another_name_are_its_calls(profile: str) -
     call: Json = {"id": "abcdefghi", "name": "f", "args": {"x": "y"}, "type": "tool_call"}
     said: Json = {"role": "ai", "content": "so", "tool_calls": [call]}
     result: Json = {"role": "tool", "tool_call_id": "abcdefghi", "content": "done"}
-    mended = repair([{"role": "human", "content": "hi"}, said, result], format="openai-chat", profile=profile)
-    assert mended.remaining == ()
-    assert [as_object(each)["role"] for each in mended.messages[:3]] == ["user", "assistant", "tool"]
-    assert as_object(mended.messages[1])["content"] == "so"
+    repaired = repair([{"role": "human", "content": "hi"}, said, result], format="openai-chat", profile=profile)
+    assert repaired.remaining == ()
+    assert [as_object(each)["role"] for each in repaired.messages[:3]] == ["user", "assistant", "tool"]
+    assert as_object(repaired.messages[1])["content"] == "so"

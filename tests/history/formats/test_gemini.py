@@ -1,4 +1,4 @@
-"""Gemini's contents: what their parts mean, and that what was mended is what the reference says Google accepts."""
+"""Gemini's contents: what their parts mean, and that Google, by the reference, accepts what was repaired."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ USER = user(text("hi"))
 MADE_UP = result("read", NO_RESULT)
 
 
-def mended(*contents: object, profile: str = "gemini") -> Repair:
-    """Return the repair, of which nothing is left to mend and which the reference accepts."""
+def repaired(*contents: object, profile: str = "gemini") -> Repair:
+    """Return the repair: nothing is left to repair, and the reference accepts the contents."""
     done = repair(list(contents), format="gemini", profile=profile)
     assert done.remaining == ()
     assert list(refused(done.messages)) == []
@@ -158,7 +158,7 @@ def _refused_signatures(contents: list[object]) -> Iterator[str]:
 
 
 @given(pieces=conversations(), profile=st.sampled_from(PAIRS["gemini"]))
-def test_the_reference_accepts_what_was_mended(pieces: tuple[Piece, ...], profile: str) -> None:
+def test_the_reference_accepts_what_was_repaired(pieces: tuple[Piece, ...], profile: str) -> None:
     done = repair(gemini(pieces), format="gemini", profile=profile)
     if not done.remaining:
         assert list(refused(done.messages)) == []
@@ -196,7 +196,7 @@ _contents: st.SearchStrategy[object] = st.one_of(
 
 
 @given(st.lists(_contents, max_size=6), st.sampled_from(PAIRS["gemini"]), st.integers(0, 3))
-def test_any_parts_at_all_can_be_mended(contents: list[object], profile: str, frozen: int) -> None:
+def test_any_parts_at_all_can_be_repaired(contents: list[object], profile: str, frozen: int) -> None:
     done = repair(contents, format="gemini", profile=profile)
     assert {each.rule for each in done.remaining} <= {"no-messages"}
     assert repair(done.messages, format="gemini", profile=profile).edits == ()
@@ -259,7 +259,7 @@ def test_what_is_valid_is_left_alone(contents: list[object]) -> None:
 
 def test_a_missing_result_stands_before_what_the_user_said_and_unknown_fields_go() -> None:
     asked = model(call("bash"), call(id="x"))
-    done = mended(USER, asked, {**user(result("bash", x=1), text("stop", x=1)), "x-unknown": [2]})
+    done = repaired(USER, asked, {**user(result("bash", x=1), text("stop", x=1)), "x-unknown": [2]})
     added = {"functionResponse": {"id": "x", "name": "read", "response": {"output": NO_RESULT}}}
     assert done.messages == [
         USER,
@@ -271,24 +271,24 @@ def test_a_missing_result_stands_before_what_the_user_said_and_unknown_fields_go
 
 def test_a_result_that_is_made_up_is_spelled_as_its_call() -> None:
     asked = model({"function_call": {"name": "read", "args": {}}, "thought_signature": "c2ln"})
-    assert mended(USER, asked).messages[2] == user({"function_response": MADE_UP["functionResponse"]})
+    assert repaired(USER, asked).messages[2] == user({"function_response": MADE_UP["functionResponse"]})
 
 
 def test_results_go_together_and_keep_the_order_of_their_calls() -> None:
     first, second = result("read", "1"), result("read", "2")
-    assert mended(USER, model(call(), call()), user(first), user(second)).messages[2:] == [user(first, second)]
-    steered = mended(USER, model(call(), call()), user(first), user(text("steer")), user(second))
+    assert repaired(USER, model(call(), call()), user(first), user(second)).messages[2:] == [user(first, second)]
+    steered = repaired(USER, model(call(), call()), user(first), user(text("steer")), user(second))
     assert steered.messages[2:] == [user(first, second), user(text("steer"))]
 
 
 def test_a_late_result_without_an_id_goes_back_to_the_call_of_its_name() -> None:
-    done = mended(USER, model(call()), model(text("so")), user(result("read", "late")), USER)
+    done = repaired(USER, model(call()), model(text("so")), user(result("read", "late")), USER)
     assert done.messages == [USER, model(call()), user(result("read", "late")), model(text("so")), USER]
 
 
 def test_the_same_result_twice_is_one_and_another_is_quoted() -> None:
-    assert mended(USER, model(call()), user(result(), result())).messages[2:] == [user(result())]
-    done = mended(USER, model(call()), user(result(), result("read", "other")))
+    assert repaired(USER, model(call()), user(result(), result())).messages[2:] == [user(result())]
+    done = repaired(USER, model(call()), user(result(), result("read", "other")))
     assert done.messages[2] == user(result(), text("[A further result of a call that has one (read)]\nother"))
 
 
@@ -296,40 +296,40 @@ def test_a_result_whose_call_was_cut_off_is_quoted_with_all_it_says() -> None:
     orphan = result("read", parts=[IMAGE])
     orphan["functionResponse"] = {**as_object(orphan["functionResponse"]), "response": {"stdout": "a\n", "code": 0}}
     said = text("[A result whose call is not part of this conversation (read)]\nstdout: a\n\ncode: 0")
-    assert mended(user(orphan), model(text("a"))).messages[0] == user(said, IMAGE)
+    assert repaired(user(orphan), model(text("a"))).messages[0] == user(said, IMAGE)
 
 
 def test_a_call_follows_the_user_or_results() -> None:
-    assert mended(model(call()), user(result())).messages[0] == user(text(NO_USER))
-    joined = mended(USER, model(text("let me see")), model(call()), user(result()))
+    assert repaired(model(call()), user(result())).messages[0] == user(text(NO_USER))
+    joined = repaired(USER, model(text("let me see")), model(call()), user(result()))
     assert joined.messages[1:2] == [model(text("let me see"), call())]
-    several = mended(USER, model(text("a")), model(text("b")), model(call()), user(result()))
+    several = repaired(USER, model(text("a")), model(text("b")), model(call()), user(result()))
     assert several.messages[1:4] == [model(text("a")), model(text("b")), user(text(NO_USER))]
 
 
 def test_calls_and_results_of_the_other_side() -> None:
-    assert mended(USER, model(call(), result())).messages[1:] == [model(call()), user(result())]
-    (said,) = as_array(as_object(mended(user(call())).messages[0])["parts"])
+    assert repaired(USER, model(call(), result())).messages[1:] == [model(call()), user(result())]
+    (said,) = as_array(as_object(repaired(user(call())).messages[0])["parts"])
     assert str(as_object(said)["text"]).startswith("[A call]\n")
 
 
 def test_a_result_without_a_name_gets_that_of_its_call() -> None:
     nameless: Json = {"functionResponse": {"response": {"output": "ok"}}}
-    assert mended(USER, model(call()), user(nameless)).messages[2] == user(result())
+    assert repaired(USER, model(call()), user(nameless)).messages[2] == user(result())
     told = check([USER, model(call()), user(nameless)], format="gemini")
     assert ["Name cannot be empty" in each.error for each in told] == [True]
 
 
 def test_a_name_that_no_tool_can_have_is_another_in_both() -> None:
-    done = mended(USER, model(call("open url", id="x")), user(result("open url", id="x")))
+    done = repaired(USER, model(call("open url", id="x")), user(result("open url", id="x")))
     (asked,), (told,) = calls_of(done.messages[1]), responses_of(done.messages[2])
     assert asked["name"] == told["name"]
     assert str(asked["name"]).startswith("tool_open_url_")
     assert asked["id"] == told["id"] == "x"
 
 
-def test_ids_are_mended_for_any_and_absent_ones_stay_absent() -> None:
-    done = mended(
+def test_ids_are_repaired_for_any_and_absent_ones_stay_absent() -> None:
+    done = repaired(
         USER, model(call(id="a"), call(id="a"), call()), user(result(id="a"), result(), result()), profile="any"
     )
     asked, told = calls_of(done.messages[1]), responses_of(done.messages[2])
@@ -342,7 +342,7 @@ def test_ids_are_mended_for_any_and_absent_ones_stay_absent() -> None:
     [('{"x": 1}', {"x": 1}), ('{"x', {"_unreadable_arguments": '{"x'}), ([1], {"_unreadable_arguments": "[1]"})],
 )
 def test_arguments_are_an_object(written: object, becomes: object) -> None:
-    done = mended(USER, model(call("read", written)), user(result()))
+    done = repaired(USER, model(call("read", written)), user(result()))
     assert done.messages[1] == model(call("read", becomes))
 
 
@@ -352,14 +352,14 @@ def test_arguments_are_an_object(written: object, becomes: object) -> None:
 )
 def test_a_response_is_an_object(response: object, becomes: object) -> None:
     given: Json = {"functionResponse": {"name": "read", "response": response, "scheduling": "SILENT"}}
-    done = mended(USER, model(call()), user(given))
+    done = repaired(USER, model(call()), user(given))
     assert done.messages[2] == user({"functionResponse": {"name": "read", "response": becomes, "scheduling": "SILENT"}})
 
 
 @pytest.mark.parametrize(("more", "becomes"), [({}, EMPTY_TEXT), ({"x": 1}, '{"x": 1}')])
 def test_a_response_that_is_missing_is_what_stands_beside_it_or_empty(more: Json, becomes: str) -> None:
     given: Json = {"functionResponse": {"name": "read", "response": None, **more}}
-    done = mended(USER, model(call()), user(given))
+    done = repaired(USER, model(call()), user(given))
     assert done.messages[2] == user({"functionResponse": {"name": "read", "response": {"output": becomes}}})
 
 
@@ -369,12 +369,12 @@ def test_a_response_that_is_missing_is_what_stands_beside_it_or_empty(more: Json
 @pytest.mark.parametrize("nothing", [{}, text(""), {"text": None}, {"thought": True}])
 def test_a_part_that_holds_nothing_goes(nothing: Json) -> None:
     assert [each.rule for each in check([user(nothing, text("a"))], format="gemini")] == ["empty-content"]
-    assert mended(user(nothing, text("a")), model(nothing), USER).messages == [user(text("a")), USER]
+    assert repaired(user(nothing, text("a")), model(nothing), USER).messages == [user(text("a")), USER]
 
 
 def test_a_message_without_parts_goes_but_not_the_words_it_has_in_another_field() -> None:
-    assert mended(USER, user(), {"role": "model"}, {"role": "model", "parts": None}).messages == [USER]
-    done = mended(USER, {"role": "user", "content": "kept"}, "kept too")
+    assert repaired(USER, user(), {"role": "model"}, {"role": "model", "parts": None}).messages == [USER]
+    done = repaired(USER, {"role": "user", "content": "kept"}, "kept too")
     assert [as_object(as_array(as_object(each)["parts"])[0])["text"] for each in done.messages[1:]] == [
         "[Something that is not a message]\nkept",
         "[Something that is not a message]\nkept too",
@@ -382,7 +382,7 @@ def test_a_message_without_parts_goes_but_not_the_words_it_has_in_another_field(
 
 
 def test_roles_of_others_are_written_as_google_does() -> None:
-    done = mended(
+    done = repaired(
         USER,
         {"role": "assistant", "parts": [call()]},
         {"role": "tool", "parts": [result()]},
@@ -401,12 +401,12 @@ def test_roles_of_others_are_written_as_google_does() -> None:
 
 
 def test_content_of_no_known_kind_is_quoted() -> None:
-    (said,) = as_array(as_object(mended(user({"hologram": {"x": "kept"}})).messages[0])["parts"])
+    (said,) = as_array(as_object(repaired(user({"hologram": {"x": "kept"}})).messages[0])["parts"])
     assert str(as_object(said)["text"]).endswith('\n{"hologram": {"x": "kept"}}')
 
 
-def test_code_that_the_provider_ran_is_told_where_all_are_to_be_pleased() -> None:
-    (asked, told) = as_array(as_object(mended(USER, model(RUN, RAN), USER, profile="any").messages[1])["parts"])
+def test_code_that_the_provider_ran_becomes_text_for_the_profile_any() -> None:
+    (asked, told) = as_array(as_object(repaired(USER, model(RUN, RAN), USER, profile="any").messages[1])["parts"])
     assert "print(1)" in str(as_object(asked)["text"])
     assert "OUTCOME_OK" in str(as_object(told)["text"])
 
@@ -421,7 +421,7 @@ def bare(name: str = "read") -> Json:
 def test_the_first_call_of_each_step_of_the_current_turn_gets_what_stands_for_a_signature() -> None:
     old = [USER, model(bare()), user(result()), model(text("done"))]
     now = [USER, model(bare(), bare("bash")), user(result(), result("bash")), model(text("so"), bare()), user(result())]
-    done = mended(*old, *now)
+    done = repaired(*old, *now)
     assert [each.position for each in check([*old, *now], format="gemini")] == [
         "messages[5].parts[0]",
         "messages[7].parts[1]",
@@ -433,7 +433,7 @@ def test_the_first_call_of_each_step_of_the_current_turn_gets_what_stands_for_a_
 
 def test_it_is_spelled_as_the_call_is() -> None:
     asked: Json = {"function_call": {"name": "read"}}
-    assert mended(USER, model(asked), user(result())).messages[1] == model({**asked, "thought_signature": UNSIGNED})
+    assert repaired(USER, model(asked), user(result())).messages[1] == model({**asked, "thought_signature": UNSIGNED})
 
 
 @pytest.mark.parametrize("broken", ["c2ln=bmVk", "c2lnb", "claude#c2ln", "c2ln…"])
@@ -445,12 +445,12 @@ def test_a_signature_that_is_no_base64_goes(broken: str) -> None:
         user(result()),
     ]
     assert {each.rule for each in check(contents, format="gemini")} == {"thinking-altered", "signature-required"}
-    assert mended(*contents).messages[1] == model(text("b"), {**bare(), "thoughtSignature": UNSIGNED})
+    assert repaired(*contents).messages[1] == model(text("b"), {**bare(), "thoughtSignature": UNSIGNED})
 
 
 def test_thoughts_go_where_all_are_to_be_pleased_and_an_answer_of_nothing_else_with_them() -> None:
     thought = text("so", thought=True)
-    done = mended(USER, model(thought), USER, model(thought, text("a"), text("", **SIGNED)), USER, profile="any")
+    done = repaired(USER, model(thought), USER, model(thought, text("a"), text("", **SIGNED)), USER, profile="any")
     assert done.messages == [user(text("hi"), text("hi")), model(text("a")), USER]
 
 
@@ -466,10 +466,10 @@ def test_thoughts_go_where_all_are_to_be_pleased_and_an_answer_of_nothing_else_w
     ],
 )
 def test_an_image_that_cannot_be_sent_is_left_out_with_a_note(blob: Json) -> None:
-    (said,) = as_array(as_object(mended(user({"inlineData": blob})).messages[0])["parts"])
+    (said,) = as_array(as_object(repaired(user({"inlineData": blob})).messages[0])["parts"])
     assert str(as_object(said)["text"]).endswith("and was left out.]")
     held_by_a_result = result("read", parts=[IMAGE, {"inlineData": blob}])
-    (told,) = responses_of(mended(USER, model(call()), user(held_by_a_result)).messages[2])
+    (told,) = responses_of(repaired(USER, model(call()), user(held_by_a_result)).messages[2])
     assert told["parts"] == [IMAGE]
     assert str(as_object(told["response"])["left_out"]).endswith("and was left out.]")
 
@@ -477,13 +477,13 @@ def test_an_image_that_cannot_be_sent_is_left_out_with_a_note(blob: Json) -> Non
 @pytest.mark.parametrize("blob", [{"mimeType": "image/jpeg", "data": PNG}, {"data": PNG}])
 def test_an_image_is_declared_as_what_it_is(blob: Json) -> None:
     declared = {"inlineData": {"mimeType": "image/png", "data": PNG}}
-    assert mended(user({"inlineData": blob})).messages == [user(declared)]
-    done = mended(USER, model(call()), user(result("read", parts=[{"inlineData": blob}])))
+    assert repaired(user({"inlineData": blob})).messages == [user(declared)]
+    done = repaired(USER, model(call()), user(result("read", parts=[{"inlineData": blob}])))
     assert done.messages[2] == user(result("read", parts=[declared]))
 
 
 def test_text_is_cleaned() -> None:
-    done = mended(user(text("a\ud83d", partMetadata={"x": "\udc00"})))
+    done = repaired(user(text("a\ud83d", partMetadata={"x": "\udc00"})))
     assert done.messages == [user(text("a\ufffd", partMetadata={"x": "\ufffd"}))]
 
 
@@ -528,23 +528,23 @@ def test_a_single_text_or_content_is_a_conversation(contents: object) -> None:
 def test_a_text_in_the_part_of_a_call_gets_a_part_before_it(part: Json, becomes: list[object]) -> None:
     log: list[object] = [USER, model(part), user(result())]
     assert "second-kind" in {each.rule for each in check(log, format="gemini")}
-    done = mended(*log)
+    done = repaired(*log)
     assert as_object(done.messages[1])["parts"] == becomes
     assert done.messages[2] is log[2]
 
 
 def test_the_second_of_two_calls_loses_its_text_too() -> None:
-    done = mended(USER, model(call(), {**call("two"), "text": "so"}), user(result(), result("two")))
+    done = repaired(USER, model(call(), {**call("two"), "text": "so"}), user(result(), result("two")))
     assert as_object(done.messages[1])["parts"] == [call(), text("so"), call("two")]
 
 
 def test_a_text_in_the_part_of_a_result_stands_behind_it() -> None:
-    done = mended(USER, model(call()), user({"text": "go on", **result()}))
+    done = repaired(USER, model(call()), user({"text": "go on", **result()}))
     assert done.messages[2] == user(result(), text("go on"))
 
 
 def test_a_file_that_is_left_out_leaves_the_text_of_its_part() -> None:
     held: Json = {"text": "see", "inlineData": {"mimeType": "image/png", "data": "x"}}
-    parts = as_array(as_object(mended(user(held)).messages[0])["parts"])
+    parts = as_array(as_object(repaired(user(held)).messages[0])["parts"])
     assert parts[0] == text("see")
     assert "left out" in str(parts[1])

@@ -1,4 +1,4 @@
-"""OpenAI's Responses: what its items mean, and that mending one leaves the others as they were."""
+"""OpenAI's Responses: what its items mean, and that repairing one leaves the others as they were."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def rules(document: object, profile: str | None = None, *, thinking: bool | None
     return [each.rule for each in check(document, format=FORM, profile=profile, thinking=thinking)]
 
 
-def mended(*items: object, profile: str = FORM, thinking: bool | None = None) -> list[Any]:
-    """Return the mended items, of which nothing is left to mend; DeepSeek's validator accepts what is mended for it."""
+def repaired(*items: object, profile: str = FORM, thinking: bool | None = None) -> list[Any]:
+    """Return the repaired items: nothing is left to repair, and DeepSeek's validator accepts those repaired for it."""
     done: Repair = repair(list(items), format=FORM, profile=profile, thinking=thinking)
     assert done.remaining == ()
     assert repair(done.messages, format=FORM, profile=profile, thinking=thinking).edits == ()
@@ -120,7 +120,7 @@ def test_what_is_valid_is_left_alone(items: list[object]) -> None:
 def test_a_missing_output_follows_the_calls_and_unknown_fields_stay() -> None:
     asked = call("a", **{"x-unknown": 1})
     had = output("b", status="completed")
-    done = mended(USER, asked, call("b"), had, USER, profile="deepseek")
+    done = repaired(USER, asked, call("b"), had, USER, profile="deepseek")
     assert done == [USER, asked, call("b"), had, output("a", NO_RESULT), USER]
     assert done[1] is asked
     assert done[3] is had
@@ -138,7 +138,7 @@ def test_a_missing_output_follows_the_calls_and_unknown_fields_stay() -> None:
 )
 def test_every_call_of_a_client_is_answered_by_its_kind(kind: str, result: Json) -> None:
     asked: Json = {"type": kind, "call_id": "a", "name": "read", "input": "x", "arguments": "{}"}
-    assert mended(USER, asked, USER, profile="deepseek") == [
+    assert repaired(USER, asked, USER, profile="deepseek") == [
         USER,
         asked,
         {"type": f"{kind}_output", "call_id": "a", **result},
@@ -148,14 +148,14 @@ def test_every_call_of_a_client_is_answered_by_its_kind(kind: str, result: Json)
 
 def test_a_call_of_the_computer_is_answered_by_an_image_of_nothing() -> None:
     asked: Json = {"type": "computer_call", "id": "cu_1", "call_id": "a", "action": {"type": "screenshot"}}
-    _, kept, made_up = mended(USER, asked)
+    _, kept, made_up = repaired(USER, asked)
     assert kept is asked
     assert made_up["type"] == "computer_call_output"
     assert made_up["output"]["image_url"].startswith("data:image/png;base64,")
 
 
 def test_an_output_without_its_call_is_quoted_with_what_it_holds() -> None:
-    done = mended(USER, output("zz", [text("x"), PNG]), output("yy", "plain"), USER)
+    done = repaired(USER, output("zz", [text("x"), PNG]), output("yy", "plain"), USER)
     assert done[1] == user(text(ORPHAN), text("x"), PNG)
     assert done[2]["content"] == f"{ORPHAN}\nplain"
 
@@ -163,7 +163,7 @@ def test_an_output_without_its_call_is_quoted_with_what_it_holds() -> None:
 def test_what_other_results_held_is_quoted() -> None:
     shell = [{"stdout": "so", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
     screen = {"type": "computer_screenshot", "image_url": "https://x/y.png"}
-    done = mended(
+    done = repaired(
         USER,
         {"type": "shell_call_output", "call_id": "a", "output": shell},
         {"type": "computer_call_output", "call_id": "b", "output": screen},
@@ -178,39 +178,39 @@ def test_what_other_results_held_is_quoted() -> None:
 def test_an_output_without_a_call_id_is_quoted_by_its_name_or_goes_to_the_call_of_that_name(none: Json) -> None:
     lost = {"type": "function_call_output", "name": "read", "output": "words", **none}
     assert rules([USER, lost]) == ["result-without-call", "result-id-missing"]
-    assert mended(USER, lost)[1]["content"] == "[A result whose call is not part of this conversation (read)]\nwords"
-    assert mended(USER, call("b", name="bash"), call("a"), output("b"), lost)[4] == {**lost, "call_id": "a"}
+    assert repaired(USER, lost)[1]["content"] == "[A result whose call is not part of this conversation (read)]\nwords"
+    assert repaired(USER, call("b", name="bash"), call("a"), output("b"), lost)[4] == {**lost, "call_id": "a"}
 
 
 def test_a_call_without_an_id_gets_one_with_its_output() -> None:
-    _, asked, answered = mended(USER, call(None), output(None), profile="any")
+    _, asked, answered = repaired(USER, call(None), output(None), profile="any")
     assert asked["call_id"] == answered["call_id"]
     assert len(asked["call_id"]) == 9
 
 
 def test_ids_that_are_too_long_stay_different() -> None:
     one, two = f"{'x' * 64}1", f"{'x' * 64}2"
-    done = mended(USER, call(one), call(two), output(two), output(one), profile=FORM)
+    done = repaired(USER, call(one), call(two), output(two), output(one), profile=FORM)
     ids = [item["call_id"] for item in done[1:]]
     assert len(set(ids)) == 2
     assert ids[2:] == ids[:2][::-1]
 
 
 def test_a_call_id_used_again_is_another_call() -> None:
-    done = mended(USER, call("a"), output("a", "one"), call("a"), output("a", "two"), profile="deepseek")
+    done = repaired(USER, call("a"), output("a", "one"), call("a"), output("a", "two"), profile="deepseek")
     assert done[1]["call_id"] == done[2]["call_id"] != done[3]["call_id"] == done[4]["call_id"]
     assert [done[2]["output"], done[4]["output"]] == ["one", "two"]
 
 
 def test_the_real_output_wins_over_a_made_up_one() -> None:
-    done = mended(USER, call("a"), output("a", "aborted"), USER, output("a", "real"), profile="deepseek")
+    done = repaired(USER, call("a"), output("a", "aborted"), USER, output("a", "real"), profile="deepseek")
     assert done == [USER, call("a"), output("a", "real"), USER]
 
 
 def test_nothing_of_the_assistant_stands_between_calls_and_outputs_for_deepseek() -> None:
     items = [USER, call("a"), answer("wait"), TOLD, call("b"), output("a"), output("b")]
     assert rules([each for each in items if each is not TOLD]) == []
-    assert mended(*items, profile="deepseek") == [
+    assert repaired(*items, profile="deepseek") == [
         USER,
         answer("wait"),
         TOLD,
@@ -233,65 +233,67 @@ def test_where_a_response_is_kept_outputs_need_no_call() -> None:
 
 
 def test_reasoning_that_nothing_follows_goes() -> None:
-    assert mended(USER, reasoning(), USER) == [USER, USER]
-    assert mended(USER, reasoning(), output("a"), call("b"), output("b"))[1]["role"] == "user"
+    assert repaired(USER, reasoning(), USER) == [USER, USER]
+    assert repaired(USER, reasoning(), output("a"), call("b"), output("b"))[1]["role"] == "user"
     both = [USER, reasoning(), reasoning("rs_2"), call("a"), output("a")]
-    assert mended(*both) == both
+    assert repaired(*both) == both
 
 
 @pytest.mark.parametrize("content", [[], None])
 def test_an_empty_message_does_not_count_as_what_followed(content: object) -> None:
     empty = {"type": "message", "role": "assistant", "content": content}
-    assert mended(USER, reasoning(), empty, call("a"), output("a")) == [USER, reasoning(), call("a"), output("a")]
-    assert mended(USER, reasoning(), empty, USER) == [USER, USER]
+    assert repaired(USER, reasoning(), empty, call("a"), output("a")) == [USER, reasoning(), call("a"), output("a")]
+    assert repaired(USER, reasoning(), empty, USER) == [USER, USER]
 
 
 def test_reasoning_without_a_summary_gets_an_empty_one() -> None:
     bare = {"type": "reasoning", "id": "rs_1", "encrypted_content": "enc"}
     assert rules([USER, bare, answer("a")]) == ["field-missing"]
-    assert mended(USER, bare, answer("a"))[1] == {**bare, "summary": []}
+    assert repaired(USER, bare, answer("a"))[1] == {**bare, "summary": []}
 
 
 def test_what_stands_twice_goes_or_loses_its_id() -> None:
     items = [USER, reasoning(), answer("a", id="msg_1"), SEARCHED, USER, reasoning(), answer("b", id="msg_1"), SEARCHED]
-    assert mended(*items) == [*items[:5], answer("b")]
+    assert repaired(*items) == [*items[:5], answer("b")]
 
 
 def test_an_item_whose_reasoning_goes_loses_its_id() -> None:
     items = [USER, reasoning(), call("a", id="fc_1"), output("a"), answer("b", id="msg_1"), USER]
-    assert mended(*items, profile="any", thinking=False)[1].keys() == call("a").keys()
+    assert repaired(*items, profile="any", thinking=False)[1].keys() == call("a").keys()
     twice = [USER, reasoning(), answer("a", id="msg_1"), USER, reasoning(), answer("b", id="msg_2")]
-    assert mended(*twice)[4] == answer("b")
+    assert repaired(*twice)[4] == answer("b")
 
 
 def test_a_call_that_kept_its_id_where_all_reasoning_was_taken_out_loses_it() -> None:
     items = [USER, call("a", id="fc_1"), output("a"), answer("b", id="msg_1")]
     assert rules(items) == ["item-without-thinking"]
-    assert mended(*items) == [USER, call("a"), output("a"), items[3]]
+    assert repaired(*items) == [USER, call("a"), output("a"), items[3]]
     assert rules(items, thinking=False) == []
     for known in ({"model": "gpt-4.1"}, {"reasoning": {"effort": "none"}}, {"previous_response_id": "resp_1"}):
         assert rules({**known, "input": items}) == []
 
 
 @pytest.mark.parametrize("own", ["call_1", "__fake_id__", "", f"fc_{'x' * 62}", 7])
-def test_an_id_of_its_own_that_is_refused_goes(own: object) -> None:
+def test_an_item_id_that_is_refused_is_left_out(own: object) -> None:
     items = [USER, reasoning(), call("a", id=own), output("a")]
     assert rules(items) == ["item-id-illegal"]
-    assert mended(*items)[2] == call("a")
+    assert repaired(*items)[2] == call("a")
 
 
 def test_encrypted_reasoning_goes_back_to_who_made_it_alone() -> None:
     items = [USER, reasoning(), call("a"), output("a")]
     assert rules(items, "deepseek") == ["thinking-foreign"]
-    assert mended(*items, profile="deepseek") == [USER, call("a"), output("a")]
+    assert repaired(*items, profile="deepseek") == [USER, call("a"), output("a")]
 
 
 def test_with_thinking_on_deepseek_gets_some_in_so_many_words_before_calls() -> None:
-    done = mended(USER, reasoning(), call("a"), call("b"), output("a"), output("b"), profile="deepseek", thinking=True)
+    done = repaired(
+        USER, reasoning(), call("a"), call("b"), output("a"), output("b"), profile="deepseek", thinking=True
+    )
     assert done[1]["content"] == [{"type": "reasoning_text", "text": " "}]
     assert done[2:4] == [call("a"), call("b")]
     had = [USER, TOLD, answer("b"), call("a"), output("a")]
-    assert mended(*had, profile="deepseek", thinking=True) == had
+    assert repaired(*had, profile="deepseek", thinking=True) == had
 
 
 # --- what items hold -------------------------------------------------------------------------------------------------
@@ -307,7 +309,7 @@ def test_with_thinking_on_deepseek_gets_some_in_so_many_words_before_calls() -> 
     ],
 )
 def test_arguments_are_the_text_of_an_object(written: object, becomes: str) -> None:
-    assert mended(USER, call("abcdefghi", arguments=written), output("abcdefghi"), profile="any")[1] == call(
+    assert repaired(USER, call("abcdefghi", arguments=written), output("abcdefghi"), profile="any")[1] == call(
         "abcdefghi", arguments=becomes
     )
 
@@ -315,13 +317,13 @@ def test_arguments_are_the_text_of_an_object(written: object, becomes: str) -> N
 def test_calls_in_another_providers_field_are_not_lost() -> None:
     odd = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
     assert rules([USER, odd, USER]) == ["malformed-message"]
-    assert '"name": "read"' in str(mended(USER, odd, USER)[1]).replace("'", '"')
+    assert '"name": "read"' in str(repaired(USER, odd, USER)[1]).replace("'", '"')
 
 
 def test_a_custom_tool_takes_text() -> None:
     asked: Json = {"type": "custom_tool_call", "call_id": "a", "name": "read"}
     assert rules([USER, {**asked, "input": "{"}, output("a")]) == []
-    assert mended(USER, asked, output("a"), profile="deepseek")[1] == {**asked, "input": ""}
+    assert repaired(USER, asked, output("a"), profile="deepseek")[1] == {**asked, "input": ""}
 
 
 @pytest.mark.parametrize(
@@ -341,13 +343,13 @@ def test_a_custom_tool_takes_text() -> None:
         ),
     ],
 )
-def test_what_an_output_holds_is_mended_and_the_rest_of_it_kept(said: object, becomes: object) -> None:
-    done = mended(USER, call("abcdefghi"), output("abcdefghi", said), profile="any")
+def test_the_content_of_an_output_is_repaired_and_the_rest_of_it_kept(said: object, becomes: object) -> None:
+    done = repaired(USER, call("abcdefghi"), output("abcdefghi", said), profile="any")
     assert done[2] == output("abcdefghi", becomes)
 
 
 def test_a_text_in_the_words_of_another_role_is_said_in_its_own() -> None:
-    done = mended(
+    done = repaired(
         USER, {"role": "assistant", "content": [text("a"), text("b", "text")]}, user(text("c", "output_text"))
     )
     assert done[1]["content"] == [text("a", "output_text"), text("b", "output_text")]
@@ -356,19 +358,19 @@ def test_a_text_in_the_words_of_another_role_is_said_in_its_own() -> None:
 
 def test_content_that_cannot_be_sent_is_said_in_words() -> None:
     odd: Json = {"type": "input_image", "image_url": {"url": "https://x/y.png"}}
-    done = mended(user(text("see"), odd))
+    done = repaired(user(text("see"), odd))
     assert done[0]["content"][0] == text("see")
     assert "https://x/y.png" in done[0]["content"][1]["text"]
 
 
 @pytest.mark.parametrize("raw", ["words", 7, {"content": "words"}, {"role": "x", "content": "words"}, {"type": "x"}])
-def test_what_is_no_item_is_told_and_quoted(raw: object) -> None:
+def test_what_is_no_item_is_reported_and_quoted(raw: object) -> None:
     assert set(rules([USER, raw])) <= {"malformed-message", "unknown-role"}
-    assert mended(USER, raw)[1]["role"] == "user"
+    assert repaired(USER, raw)[1]["role"] == "user"
 
 
 def test_messages_of_the_user_are_joined_part_by_part_where_turns_are_wanted() -> None:
-    assert mended({"role": "user", "content": "a"}, user(text("b"), PNG), profile="deepseek") == [
+    assert repaired({"role": "user", "content": "a"}, user(text("b"), PNG), profile="deepseek") == [
         {"role": "user", "content": [text("a"), text("b"), PNG], "type": "message"}
     ]
 
@@ -404,7 +406,7 @@ def test_a_system_prompt_beside_the_items_is_cleaned() -> None:
     assert repair(body, format=FORM).document == {"instructions": "\ufffd", "input": [USER]}
 
 
-def test_an_empty_input_cannot_be_mended() -> None:
+def test_an_empty_input_cannot_be_repaired() -> None:
     assert [each.rule for each in repair({"input": []}, format=FORM).remaining] == ["no-messages"]
 
 
@@ -452,7 +454,7 @@ def _items(draw: st.DrawFn) -> Json:
     thinking=THINKING,
     frozen=st.integers(0, 3),
 )
-def test_any_items_at_all_can_be_mended(
+def test_any_items_at_all_can_be_repaired(
     items: list[object], profile: str, *, thinking: bool | None, frozen: int
 ) -> None:
     done = repair(items, format=FORM, profile=profile, thinking=thinking)

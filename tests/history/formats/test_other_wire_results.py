@@ -1,4 +1,4 @@
-"""Results as other wires write them: what a tool did stays with its call, whoever wrote it down."""
+"""Results as other wires write them: what a tool did stays with its call, whichever wire wrote it."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def said(form: str, *values: object) -> Json:
 def test_a_result_of_another_wire_answers_its_call(form: str, profile: str, wire: str, among: bool) -> None:  # noqa: FBT001 - a parameter
     written = [said(form, WRITTEN[wire], "go on")] if among else [WRITTEN[wire], said(form, "go on")]
     messages: list[object] = [said(form, "begin"), call(form), *written]
-    mended = repair(messages, format=form, profile=profile)
-    assert mended.remaining == ()
-    assert find_dangling_tool_call_ids(mended.messages, format=form) == []
-    told = json.dumps(mended.messages)
+    repaired = repair(messages, format=form, profile=profile)
+    assert repaired.remaining == ()
+    assert find_dangling_tool_call_ids(repaired.messages, format=form) == []
+    told = json.dumps(repaired.messages)
     assert NO_RESULT not in told
     assert told.count("done") == told.count("go on") == 1
-    assert repair(mended.messages, format=form, profile=profile).edits == ()
+    assert repair(repaired.messages, format=form, profile=profile).edits == ()
 
 
 @pytest.mark.parametrize(("form", "profile", "wire", "among"), MIXED)
@@ -74,9 +74,9 @@ def test_one_without_its_call_is_quoted(form: str, profile: str, wire: str, amon
     if wire == "parts":
         result = {"functionResponse": {"id": "a", "name": "f", "response": {"output": "done"}, **more}}
     messages: list[object] = [said(form, "begin"), *([said(form, result)] if among else [result]), said(form, "go on")]
-    mended = repair(messages, format=form, profile=profile)
-    assert mended.remaining == ()
-    assert all(json.dumps(mended.messages).count(word) == 1 for word in ("done", "go on", "beside"))
+    repaired = repair(messages, format=form, profile=profile)
+    assert repaired.remaining == ()
+    assert all(json.dumps(repaired.messages).count(word) == 1 for word in ("done", "go on", "beside"))
 
 
 BESIDE: dict[str, Json] = {
@@ -95,9 +95,9 @@ def test_what_a_result_says_in_the_field_of_another_wire_is_what_it_says(
     called: bool,  # noqa: FBT001 - a parameter
 ) -> None:
     messages: list[object] = [said(form, "begin"), *([call(form)] if called else []), BESIDE[form], said(form, "go on")]
-    mended = repair(messages, format=form, profile=profile)
-    assert mended.remaining == ()
-    told = json.dumps(mended.messages)
+    repaired = repair(messages, format=form, profile=profile)
+    assert repaired.remaining == ()
+    told = json.dumps(repaired.messages)
     assert told.count("done") == 1
     assert ("A result whose call" in told) is not called
     assert not any(nothing in told for nothing in (NO_RESULT, EMPTY_TEXT))
@@ -105,11 +105,11 @@ def test_what_a_result_says_in_the_field_of_another_wire_is_what_it_says(
 
 @pytest.mark.parametrize("profile", PAIRS["anthropic"])
 @pytest.mark.parametrize("said_after", [{"type": "text", "text": "so"}, {}])
-def test_a_server_call_that_its_response_went_on_without_is_told_at_the_end_too(said_after: Json, profile: str) -> None:
+def test_a_server_call_without_a_result_is_repaired_unless_it_ends_its_response(said_after: Json, profile: str) -> None:
     search: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     history: list[object] = [said("anthropic", "begin"), {"role": "assistant", "content": [search, said_after]}]
-    mended = repair(history, format="anthropic", profile=profile)
-    assert mended.remaining == ()
+    repaired = repair(history, format="anthropic", profile=profile)
+    assert repaired.remaining == ()
     paused: list[object] = [
         history[0],
         {"role": "assistant", "content": [said_after, search] if said_after else [search]},
@@ -119,7 +119,7 @@ def test_a_server_call_that_its_response_went_on_without_is_told_at_the_end_too(
 
 
 @pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])
-def test_content_of_an_unknown_kind_is_told_with_its_type(form: str) -> None:
+def test_content_of_an_unknown_kind_is_reported_with_its_type(form: str) -> None:
     (found,) = check([said(form, {"type": "hologram", "data": "x"})], format=form)
     assert found.sentence.startswith("The content of the type 'hologram' is of a kind that")
 
@@ -130,18 +130,18 @@ def test_a_text_in_place_of_a_list_is_a_text_in_every_format(form: str, content:
     for text in (content, {**content, "text": "said"}):
         history: list[object] = [said(form, "begin"), {"role": "user", "content": text}]
         for profile in PAIRS[form]:
-            mended = repair(history, format=form, profile=profile)
-            assert mended.remaining == ()
-            assert "Content of a kind" not in json.dumps(mended.messages)
-            assert ("said" in json.dumps(mended.messages)) is (text["text"] == "said")
+            repaired = repair(history, format=form, profile=profile)
+            assert repaired.remaining == ()
+            assert "Content of a kind" not in json.dumps(repaired.messages)
+            assert ("said" in json.dumps(repaired.messages)) is (text["text"] == "said")
 
 
 def test_a_result_in_a_message_of_the_assistant_is_nothing_that_its_thinking_produced() -> None:
     held: Json = {"role": "assistant", "content": [WRITTEN["messages"]]}
     history: list[object] = [said("openai-responses", "begin"), {"type": "reasoning", "summary": []}, held]
-    mended = repair(history, format="openai-responses")
-    assert mended.remaining == ()
-    assert json.dumps(mended.messages).count("done") == 1
+    repaired = repair(history, format="openai-responses")
+    assert repaired.remaining == ()
+    assert json.dumps(repaired.messages).count("done") == 1
 
 
 def test_a_call_goes_behind_the_text_of_its_response_where_nothing_else_is_changed() -> None:
@@ -154,9 +154,9 @@ def test_a_call_goes_behind_the_text_of_its_response_where_nothing_else_is_chang
         {"kind": "response", "parts": parts},
         {"kind": "request", "parts": [answer]},
     ]
-    mended = repair(history, format="pydantic-ai", profile="deepseek")
-    assert mended.remaining == ()
-    assert mended.messages[1] == {"kind": "response", "parts": parts[::-1]}
+    repaired = repair(history, format="pydantic-ai", profile="deepseek")
+    assert repaired.remaining == ()
+    assert repaired.messages[1] == {"kind": "response", "parts": parts[::-1]}
 
 
 def test_a_result_inside_a_response_does_not_part_it_from_its_reasoning() -> None:
@@ -175,7 +175,7 @@ def test_a_result_inside_a_response_does_not_part_it_from_its_reasoning() -> Non
         {"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "a", "output": "late"},
     ]
-    mended = repair(document, format="openai-responses", profile="deepseek", thinking=True)
-    assert mended.remaining == ()
-    assert "early" in json.dumps(mended.document)
-    assert "late" in json.dumps(mended.document)
+    repaired = repair(document, format="openai-responses", profile="deepseek", thinking=True)
+    assert repaired.remaining == ()
+    assert "early" in json.dumps(repaired.document)
+    assert "late" in json.dumps(repaired.document)

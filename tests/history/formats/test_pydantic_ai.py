@@ -1,4 +1,4 @@
-"""Documents of pydantic-ai: every part it writes and wrote, what is told of them, and how each fault is mended."""
+"""Documents of pydantic-ai: every part it writes and wrote, what a check reports, and how each fault is repaired."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def rules(messages: list[object], profile: str = "openai-chat") -> list[str]:
     return [violation.rule for violation in check(messages, format="pydantic-ai", profile=profile)]
 
 
-def mended(messages: list[object], profile: str = "openai-chat") -> Repair:
-    """Return the repair, which leaves nothing to mend, loads in pydantic-ai and does not change what was given."""
+def repaired(messages: list[object], profile: str = "openai-chat") -> Repair:
+    """Return the repair: nothing is left to repair, pydantic-ai loads it, and `messages` stays unchanged."""
     before = copy.deepcopy(messages)
     result = repair(messages, format="pydantic-ai", profile=profile)
     assert messages == before
@@ -78,9 +78,9 @@ def test_every_part_is_taken_for_what_it_is_and_comes_back_untouched() -> None:
 
 
 @EVERY_PROFILE
-def test_what_is_mended_for_a_provider_loads_again_with_every_part(profile: str) -> None:
+def test_what_is_repaired_for_a_provider_loads_again_with_every_part(profile: str) -> None:
     messages = [*every_part(), response(call("c1"), call("c9"))]
-    result = mended(messages, profile)
+    result = repaired(messages, profile)
     before, after = ([part for each in some for part in parts(each)] for some in (messages, result.messages))
     for part in before:
         if part["part_kind"] in ("file", "tool-availability-delta", "capability-load-delta"):
@@ -90,9 +90,9 @@ def test_what_is_mended_for_a_provider_loads_again_with_every_part(profile: str)
         assert word in written
 
 
-def test_fields_that_nobody_knows_stay_in_messages_and_parts_that_change() -> None:
+def test_unknown_fields_stay_in_messages_and_parts_that_change() -> None:
     asked = {**call("a", args={"x": 1}), "x-part": 1}
-    result = mended([request(user("go"), x=1), response(asked, x=2)], "mistral")
+    result = repaired([request(user("go"), x=1), response(asked, x=2)], "mistral")
     assert cast("Json", result.messages[1])["x"] == 2
     part = parts(result.messages[1])[0]
     assert part == {**asked, "tool_call_id": part["tool_call_id"]}
@@ -108,7 +108,7 @@ def test_fields_that_nobody_knows_stay_in_messages_and_parts_that_change() -> No
 def test_a_call_without_result_gets_one_that_pydantic_ai_knows_as_made_up(profile: str, state: str) -> None:
     messages: list[object] = [request(user("go")), response(text("on it"), call("a"), state=state)]
     assert "call-without-result" in rules(messages, profile)
-    result = mended(messages, profile)
+    result = repaired(messages, profile)
     answer = parts(result.messages[2])[0]
     assert (answer["content"], answer["metadata"]) == (NO_RESULT, {"pydantic_ai_synthesized_tool_return": True})
     assert "outcome" not in answer  # old versions refuse the whole list for one they do not know
@@ -118,7 +118,7 @@ def test_a_call_without_result_gets_one_that_pydantic_ai_knows_as_made_up(profil
 
 def test_a_made_up_result_stands_with_the_others_before_what_the_user_says() -> None:
     answer = request(returned("a"), user("go on"), run_id="r")
-    result = mended([request(user("go")), response(call("a"), call("b")), answer])
+    result = repaired([request(user("go")), response(call("a"), call("b")), answer])
     assert kinds(result.messages)[2:] == [["tool-return", "tool-return", "user-prompt"]]
     assert parts(result.messages[2])[0] == parts(answer)[0]
     assert cast("Json", result.messages[2])["run_id"] == "r"
@@ -129,21 +129,21 @@ def test_a_retry_with_a_tool_name_is_an_answer_and_without_one_is_what_the_user_
     again = retry("again", tool_call_id="a", **({"tool_name": "f"} if named else {}))
     messages: list[object] = [request(user("go")), response(call("a")), request(again)]
     assert rules(messages) == ([] if named else ["call-without-result"])
-    assert kinds(mended(messages).messages)[2] == ["retry-prompt"] if named else ["tool-return", "retry-prompt"]
+    assert kinds(repaired(messages).messages)[2] == ["retry-prompt"] if named else ["tool-return", "retry-prompt"]
 
 
 @EVERY_PROFILE
 def test_a_result_without_its_call_becomes_quoted_text(profile: str) -> None:
     messages: list[object] = [request(returned("gone", "found it"), user("and?"))]
     assert "result-without-call" in rules(messages, profile)
-    result = mended(messages, profile)
+    result = repaired(messages, profile)
     assert "found it" in json.dumps(result.messages)
     assert {kind for each in kinds(result.messages) for kind in each} == {"user-prompt"}
 
 
 def test_a_quoted_result_keeps_its_files() -> None:
     image: Json = {"kind": "image-url", "url": "https://example.org/x.png"}
-    result = mended([request(user("go"), returned("gone", ["see", image, {"k": 1}]))])
+    result = repaired([request(user("go"), returned("gone", ["see", image, {"k": 1}]))])
     content = cast("list[object]", parts(result.messages[0])[1]["content"])
     assert str(content[0]).endswith("\nsee")
     assert content[1:] == [image, '{"k": 1}']
@@ -158,7 +158,7 @@ def test_a_result_behind_the_users_text_goes_back_to_its_call(profile: str) -> N
         request(returned("a", "late")),
     ]
     assert ("result-not-adjacent" in rules(messages, profile)) == (profile != "openai-responses")
-    result = mended(messages, profile)
+    result = repaired(messages, profile)
     assert "late" in json.dumps(result.messages)
     if profile != "openai-responses":
         assert parts(result.messages[2])[0]["part_kind"] == "tool-return"
@@ -171,21 +171,21 @@ def test_a_text_between_results_of_one_request_goes_behind_them() -> None:
         request(returned("a"), user("wait"), returned("b")),
     ]
     assert rules(messages) == ["result-not-adjacent"]
-    assert kinds(mended(messages).messages)[2] == ["tool-return", "tool-return", "user-prompt"]
+    assert kinds(repaired(messages).messages)[2] == ["tool-return", "tool-return", "user-prompt"]
 
 
 def test_two_different_results_are_both_kept_and_the_same_one_only_once() -> None:
     start = [request(user("go")), response(call("a"))]
-    twice = mended([*start, request(returned("a", "same"), returned("a", "same"))])
+    twice = repaired([*start, request(returned("a", "same"), returned("a", "same"))])
     assert kinds(twice.messages)[2] == ["tool-return"]
-    different = mended([*start, request(returned("a", "one"), returned("a", "two"))])
+    different = repaired([*start, request(returned("a", "one"), returned("a", "two"))])
     assert kinds(different.messages)[2] == ["tool-return", "user-prompt"]
     assert "two" in str(parts(different.messages[2])[1]["content"])
 
 
 def test_a_real_result_wins_over_one_that_pydantic_ai_made_up() -> None:
     made_up = returned("a", "The tool call was interrupted before a result was produced.")
-    result = mended([request(user("go")), response(call("a")), request(made_up), request(returned("a", "real"))])
+    result = repaired([request(user("go")), response(call("a")), request(made_up), request(returned("a", "real"))])
     assert "real" in str(parts(result.messages[2])[0]["content"])
     assert "interrupted before" not in json.dumps(result.messages)
 
@@ -196,9 +196,9 @@ def test_calls_that_are_in_parts_and_in_tool_calls_count_once() -> None:
     results = request(returned("a"), returned("b", name="g"))
     assert rules([request(user("go")), both, results]) == []
     alone = response(tool_calls=[listed])
-    result = mended([request(user("go")), alone, request(user("and?"))])
+    result = repaired([request(user("go")), alone, request(user("and?"))])
     assert kinds(result.messages) == [["user-prompt"], [], ["tool-return", "user-prompt"]]
-    changed = mended([request(user("go")), both, results], "mistral")
+    changed = repaired([request(user("go")), both, results], "mistral")
     assert "tool_calls" not in cast("Json", changed.messages[1])
     assert kinds(changed.messages)[1:] == [["tool-call", "tool-call"], ["tool-return", "tool-return"]]
 
@@ -209,7 +209,7 @@ def test_calls_that_are_in_parts_and_in_tool_calls_count_once() -> None:
 @EVERY_PROFILE
 def test_calls_of_one_id_get_ids_of_their_own_and_keep_their_results(profile: str) -> None:
     first = [request(user("go")), response(call("a"), call("a")), request(returned("a", "one"), returned("a", "two"))]
-    result = mended([*first, response(call("a")), request(returned("a", "three"))], profile)
+    result = repaired([*first, response(call("a")), request(returned("a", "three"))], profile)
     flat = [part for message in result.messages for part in parts(message)]
     ids = [part["tool_call_id"] for part in flat if part["part_kind"] == "tool-call"]
     by_id = {part["tool_call_id"]: part["content"] for part in flat if part["part_kind"] == "tool-return"}
@@ -223,14 +223,14 @@ def test_a_call_without_a_usable_id_gets_one_and_so_does_its_result(given: objec
     messages = [request(user("go")), response({**call(None), "tool_call_id": given})]
     messages.append(request({**returned(None), "tool_call_id": given}))
     assert set(rules(list(messages))) == {"call-id-missing", "result-id-missing"}
-    result = mended(list(messages))
+    result = repaired(list(messages))
     assert parts(result.messages[1])[0]["tool_call_id"] == parts(result.messages[2])[0]["tool_call_id"]
 
 
 def test_the_first_versions_wrote_no_ids_at_all() -> None:
     args: list[object] = [{"args_json": '{"a": 1}'}, {"args_dict": {"a": 1}}]
     calls = response(*(call(None, name, each) for name, each in zip("fg", args, strict=True)))
-    result = mended([request(user("go")), calls, request(returned(None, name="g"), returned(None, name="f"))])
+    result = repaired([request(user("go")), calls, request(returned(None, name="g"), returned(None, name="f"))])
     asked, answered = parts(result.messages[1]), parts(result.messages[2])
     assert [part["args"] for part in asked] == args
     assert {part["tool_name"]: part["tool_call_id"] for part in asked} == {
@@ -243,14 +243,14 @@ def test_arguments_that_are_no_object_are_quoted_where_an_object_is_wanted(args:
     messages: list[object] = [request(user("go")), response(call("a", args=args)), request(returned("a"))]
     assert rules(messages) == []
     assert rules(messages, "anthropic") == ["arguments-not-object"]
-    quoted = json.loads(str(parts(mended(messages, "anthropic").messages[1])[0]["args"]))
+    quoted = json.loads(str(parts(repaired(messages, "anthropic").messages[1])[0]["args"]))
     assert list(quoted.values()) == [args]
 
 
 @pytest.mark.parametrize("args", ["[]", "null", " null "])
 def test_arguments_that_say_nothing_are_an_empty_object(args: str) -> None:
     messages: list[object] = [request(user("go")), response(call("a", args=args)), request(returned("a"))]
-    assert parts(mended(messages, "anthropic").messages[1])[0]["args"] == "{}"
+    assert parts(repaired(messages, "anthropic").messages[1])[0]["args"] == "{}"
 
 
 @pytest.mark.parametrize("args", [None, "", {}, {"a": 1}])
@@ -263,12 +263,12 @@ def test_no_arguments_are_an_empty_object(profile: str, args: object) -> None:
 def test_arguments_of_a_type_that_does_not_load_are_quoted_everywhere() -> None:
     messages: list[object] = [request(user("go")), response(call("a", args=[1])), request(returned("a"))]
     assert rules(messages) == ["arguments-type"]
-    assert parts(mended(messages).messages[1])[0]["args"] == {"_unreadable_arguments": "[1]"}
+    assert parts(repaired(messages).messages[1])[0]["args"] == {"_unreadable_arguments": "[1]"}
 
 
 def test_a_tool_name_that_is_refused_is_replaced_in_the_call_and_in_its_result() -> None:
     again = retry("Unknown tool name", tool_name="browser.tabs open", tool_call_id="a")
-    result = mended([request(user("go")), response(call("a", "browser.tabs open")), request(again)])
+    result = repaired([request(user("go")), response(call("a", "browser.tabs open")), request(again)])
     names = [parts(result.messages[at])[0]["tool_name"] for at in (1, 2)]
     assert names[0] == names[1] != "browser.tabs open"
 
@@ -281,7 +281,7 @@ def test_a_response_of_nothing_goes_and_a_request_of_nothing_stays(profile: str)
     marker = request(state="interrupted")
     messages: list[object] = [request(user("go")), response(state="interrupted"), marker, request(user("again"))]
     assert "empty-content" in rules(messages, profile)
-    result = mended(messages, profile)
+    result = repaired(messages, profile)
     assert any(message is marker for message in result.messages)
     assert not any(cast("Json", message)["kind"] == "response" and not parts(message) for message in result.messages)
 
@@ -291,7 +291,7 @@ def test_blank_texts_go_where_they_are_refused_and_the_rest_of_a_list_stays() ->
     said = user([" ", "go", point, {"kind": "text-content", "content": ""}])
     messages: list[object] = [request(said), response(text(""), call("a")), request(returned("a", ""))]
     assert rules(messages) == []
-    result = mended(messages, "anthropic")
+    result = repaired(messages, "anthropic")
     assert parts(result.messages[0])[0]["content"] == ["go", point]
     assert kinds(result.messages)[1] == ["tool-call"]
     assert parts(result.messages[2])[0]["content"] == "(empty)"
@@ -302,7 +302,7 @@ def test_thinking_without_its_signature_goes_where_one_is_wanted(signature: str 
     thought: Json = {"part_kind": "thinking", "content": "Assume", "signature": signature, "provider_name": "anthropic"}
     messages: list[object] = [request(user("prove it")), response(thought, text("so")), request(user("shorter"))]
     assert rules(messages, "anthropic") == ["thinking-unsigned"]
-    assert kinds(mended(messages, "anthropic").messages)[1] == ["text"]
+    assert kinds(repaired(messages, "anthropic").messages)[1] == ["text"]
     assert rules(messages, "openai-chat") == []
 
 
@@ -332,7 +332,7 @@ def test_what_openai_gave_an_id_stands_once() -> None:
     answer = response(thought, {**thought, "content": "second summary"}, text("so"))
     messages: list[object] = [request(user("go")), answer, request(user("and?")), answer, request(user("well?"))]
     assert rules(messages, "openai-responses") == ["duplicate-item", "duplicate-item"]
-    assert kinds(mended(messages, "openai-responses").messages)[3] == ["text"]
+    assert kinds(repaired(messages, "openai-responses").messages)[3] == ["text"]
 
 
 # --- order -----------------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_each_part_of_a_request_is_a_message_where_roles_take_turns() -> None:
     ]
     assert rules(messages) == []
     assert rules(messages, "openai-compatible") == ["several-systems", "consecutive-roles", "user-after-result"]
-    result = mended(messages, "openai-compatible")
+    result = repaired(messages, "openai-compatible")
     assert kinds(result.messages) == [
         ["system-prompt", "user-prompt"],
         ["tool-call"],
@@ -361,7 +361,7 @@ def test_a_stale_system_prompt_becomes_the_users_where_it_may_not_stand() -> Non
     messages: list[object] = [request(system("be good"), user("go")), response(text("yes"))]
     messages.append(request(system("be bad"), user("again"), run_id="2", conversation_id="c"))
     assert rules(messages) == []
-    result = mended(messages, "openai-compatible")
+    result = repaired(messages, "openai-compatible")
     assert kinds(result.messages) == [["system-prompt", "user-prompt"], ["text"], ["user-prompt"]]
     assert parts(result.messages[2])[0]["content"] == ["[System message]\nbe bad", "again"]
 
@@ -379,7 +379,7 @@ def test_places_are_those_of_the_document() -> None:
         "messages[2].parts[3].content[1]",
     ]
     assert {violation.message for violation in found} == {2}
-    sentences = [edit.sentence for edit in mended(messages, "openai-compatible").edits]
+    sentences = [edit.sentence for edit in repaired(messages, "openai-compatible").edits]
     assert any("before messages[2].parts[2]" in sentence for sentence in sentences)
     assert any("messages[2].parts[3] is joined to" in sentence for sentence in sentences)
 
@@ -396,7 +396,7 @@ def test_text_that_is_no_unicode_is_cleaned_in_parts_and_in_instructions() -> No
         "messages[0].instructions",
         "messages[2].parts[0].content",
     ]
-    assert kinds(mended(messages).messages) == [["user-prompt"], ["text"], ["retry-prompt"]]
+    assert kinds(repaired(messages).messages) == [["user-prompt"], ["text"], ["retry-prompt"]]
 
 
 def test_images_are_looked_at_in_the_alphabet_that_pydantic_writes() -> None:
@@ -408,7 +408,7 @@ def test_images_are_looked_at_in_the_alphabet_that_pydantic_writes() -> None:
     messages.append(request(returned("a", ["that", image(PNG), bad])))
     assert rules(messages[:1]) == []
     assert rules(messages) == ["media-invalid"]
-    content = cast("list[object]", parts(mended(messages).messages[2])[0]["content"])
+    content = cast("list[object]", parts(repaired(messages).messages[2])[0]["content"])
     assert content[:2] == ["that", image(PNG)]
     assert "left out" in str(content[2])
 
@@ -417,7 +417,7 @@ def test_images_are_looked_at_in_the_alphabet_that_pydantic_writes() -> None:
 
 
 @pytest.mark.parametrize("key", ["messages", "message_history"])
-def test_a_session_file_is_mended_with_everything_beside_its_messages(key: str) -> None:
+def test_the_repair_of_a_session_file_keeps_everything_beside_its_messages(key: str) -> None:
     envelope: Json = {"session_id": "s", "total_tokens": 3, key: [request(user("go")), response(call("a"))]}
     result = repair(envelope, format="pydantic-ai")
     assert result.document == {**envelope, key: result.messages}
@@ -443,10 +443,10 @@ def test_a_session_file_is_mended_with_everything_beside_its_messages(key: str) 
         (request("a part"), "foreign-content"),  # pyright: ignore[reportArgumentType] - that is the fault
     ],
 )
-def test_what_does_not_load_is_told_and_quoted(bad: object, rule: str) -> None:
+def test_what_does_not_load_is_reported_and_quoted(bad: object, rule: str) -> None:
     messages = [request(user("go")), bad, response(text("ok"))]
     assert rules(messages) == [rule]
-    written = json.dumps(mended(messages).messages)
+    written = json.dumps(repaired(messages).messages)
     assert "go" in written
     assert "lost" not in json.dumps(bad) or "lost" in written
 

@@ -1,7 +1,7 @@
-"""What pydantic-ai itself makes of a mended document: it loads, and what is sent of it breaks no rule of the provider.
+"""What pydantic-ai makes of a repaired document: it loads, and what it sends breaks no rule of the provider.
 
-Two rules. pydantic-ai and its models are the oracle: nothing here knows how a message is mapped. Its own mending of a
-history, which it does before every request, is left out.
+Two rules. pydantic-ai and its models are the oracle: nothing here knows how a message is mapped. Its own repair of a
+history, which it makes before every request, is left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BESIDE = {"null-content"}  # pydantic-ai decides what stands beside calls withou
 
 
 def loaded(messages: list[object]) -> list[ModelMessage]:
-    """Return the messages as pydantic-ai sends them: requests in a row joined, and nothing else left for it to mend."""
+    """Return the messages as pydantic-ai sends them: requests in a row joined, and nothing else left to repair."""
     found = ModelMessagesTypeAdapter.validate_json(json.dumps(messages))
     joined = repair_messages(found)
     before, after = ([repr(part) for message in each for part in message.parts] for each in (found, joined))
@@ -65,10 +65,10 @@ def sent_to_anthropic(messages: list[object]) -> dict[str, object]:
 
 @given(pieces=conversations(), profile=st.sampled_from(CHAT))
 def test_what_is_sent_in_chat_completions_is_valid(pieces: tuple[Piece, ...], profile: str) -> None:
-    mended = repair(pydantic_ai(pieces), format="pydantic-ai", profile=profile)
-    if mended.remaining:
+    repaired = repair(pydantic_ai(pieces), format="pydantic-ai", profile=profile)
+    if repaired.remaining:
         return
-    body = sent_to_openai(mended.messages)
+    body = sent_to_openai(repaired.messages)
     assert [
         each for each in check(body["messages"], format="openai-chat", profile=profile) if each.rule not in BESIDE
     ] == []
@@ -77,10 +77,10 @@ def test_what_is_sent_in_chat_completions_is_valid(pieces: tuple[Piece, ...], pr
 
 @given(pieces=conversations(), profile=st.sampled_from(MESSAGES))
 def test_what_is_sent_in_messages_is_valid(pieces: tuple[Piece, ...], profile: str) -> None:
-    mended = repair(pydantic_ai(pieces), format="pydantic-ai", profile=profile)
-    if mended.remaining:
+    repaired = repair(pydantic_ai(pieces), format="pydantic-ai", profile=profile)
+    if repaired.remaining:
         return
-    body = sent_to_anthropic(mended.messages)
+    body = sent_to_anthropic(repaired.messages)
     assert check(body["messages"], format="anthropic", profile=profile) == []
     if profile != "any":  # a text may stand behind a call, Anthropic joins answers; DeepSeek refuses both
         assert JUDGES["anthropic"].refusal("anthropic", list(as_array(body["messages"]))) == ""
@@ -90,7 +90,7 @@ def test_what_is_sent_in_messages_is_valid(pieces: tuple[Piece, ...], profile: s
 
 @given(pieces=conversations(), profile=st.sampled_from(["openai-responses", "any"]))
 def test_what_is_sent_in_responses_is_valid(pieces: tuple[Piece, ...], profile: str) -> None:
-    mended = repair(pydantic_ai(pieces), format="pydantic-ai", profile=profile)
-    if mended.remaining:
+    repaired = repair(pydantic_ai(pieces), format="pydantic-ai", profile=profile)
+    if repaired.remaining:
         return
-    assert check(sent_to_responses(mended.messages), format="openai-responses", profile=profile) == []
+    assert check(sent_to_responses(repaired.messages), format="openai-responses", profile=profile) == []

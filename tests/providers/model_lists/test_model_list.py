@@ -146,7 +146,7 @@ async def test_ten_megabytes_of_models_are_not_read_to_their_end() -> None:
     assert "longer than 8 MB" in str(await refused("openai", pages(body)))
 
 
-async def test_more_models_than_anybody_has_are_refused() -> None:
+async def test_a_list_of_too_many_models_is_refused() -> None:
     names = (f"m{number}" for number in range(model_list.MOST_MODELS + 1))
     assert "more than 5,000 models" in str(await refused("openai", pages(openai(*names))))
 

@@ -184,7 +184,7 @@ def test_an_error_in_the_stream_has_the_status_of_its_kind(kind: str, fault: str
         assert "It fell over." in str(failed)
 
 
-def test_an_error_that_is_no_json_is_told_as_it_is() -> None:
+def test_an_error_that_is_no_json_is_shown_as_it_is() -> None:
     assert "upstream went away" in str(failure([("error", b"upstream went away")]))
 
 

@@ -182,7 +182,7 @@ def test_parts_are_in_the_order_in_which_each_began() -> None:
         ([call("a", {"p": "ä"}, index=0, id="1")], [("a", '{"p": "ä"}', "1")]),
     ],
 )
-def test_calls_are_told_apart(chunks: list[Json], expected: list[tuple[str, str, str | None]]) -> None:
+def test_calls_are_distinguished(chunks: list[Json], expected: list[tuple[str, str, str | None]]) -> None:
     assert calls(*chunks) == expected
 
 

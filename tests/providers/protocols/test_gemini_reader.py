@@ -51,7 +51,7 @@ def finished(*events: object) -> StreamFinished:
 
 
 def parts_of(*parts: object) -> Sequence[Part]:
-    """Return what is read of the parts: each in an event of its own, and all in one document."""
+    """Return what the reader makes of the parts: of each in a separate event, and of all in one document."""
     streamed = finished(*(event(part) for part in parts), event(reason="STOP")).parts
     reader, _ = read(event(*parts, reason="STOP"), whole=True)
     assert reader.finished().parts == streamed
@@ -68,7 +68,7 @@ def test_pieces_of_one_kind_are_one_part() -> None:
     )
 
 
-def test_what_arrives_is_told_at_once() -> None:
+def test_what_arrives_is_emitted_at_once() -> None:
     call = {"functionCall": {"id": "x", "name": "read", "args": {"path": "ä", "n": 1}}}
     _, deltas = read(event(said("hm", thought=True)), event(said("so"), call), event(said("")))
     written = '{"path": "ä", "n": 1}'
@@ -116,7 +116,7 @@ def test_a_signature_is_kept_byte_for_byte(signature: str) -> None:
     assert part.details == {"thought_signature": signature}
 
 
-def test_kinds_of_parts_that_nobody_asked_for_are_left_out() -> None:
+def test_kinds_of_parts_that_were_not_requested_are_left_out() -> None:
     code: dict[str, object] = {"executableCode": {"language": "PYTHON", "code": "1"}}
     assert parts_of(said("a"), code, {"inlineData": {"data": ""}}, SIGNED, {}, said("b")) == (
         TextPart("a"),

@@ -254,7 +254,7 @@ def test_what_is_not_the_protocol_is_invalid(name: str, data: bytes, said: str) 
     assert caught.value.fault == "malformed"
 
 
-def test_an_error_that_is_no_json_is_told_as_it_is() -> None:
+def test_an_error_that_is_no_json_is_shown_as_it_is() -> None:
     with pytest.raises(ProviderFailed, match="upstream went away"):
         list(WIRE.reader(TARGET).event("error", b"upstream went away"))
 

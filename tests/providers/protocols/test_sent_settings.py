@@ -1,4 +1,4 @@
-"""Which fields each model gets for a setting, and what the user is told of a setting that it does not take."""
+"""Which fields each model gets for a setting, and what the user reads about a setting that it does not take."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_other_settings_have_the_names_of_each_protocol() -> None:
         ),
     ],
 )
-def test_the_user_is_told_what_is_sent_in_place_of_a_setting(name: str, settings: dict[str, Any], note: str) -> None:
+def test_the_user_reads_what_is_sent_in_place_of_a_setting(name: str, settings: dict[str, Any], note: str) -> None:
     assert " ".join(setting_notes(asked(name, **settings), OWN)) == note
 
 

@@ -183,9 +183,7 @@ def test_thinking_that_is_set_between_calls_begins_with_the_next_prompt() -> Non
 
 @law(40)
 @given(provider=st.sampled_from(sorted(SERVERS)), data=st.data())
-def test_a_session_whose_settings_are_taken_back_sends_the_bytes_of_one_without(
-    provider: str, data: st.DataObject
-) -> None:
+def test_a_session_whose_settings_are_reset_sends_the_bytes_of_one_without(provider: str, data: st.DataObject) -> None:
     plain = [
         each
         for each in data.draw(switches((provider,)))

@@ -143,7 +143,7 @@ def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
 
 @law()
 @given(journals)
-def test_what_is_queued_waits_until_it_is_sent_or_taken_back(journal: list[Entry]) -> None:
+def test_what_is_queued_waits_until_it_is_sent_or_recalled(journal: list[Entry]) -> None:
     waits: dict[str, str] = {}
     for entry in journal:
         match entry:
@@ -169,11 +169,11 @@ def test_what_is_queued_waits_until_it_is_sent_or_taken_back(journal: list[Entry
 def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     before: list[Entry], dropped: list[Entry], after: list[Entry]
 ) -> None:
-    """What came later is as if the dropped part had never been, but for what a person and a provider keep counting."""
+    """What came later is as if the dropped part had never been, but for what the user and a provider keep counting."""
     left = [*before, TurnEnded(turn=9, reason="end_turn", cause="finished")]
     kept = [opened, *left]
     gone: list[Entry] = [PromptAccepted(turn=99, text="no"), Rewound(turn=99)]
-    for entry in dropped:  # a turn has a number of its own
+    for entry in dropped:  # each turn has a different number
         later = isinstance(entry, PromptAccepted)
         gone.insert(-1, msgspec.structs.replace(entry, turn=entry.turn + 90) if later else entry)
     tools = [each for each in gone if isinstance(each, ToolsChanged)]  # what was signed before does not come back
@@ -219,7 +219,7 @@ def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
 
 @law()
 @given(onwards, st.integers(0, 3), st.integers(0, 2), onwards)
-def test_a_compaction_changes_what_is_older_only_and_is_taken_back_whole(
+def test_a_compaction_changes_only_older_messages_and_is_undone_whole(
     before: list[Entry], step: int, said: int, after: list[Entry]
 ) -> None:
     """At every step: what stays is as it was but for signed thinking, and without the note all is as if never cut."""
@@ -317,7 +317,7 @@ def test_streamed_text_of_a_dead_process_is_kept() -> None:
     )
 
 
-def test_a_late_outcome_is_told_with_the_next_prompt_and_the_settled_result_stands() -> None:
+def test_a_late_outcome_is_sent_with_the_next_prompt_and_the_settled_result_stands() -> None:
     journal = [*START, ended(1, call("bash", "A")), CallStarted(call="A", effect="execute")]
     journal += [
         CallEnded(call="A", outcome="interrupted", text="settled"),

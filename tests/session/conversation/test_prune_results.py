@@ -89,13 +89,13 @@ def test_the_newest_turns_are_protected_whatever_they_hold() -> None:
     assert gone(journal, msgspec.structs.replace(SMALL, prune_turns=3)) == set()
 
 
-def test_little_is_not_worth_reading_everything_anew() -> None:
+def test_small_savings_are_not_worth_reading_everything_again() -> None:
     journal = [opened, *OLD, *turn(2, ("c", "read", "ok", BIG)), NEXT]
     assert gone(journal, msgspec.structs.replace(SMALL, prune_least=1_950)) == set()
 
 
 def test_what_did_not_run_is_unknown_or_still_to_be_done_stays() -> None:
-    """It is told nowhere else: the person's no, what may have happened, what is to be done."""
+    """The model reads it nowhere else: the user's refusal, what may have happened, the open tasks."""
     calls: tuple[Made, ...] = (
         ("a", "read", "denied", BIG),
         ("b", "bash", "interrupted", BIG),
@@ -156,7 +156,7 @@ def test_a_rewind_does_not_bring_back_what_was_left_out_of_a_turn_that_was_cut_s
 def test_whatever_is_pruned_whenever_every_provider_takes_it(
     profile: Profile, journal: list[Entry], after: list[Entry]
 ) -> None:
-    """P3 and P8 for a decision of our own, at every place of every journal."""
+    """P3 and P8 for a decision that holdfast makes, at every place of every journal."""
     bare = ContextSettings(prune_protect=0, prune_least=0, prune_turns=1)
     folded = Fold([opened])
     for entry in (*journal, *turn(50), PromptAccepted(turn=51, text="now")):
@@ -174,7 +174,7 @@ def test_whatever_is_pruned_whenever_every_provider_takes_it(
 
 @given(journals)
 def test_whatever_came_before_the_newest_turns_are_protected(journal: list[Entry]) -> None:
-    """What was taken back, compacted or damaged before them moves no protection."""
+    """What was rewound, compacted or damaged before them moves no protection."""
     whole = [opened, *journal, *turn(50, ("zz", "read", "ok", BIG)), PromptAccepted(turn=51, text="now")]
     for turns in (1, 2):
         settings = ContextSettings(prune_protect=0, prune_least=0, prune_turns=turns)

@@ -1,4 +1,4 @@
-"""The end of a background task is told exactly once, on any branch, whenever it comes."""
+"""The model reads the end of a background task exactly once, on any branch, whenever it comes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def told(conversation: Conversation) -> Counter[str]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_each_of_a_thousand_ends_is_told_once_on_any_branch(seed: int) -> None:
+def test_each_of_a_thousand_ends_is_sent_once_on_any_branch(seed: int) -> None:
     journal = Journal(seed)
     while journal.running:
         journal.turn()
@@ -116,7 +116,7 @@ def test_each_of_a_thousand_ends_is_told_once_on_any_branch(seed: int) -> None:
     assert told(fold(copied)) == Counter(map(note, journal.ended))
 
 
-def test_an_end_twice_is_told_once_and_a_task_is_open_until_its_end() -> None:
+def test_an_end_twice_is_sent_once_and_a_task_is_open_until_its_end() -> None:
     process = ProcessId(pid=1, start=2, boot="b")
     began: list[Entry] = [opened, PromptAccepted(turn=1, text="go"), TaskStarted(id="t1", call="c", command="make")]
     began.append(ProcessStarted(call="c", process=process))
@@ -132,7 +132,7 @@ def test_an_end_twice_is_told_once_and_a_task_is_open_until_its_end() -> None:
 
 @law()
 @given(journals, st.sampled_from(["a", "b"]))
-def test_an_end_is_told_at_most_once_in_any_journal(journal: list[Entry], own: str) -> None:
+def test_an_end_is_sent_at_most_once_in_any_journal(journal: list[Entry], own: str) -> None:
     """Whatever else is in it: rewinds, damage, ends of tasks that never began."""
     mine = note("mine")
     end = TaskEnded(id=f"mine{own}", outcome="ok", text="", note=mine)

@@ -79,7 +79,7 @@ def test_without_a_count_it_is_the_estimate_of_all_that_is_sent(journal: list[En
 @law()
 @given(journals)
 def test_where_a_provider_counts_as_we_do_it_is_the_estimate_after_every_entry(journal: list[Entry]) -> None:
-    """Whatever is stopped, denied, repaired, left out, summed up, taken back or given to another model."""
+    """Whatever is stopped, denied, repaired, left out, summarized, rewound or given to another model."""
     folded = Fold([opened, PromptAccepted(turn=1, text="go" * KB)])
     for entry in journal:
         if not isinstance(entry, SessionOpened) and (said := large(entry, folded.conversation())):
@@ -181,7 +181,7 @@ def test_after_a_prune_it_is_the_share_that_is_left_of_what_was_counted() -> Non
     assert near(estimate(fold(journal).messages, MODEL), 50_060)
 
 
-def test_a_summary_counts_in_place_of_what_it_stands_for_until_it_is_taken_back() -> None:
+def test_a_summary_counts_in_place_of_what_it_stands_for_until_it_is_undone() -> None:
     journal: list[Entry] = [opened]
     for turn in (1, 2):
         journal += [PromptAccepted(turn=turn, text="p" * 40 * KB), RequestStarted(step=turn, attempt=1, model=MODEL)]

@@ -15,7 +15,7 @@ from holdfast.testing.store_checks import Harness, check_store
 
 
 class OnDisk:
-    """A journal in a folder of its own."""
+    """A journal in its own folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -31,7 +31,7 @@ from laws import law
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 MODELS = ("openai-chat:m", "anthropic:m", "other:m")
-BEGUN = PromptAccepted(turn=9, text="go")  # a turn that is never taken back here
+BEGUN = PromptAccepted(turn=9, text="go")  # a turn that is never rewound here
 
 
 @every_profile
@@ -49,7 +49,7 @@ def test_every_prefix_of_every_journal_is_valid_for_every_profile(
 @every_profile
 @law(shared_by=len(PROFILES))
 @given(journal=journals)
-def test_what_is_sent_is_what_the_gate_admits_and_nothing_had_to_be_mended(
+def test_what_is_sent_is_what_the_gate_admits_and_nothing_had_to_be_repaired(
     profile: Profile, journal: list[Entry]
 ) -> None:
     conversation = fold([opened, *journal, PromptAccepted(turn=9, text="go on")])
@@ -101,7 +101,7 @@ def test_what_a_model_signed_behind_an_image_goes_when_the_image_does(journal: l
 
 
 @given(journal=journals)
-def test_words_of_the_person_and_results_are_sent(journal: list[Entry]) -> None:
+def test_words_of_the_user_and_results_are_sent(journal: list[Entry]) -> None:
     conversation = fold([opened, *journal])
     for profile in PROFILES.values():
         sent = normalize(conversation, profile)

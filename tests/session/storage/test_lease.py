@@ -88,7 +88,7 @@ def test_a_held_lease_is_refused_at_once_and_names_its_holder(tmp_path: Path) ->
 
 
 def test_a_held_session_is_seen_without_a_lease_and_a_free_one_left_free(tmp_path: Path) -> None:
-    refuse_held(tmp_path)  # nobody ever held it, and it is left like that
+    refuse_held(tmp_path)  # no process ever held it, and it is left like that
     assert list(tmp_path.iterdir()) == []
     lease = Lease.take(tmp_path)
     with pytest.raises(SessionBusy) as busy:

@@ -89,7 +89,7 @@ def test_a_second_process_is_refused_and_told_who_has_it(tmp_path: Path) -> None
         acknowledged(process)  # and the writer noticed nothing
 
 
-def test_touching_the_database_in_this_process_lets_nobody_in(tmp_path: Path) -> None:
+def test_touching_the_database_in_this_process_lets_no_other_process_in(tmp_path: Path) -> None:
     """Closing any descriptor of a file drops this process's POSIX locks on it, and SQLite's own with them."""
     folder = tmp_path / "s"
     store = SqliteStore.create(folder)

@@ -241,7 +241,7 @@ def test_of_two_real_results_the_first_counts_and_the_other_is_quoted() -> None:
     assert plain(conversation(same).messages)[2] == ([("ok", "found")], [])
 
 
-def test_a_late_result_is_told_as_late() -> None:
+def test_the_model_reads_a_late_result_as_late() -> None:
     document = [
         request(user("go")),
         response(call("a")),
@@ -256,7 +256,7 @@ def test_a_late_result_is_told_as_late() -> None:
     assert [type(entry) for entry in told] == [CallEnded, CallLate]
 
 
-def test_ids_that_are_used_again_are_told_apart_by_position() -> None:
+def test_ids_that_are_used_again_are_distinguished_by_position() -> None:
     document = [
         request(user("go")),
         response(call("a"), call("a", "bash")),
@@ -292,7 +292,7 @@ def test_results_find_their_calls_by_name_where_ids_do_not_tell(
     assert plain(conversation(document).messages)[2] == ([("ok", "1"), ("ok", "2")], [])
 
 
-def test_a_repair_of_many_calls_is_told_in_a_few_sentences() -> None:
+def test_a_repair_of_many_calls_is_reported_in_a_few_sentences() -> None:
     document = [request(user("go")), response(*(call(f"c{number}") for number in range(9))), request(user("next"))]
     repairs = read(document).repairs
     assert len(repairs) == 5

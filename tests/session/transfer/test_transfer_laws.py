@@ -240,7 +240,7 @@ def test_a_document_with_anything_anywhere_folds_or_is_refused(messages: list[ob
 
 @law()
 @given(histories)
-def test_what_was_mended_once_needs_no_more_mending(history: list[object]) -> None:
+def test_what_was_repaired_once_needs_no_more_repair(history: list[object]) -> None:
     imported = read_json(history)
     if imported is None:
         return

@@ -1,4 +1,4 @@
-"""The slips of each family of models, run by the real tools: each works and is told, or has a reason to act on."""
+"""The slips of each family of models, run by the real tools: each works with a note, or fails with a reason."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_each_family_has_its_ten_slips() -> None:
 
 
 @pytest.mark.parametrize("tools", [("bash", "edit", "read"), ("apply_patch", "bash", "read")])
-def test_who_edits_in_another_dialect_is_told_which_one_there_is(tools: tuple[str, ...]) -> None:
+def test_a_model_that_edits_in_another_dialect_reads_which_one_there_is(tools: tuple[str, ...]) -> None:
     other = "apply_patch" if "edit" in tools else "Edit"
     here = "edit" if "edit" in tools else "apply_patch"
     assert missing_tool(other, tools) == (

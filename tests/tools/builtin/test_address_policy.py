@@ -26,7 +26,7 @@ def test_what_is_public_is(address: str) -> None:
     assert may_ask(address)
 
 
-def test_a_person_may_name_networks() -> None:
+def test_the_user_may_name_networks() -> None:
     assert may_ask("127.0.0.1", ["10.0.0.0/8", "127.0.0.1"])
     assert may_ask("::ffff:10.9.9.9", ["10.0.0.0/8"])
     assert may_ask("fd00::1", ["fd00::/8"])

@@ -166,7 +166,7 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_facts_are_told_as_they_are(told: dict[str, object], sentence: str) -> None:
+def test_the_facts_are_stated_as_they_are(told: dict[str, object], sentence: str) -> None:
     assert facts(finished(**told)) == sentence
 
 

@@ -115,7 +115,7 @@ def test_names_of_this_machine_are_seen_through(site: Site, host: str) -> None:
     assert site.asked == []
 
 
-def test_each_redirect_is_looked_up_and_judged_anew(site: Site) -> None:
+def test_each_redirect_is_looked_up_and_judged_again(site: Site) -> None:
     site.pages["/a"] = moved("/b")
     tool = site.tool("127.0.0.0/8")
     found = iter([["127.0.0.1"], ["169.254.169.254"]])
@@ -150,7 +150,7 @@ def test_redirects_are_followed_on_the_same_host_only_and_not_for_ever(site: Sit
 
 
 @pytest.mark.parametrize("url", ["file:/etc/passwd", "ftp://a.example/", "//a.example", "a.example", "http://", "x:y"])
-def test_what_is_no_address_of_a_page_is_refused_before_anybody_is_asked(url: str) -> None:
+def test_what_is_no_address_of_a_page_is_refused_before_any_request(url: str) -> None:
     with pytest.raises(ToolFailed, match=r"expected http:// or https://"):
         planned(FetchTool(), url=url)
 
@@ -228,7 +228,7 @@ def test_a_host_is_asked_about_until_it_is_allowed() -> None:
     assert decide(other, Policy("yolo")) == Allow()
 
 
-def test_one_that_is_stopped_before_it_begins_asks_nobody_for_long(site: Site) -> None:
+def test_a_fetch_that_is_stopped_before_it_begins_waits_for_no_server(site: Site) -> None:
     site.pages["/slow"] = page(b"")
     output = ran(planned(site.tool("127.0.0.0/8"), url=site.url("/slow")), stopped=True)
     assert output.interrupted

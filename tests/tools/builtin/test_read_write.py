@@ -196,7 +196,7 @@ def test_a_new_file_has_the_mode_of_the_umask(space: Workspace) -> None:
 
 
 @pytest.mark.parametrize("meanwhile", [b"other\n", None])
-def test_write_leaves_a_file_alone_that_changed_meanwhile(space: Workspace, meanwhile: bytes | None) -> None:
+def test_write_leaves_a_file_alone_that_changed_since_the_plan(space: Workspace, meanwhile: bytes | None) -> None:
     path = space.root / "a.txt"
     path.write_text("old\n")
     plan = planned(WriteTool(space), path="a.txt", content="new\n")
@@ -211,7 +211,7 @@ def test_write_leaves_a_file_alone_that_changed_meanwhile(space: Workspace, mean
     assert len(list(space.root.iterdir())) == (meanwhile is not None), "no temporary file stays"
 
 
-def test_write_does_not_replace_a_file_that_came_meanwhile(space: Workspace) -> None:
+def test_write_does_not_replace_a_file_that_appeared_since_the_plan(space: Workspace) -> None:
     plan = planned(WriteTool(space), path="a.txt", content="new\n")
     (space.root / "a.txt").write_text("theirs\n")
     with pytest.raises(ToolFailed, match="changed since"):

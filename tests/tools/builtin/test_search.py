@@ -441,7 +441,7 @@ def test_grep_outside_is_said(space: Workspace, tmp_path: Path) -> None:
     assert ran(planned(GrepTool(space, None), pattern="the secret", path="..")).text.startswith(f"{secret}:1:the")
 
 
-def test_a_pattern_that_backtracks_for_ever_stops_nobody_else(space: Workspace) -> None:
+def test_a_pattern_that_backtracks_for_ever_stops_no_other_thread(space: Workspace) -> None:
     (space.root / "trap").write_text("a" * 100 + "b\n")
     ticks = 0
     done = threading.Event()

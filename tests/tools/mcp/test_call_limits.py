@@ -59,7 +59,7 @@ def move(loop: MovedLoop, seconds: float) -> None:
     loop.call_soon_threadsafe(lambda: None)
 
 
-def test_progress_starts_the_silence_anew(tmp_path: Path) -> None:
+def test_progress_starts_the_silence_again(tmp_path: Path) -> None:
     def steps(loop: MovedLoop, heard: list[str]) -> None:
         for _ in range(5):
             move(loop, MOST_SILENCE * 0.8)

@@ -51,7 +51,7 @@ async def test_a_forgotten_session_costs_one_call_that_was_not_carried_out(tmp_p
     assert [method for method, _ in served.requests].count("initialize") == 2
 
 
-async def test_a_stop_is_told_to_the_server_because_closing_the_stream_is_none(tmp_path: Path) -> None:
+async def test_a_stop_is_sent_to_the_server_because_closing_the_stream_is_none(tmp_path: Path) -> None:
     with session_server() as served:
         async with connected(at(served), tmp_path) as made:
             stop = asyncio.Event()
@@ -67,7 +67,7 @@ async def test_a_stop_is_told_to_the_server_because_closing_the_stream_is_none(t
             assert [each["mcp-session-id"] for each in told] == ["session-1"]
             served.go_on.set()
             async with asyncio.timeout(30):
-                while not late:  # noqa: ASYNC110 - the server's answer has no event of its own
+                while not late:  # noqa: ASYNC110 - no event reports the server's answer
                     await asyncio.sleep(0.01)
             assert [each.text for each in late] == ["slow x"]
 

@@ -71,7 +71,7 @@ def stored(folder: Path, made: McpConnections) -> list[str]:
 
 
 async def test_everything_over_http_is_started_again(tmp_path: Path) -> None:
-    """Its sessions are gone then: one call is told that nothing was done, the next one is carried out."""
+    """Its sessions are gone then: one call fails and says that nothing was done, the next one is carried out."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

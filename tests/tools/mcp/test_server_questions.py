@@ -24,7 +24,7 @@ def calls_more_than(folder: Path, known: int) -> bool:
 
 
 class User:
-    """Answers as it is told; `asked` are the requests so far."""
+    """Answers each request with `action`; `asked` are the requests so far."""
 
     def __init__(self, *, action: str = "accept", silent: bool = False) -> None:
         self.asked: list[InputRequest] = []
@@ -79,7 +79,7 @@ async def test_a_call_goes_on_after_a_crash_from_its_question(tmp_path: Path) ->
         output = await made.call("srv", "mcp__srv__book", {}, user.context(waits=waits))
     assert json.loads(output.text)["content"] == ANN
     assert user.asked == [waits, waits]
-    assert calls(tmp_path) == ["asked", "book", "did", "book", "did", "book"]  # not called anew
+    assert calls(tmp_path) == ["asked", "book", "did", "book", "did", "book"]  # not called again
 
 
 async def test_a_state_that_the_server_does_not_know_any_more_fails_in_its_words(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ async def test_without_a_user_it_is_declined_and_said(tmp_path: Path, era: str) 
         assert "Elicitation not supported" in output.text
 
 
-async def test_an_answer_within_the_grace_counts_and_a_later_one_is_told(tmp_path: Path) -> None:
+async def test_an_answer_within_the_grace_counts_and_a_later_one_is_reported(tmp_path: Path) -> None:
     user = User()
     async with connected(stdio("asking", tmp_path), tmp_path, asks=True) as made:
         before = 0

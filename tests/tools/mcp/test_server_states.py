@@ -15,7 +15,7 @@ from holdfast.tools.mcp.server_definition import McpServer
 SERVER = Path(__file__).parents[2] / "mcp_server.py"
 
 
-def test_states_say_why_and_a_restart_begins_anew(tmp_path: Path) -> None:
+def test_states_say_why_and_a_restart_begins_again(tmp_path: Path) -> None:
     def server(kind: str) -> McpServer:
         return McpServer(name=kind, command=sys.executable, args=(str(SERVER), kind, str(tmp_path / "marker")))
 

@@ -46,7 +46,7 @@ ALONE = "to keep one running, start it with background: true"
         ),
     ],
 )
-def test_the_supervisors_word_is_told_as_if_it_had_been_heard(
+def test_the_supervisors_word_is_reported_as_if_it_had_been_heard(
     tmp_path: Path, ended: dict[str, Any], *, ok: bool, interrupted: bool, said: str
 ) -> None:
     found = traces_of(left(tmp_path, "out\n", **ended), 0.0)

@@ -102,13 +102,13 @@ def test_one_that_is_deaf_or_frozen_is_killed(start: Start, call: str) -> None:
     assert alive(call) == []
 
 
-def test_one_that_cannot_be_ended_is_told(start: Start, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_ended_is_reported(start: Start, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "_GIVE_UP", 5)  # before SIGKILL: another user's takes no signal at all
     process = start("trap '' TERM; exec sleep 300", PATH=os.defpath, **{CALL_VARIABLE: call})
     assert reap({call}, []) == OrphanReport(left=(f"sleep ({process.pid})",))
 
 
-def test_nobody_ends_what_it_was_started_from(call: str) -> None:
+def test_a_process_does_not_end_what_it_was_started_from(call: str) -> None:
     """A terminal that a command opened may be where the session is resumed."""
     reaping = f"from holdfast.tools.process.orphans import reap; print(reap({{{call!r}}}, []))"
     shell = f'{sys.executable} -c "{reaping}"; echo still here'

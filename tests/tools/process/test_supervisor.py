@@ -28,7 +28,7 @@ from stubborn_commands import NASTY
 
 pytestmark = linux_only
 
-# An agent that runs the commands of a file, all at once, and ends in the way it is told to, or not at all.
+# An agent that runs the commands of a file, all at once, and ends in the given way, or not at all.
 AGENT = """
 import asyncio, json, os, sys, threading, time
 from pathlib import Path
@@ -68,7 +68,7 @@ asyncio.run(main())
 
 @contextmanager
 def agent(folder: Path, commands: dict[str, str], ending: str = "") -> Generator[subprocess.Popen[bytes]]:
-    """Start an agent in a session of its own, and wait until each of its commands said `ready`."""
+    """Start an agent in its own session, and wait until each of its commands said `ready`."""
     (folder / "commands.json").write_text(json.dumps(commands))
     argv = [sys.executable, "-c", AGENT, str(folder), ending]
     with subprocess.Popen(argv, start_new_session=True, stderr=subprocess.DEVNULL) as process:
@@ -148,7 +148,7 @@ def test_a_frozen_supervisor_that_loses_its_watchdog_goes_on_without_an_agent(tm
         made.ask(call, NASTY["has a daemon"])
         eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
         supervisor = made.supervisor
-        made.process.send_signal(signal.SIGSTOP)  # so that it thaws nobody
+        made.process.send_signal(signal.SIGSTOP)  # so that it thaws no process
         os.kill(supervisor, signal.SIGSTOP)
         made.process.kill()
         assert gone(tmp_path)
@@ -324,7 +324,7 @@ def test_a_command_starts_with_the_default_signals_and_few_files(tmp_path: Path)
     assert int(files) == 4  # three, and the folder that ls looks at
 
 
-def test_a_spool_that_cannot_be_written_is_told_at_the_end(tmp_path: Path) -> None:
+def test_a_spool_that_cannot_be_written_is_reported_at_the_end(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         made.ask("c", "echo lost", spool="/dev/full")
         told = made.hear_end()

@@ -275,7 +275,7 @@ def test_a_supervisor_that_never_was_is_gone(tmp_path: Path) -> None:
 
 
 def test_commands_do_not_end_each_others_processes(tmp_path: Path) -> None:
-    """While one command runs, and waits for an orphan in a session of its own, others end, stop and time out."""
+    """While one command runs, and waits for an orphan in a separate session, others end, stop and time out."""
     waiting = "until [ -e go ]; do sleep 0.02; done"
     orphan = f"(setsid bash -c 'echo ready; {waiting}; echo late; touch went' &)"
 
@@ -365,14 +365,12 @@ def test_a_namespace_ends_with_its_supervisor(contained: Path, killed: str) -> N
         got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, began=began.append)
         assert (got.cause, got.survivors) == ("lost", 0)
         assert alive(call) == []
-        assert began == []  # a pid of in there is nobody's out here
+        assert began == []  # a pid in the namespace names no process out here
 
     on_bench(contained, act)
 
 
-def test_where_no_namespace_can_be_made_commands_run_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_namespace_can_be_made_commands_still_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2; exit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

@@ -1,6 +1,6 @@
 """The page of commands that run unasked says what the tables say.
 
-HOLDFAST_WRITE_READ_ONLY=1 writes its tables anew.
+HOLDFAST_WRITE_READ_ONLY=1 writes its tables again.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ CALLS = (
 HARMLESS = re.compile(
     r'open(?:at)?\((?:AT_FDCWD, )?"/dev/(?:null|tty)"|"[^"]*\.git/index(?:\.lock)?"'
     r'|connect\(.*sun_path="/(?:var/)?run/nscd'
-    r"|bind\(\d+, \{sa_family=AF_NETLINK"  # node asks the kernel for its interfaces, and nobody else
+    r"|bind\(\d+, \{sa_family=AF_NETLINK"  # node asks the kernel for its interfaces, and no other host
     r"|ENOENT|\.git/.*index"
 )
 OPENS = re.compile(r"\bopen(?:at)?\(.*\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND)\b")

@@ -63,7 +63,7 @@ def test_a_window_is_of_the_whole_file_and_an_empty_file_is_one(space: Workspace
     assert seen(space, "empty").size == 0
 
 
-def test_a_large_file_is_told_by_its_size_and_time(space: Workspace) -> None:
+def test_a_large_file_is_recognized_by_its_size_and_time(space: Workspace) -> None:
     file = space.root / "big.log"
     file.write_bytes(b"line\n" * (LARGEST_HASHED // 5 + 1))
     before = called(ReadTool(space), path="big.log", limit=1).seen

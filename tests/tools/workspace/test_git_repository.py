@@ -25,7 +25,7 @@ class Place:
         self.repository(self.root)
 
     def git(self, *words: str, at: Path) -> None:
-        """Run git as nobody in particular."""
+        """Run git as an invented user."""
         own = ["-c", "user.name=a", "-c", "user.email=b", "-c", "protocol.file.allow=always"]
         subprocess.run(["git", *own, *words], cwd=at, check=True, capture_output=True, env=self.environ, timeout=60)
 

@@ -59,7 +59,7 @@ SLOW = [
 
 @pytest.mark.parametrize(("line", "name"), SLOW, ids=[line[:20] for line, _ in SLOW])
 def test_no_name_makes_them_slow(line: str, name: str) -> None:
-    # In a process of its own: what does not end lets no other thread run, not the one that would notice either.
+    # In a separate process: what does not end lets no other thread run, not the one that would notice either.
     program = (
         "import sys; from holdfast.tools.workspace.gitignore import gitignore;"
         "print(gitignore(sys.argv[1]).check_file(sys.argv[2]).include)"

@@ -1,4 +1,4 @@
-"""Images for a model: told by their bytes, refused in words where nobody takes them."""
+"""Images for a model: recognized by their bytes, refused with a reason where no model takes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, is_image,
 from shown_images import png
 
 
-def test_an_image_is_told_by_its_bytes() -> None:
+def test_an_image_is_recognized_by_its_bytes() -> None:
     shown = image(png(20, 30), "a.jpeg")
     assert (shown.media_type, shown.width, shown.height, shown.data) == ("image/png", 20, 30, png(20, 30))
     assert shown.described == f"a.jpeg (PNG, 20 x 30 pixels, {len(png(20, 30))} bytes)"
@@ -29,7 +29,7 @@ def test_an_image_is_told_by_its_bytes() -> None:
         (png(9000, 1), "is too large: 9000 x 1 pixels"),
     ],
 )
-def test_what_nobody_takes_is_refused_in_words(content: bytes, why: str) -> None:
+def test_what_no_model_takes_is_refused_with_a_reason(content: bytes, why: str) -> None:
     with pytest.raises(ToolFailed, match=why):
         image(content, "a.png")
 
@@ -70,7 +70,7 @@ def test_a_name_with_spaces_is_quoted(tmp_path: Path) -> None:
     assert ([each.name for each in images], wrong) == (["my shot.png", f"{tmp_path}/my shot.png"], ())
 
 
-def test_an_image_that_may_not_be_read_is_told_of(tmp_path: Path) -> None:
+def test_an_image_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "loop.png").symlink_to("loop.png")
     (tmp_path / "dir").mkdir()
     assert named("@loop.png @" + "x" * 300 + ".png", tmp_path)[0] == ()

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.history.formats import FORMATS
 from holdfast.history.profiles import PROFILES
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.shape import NO_RESULT
 from launcher import launcher
 
@@ -33,7 +33,7 @@ AGAIN = {"role": "user", "content": "Are you still there?"}
 MADE_UP = {"role": "tool", "tool_call_id": "call_2", "content": NO_RESULT}
 VALID: list[object] = [USER]
 STUCK = [USER, CALLS, RESULT, AGAIN]
-MENDED = [USER, CALLS, RESULT, MADE_UP, AGAIN]
+REPAIRED = [USER, CALLS, RESULT, MADE_UP, AGAIN]
 UNANSWERED = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
     "The following tool_call_ids did not have response messages:"
@@ -96,7 +96,7 @@ def test_what_only_one_format_has_tells_it_also_where_it_is_broken(tmp_path: Pat
     assert ran.out.startswith("a.json: 2 violations for anthropic (format anthropic)")
 
 
-def test_a_violation_is_told_with_place_rule_sentence_and_error(tmp_path: Path) -> None:
+def test_a_violation_is_reported_with_place_rule_sentence_and_error(tmp_path: Path) -> None:
     ran = run(tmp_path, "check", put(tmp_path, STUCK))
     assert ran.code == 4
     assert ran.out.splitlines() == [
@@ -161,7 +161,9 @@ def test_the_terminal_is_not_written_to_by_the_document(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["check", "repair"])
-def test_what_is_no_conversation_is_told_with_its_place(tmp_path: Path, command: str, data: bytes, said: str) -> None:
+def test_what_is_no_conversation_is_reported_with_its_place(
+    tmp_path: Path, command: str, data: bytes, said: str
+) -> None:
     ran = run(tmp_path, command, put(tmp_path, data))
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith("holdfast: The document is ")
@@ -172,7 +174,7 @@ def test_what_is_no_conversation_is_told_with_its_place(tmp_path: Path, command:
 TWICE = b'[\n {"role": "user", "content": "first",\n  "content": "second"}\n]'
 
 
-def test_what_is_nested_too_deep_to_mend_is_said_and_not_written(tmp_path: Path) -> None:
+def test_what_is_nested_too_deep_to_repair_is_reported_and_not_written(tmp_path: Path) -> None:
     deep = b'[{"role": "user", "content": ' + b"[" * 450 + b'"a"' + b"]" * 450 + b"}]"
     ran = run(tmp_path, "repair", "--in-place", put(tmp_path, deep))
     assert (ran.code, ran.out) == (4, "")
@@ -189,7 +191,7 @@ def test_a_key_that_stands_twice_is_damage(tmp_path: Path) -> None:
     assert (told["damage"][0]["line"], told["damage"][0]["column"]) == (3, 3)
 
 
-def test_mending_would_lose_a_value_of_a_key_that_stands_twice(tmp_path: Path) -> None:
+def test_a_repair_would_lose_a_value_of_a_key_that_stands_twice(tmp_path: Path) -> None:
     ran = run(tmp_path, "repair", put(tmp_path, TWICE))
     assert (ran.code, ran.out) == (4, "")
     assert "line 3, column 3 (messages[0].content)" in ran.err
@@ -248,7 +250,7 @@ print(sorted({"pydantic_ai", "pydantic", "textual", "asyncio", "httpx", "sqlite3
 def test_the_document_goes_to_standard_output_and_the_edits_beside_it(tmp_path: Path) -> None:
     before = json.dumps(STUCK)
     ran = run(tmp_path, "repair", put(tmp_path, STUCK))
-    assert (ran.code, json.loads(ran.out)) == (0, MENDED)
+    assert (ran.code, json.loads(ran.out)) == (0, REPAIRED)
     assert ran.err.splitlines()[:2] == [
         "a.json: 1 edit for openai-chat (format openai-chat)",
         f"* The call at messages[1].tool_calls[1] has no result; it gets one that says so: {NO_RESULT}",
@@ -259,7 +261,7 @@ def test_the_document_goes_to_standard_output_and_the_edits_beside_it(tmp_path: 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
 @pytest.mark.parametrize("size", [1, 100_000])
-def test_a_full_disk_is_told(tmp_path: Path, size: int) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, size: int) -> None:
     file = put(tmp_path, [{"role": "user", "content": "x" * size}])
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "holdfast", "repair", file]
@@ -269,7 +271,7 @@ def test_a_full_disk_is_told(tmp_path: Path, size: int) -> None:
     assert done.stderr.count(b"\n") == 1
 
 
-def test_nobody_reads_on(tmp_path: Path) -> None:
+def test_an_output_that_its_reader_closes_ends_the_repair_silently(tmp_path: Path) -> None:
     file = put(tmp_path, [{"role": "user", "content": "x" * 1_000_000}])
     command = [sys.executable, "-m", "holdfast", "repair", file]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -280,12 +282,12 @@ def test_nobody_reads_on(tmp_path: Path) -> None:
     assert process.returncode == 141
 
 
-def test_what_was_mended_is_valid(tmp_path: Path) -> None:
-    mended = run(tmp_path, "repair", "-", "--profile", "mistral", given=json.dumps(STUCK).encode())
-    assert mended.code == 0
-    assert run(tmp_path, "check", "-", "--profile", "mistral", given=mended.bytes).code == 0
-    again = run(tmp_path, "repair", "-", "--profile", "mistral", given=mended.bytes)
-    assert (again.code, again.bytes) == (0, mended.bytes)
+def test_what_was_repaired_is_valid(tmp_path: Path) -> None:
+    repaired = run(tmp_path, "repair", "-", "--profile", "mistral", given=json.dumps(STUCK).encode())
+    assert repaired.code == 0
+    assert run(tmp_path, "check", "-", "--profile", "mistral", given=repaired.bytes).code == 0
+    again = run(tmp_path, "repair", "-", "--profile", "mistral", given=repaired.bytes)
+    assert (again.code, again.bytes) == (0, repaired.bytes)
     assert "nothing to repair" in again.err
 
 
@@ -311,16 +313,16 @@ def test_a_valid_input_is_echoed_byte_for_byte(tmp_path: Path, data: bytes) -> N
 def test_the_looks_are_kept(tmp_path: Path, indent: int | str | None, end: str) -> None:
     body = {"model": "é", "unknown": {"n": [1.5, None, 10**30]}, "messages": STUCK}
     ran = run(tmp_path, "repair", "-", given=(json.dumps(body, indent=indent, ensure_ascii=False) + end).encode())
-    mended = {**body, "messages": MENDED}
-    assert ran.out == json.dumps(mended, indent=indent, ensure_ascii=False) + end
+    repaired = {**body, "messages": REPAIRED}
+    assert ran.out == json.dumps(repaired, indent=indent, ensure_ascii=False) + end
 
 
 def test_compact_stays_compact(tmp_path: Path) -> None:
     ran = run(tmp_path, "repair", "-", given=json.dumps(STUCK, separators=(",", ":")).encode())
-    assert ran.out == json.dumps(MENDED, separators=(",", ":"))
+    assert ran.out == json.dumps(REPAIRED, separators=(",", ":"))
 
 
-def test_half_a_surrogate_pair_is_mended(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_repaired(tmp_path: Path) -> None:
     ran = run(tmp_path, "repair", "-", given=b'{"system":"b\\ud800","messages":[{"role":"user","content":"a\\ud800"}]}')
     assert ran.code == 0
     assert json.loads(ran.out) == {"system": "b\ufffd", "messages": [{"role": "user", "content": "a\ufffd"}]}
@@ -331,7 +333,7 @@ def test_a_new_file(tmp_path: Path) -> None:
     ran = run(tmp_path, "repair", file, "-o", "b.json")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.endswith("\nWritten to b.json\n")
-    assert json.loads((tmp_path / "b.json").read_text()) == MENDED
+    assert json.loads((tmp_path / "b.json").read_text()) == REPAIRED
 
 
 @pytest.mark.parametrize("output", ["a.json", "other.json"])
@@ -352,7 +354,7 @@ def test_in_place_keeps_a_backup(tmp_path: Path) -> None:
     ran = run(tmp_path, "repair", "--in-place", file)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.endswith("\nWritten to a.json; original kept as a.json.bak\n")
-    assert json.loads((tmp_path / file).read_text()) == MENDED
+    assert json.loads((tmp_path / file).read_text()) == REPAIRED
     assert (tmp_path / "a.json.bak").read_bytes() == before
     assert [stat.S_IMODE(path.stat().st_mode) for path in sorted(tmp_path.iterdir())] == [0o640, 0o640]
 
@@ -363,7 +365,7 @@ def test_in_place_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to("real/a.json")
     assert run(tmp_path, "repair", "--in-place", "link.json").code == 0
     assert (tmp_path / "link.json").is_symlink()
-    assert json.loads((tmp_path / "real" / "a.json").read_text()) == MENDED
+    assert json.loads((tmp_path / "real" / "a.json").read_text()) == REPAIRED
     assert json.loads((tmp_path / "link.json.bak").read_text()) == STUCK
 
 
@@ -395,11 +397,11 @@ def test_repair_in_json(tmp_path: Path) -> None:
     assert [each["edit"] for each in told["edits"]] == ["add-result"]
     assert told["edits"][0]["sentence"].startswith("The call at messages[1]")
     ran = run(tmp_path, "repair", "--json", file)
-    assert (json.loads(ran.out), json.loads(ran.err)) == (MENDED, told)
+    assert (json.loads(ran.out), json.loads(ran.err)) == (REPAIRED, told)
 
 
 @pytest.mark.parametrize("extra", [[], ["-o", "b.json"], ["--in-place"], ["--dry-run"]])
-def test_what_can_be_mended_is_written_also_where_something_remains(tmp_path: Path, extra: list[str]) -> None:
+def test_what_can_be_repaired_is_written_also_where_something_remains(tmp_path: Path, extra: list[str]) -> None:
     use: dict[str, object] = {"type": "tool_use", "id": "a", "name": "ls", "input": {}}
     asked: dict[str, object] = {"role": "assistant", "content": [use]}
     file = put(tmp_path, [USER, asked])  # a list of messages: it cannot say that thinking is off
@@ -407,7 +409,7 @@ def test_what_can_be_mended_is_written_also_where_something_remains(tmp_path: Pa
     report = ran.out if extra else ran.err
     assert ran.code == 4
     assert "Repaired as far as possible. Remaining: 1 violation" in report
-    assert f"No repair for thinking-not-first: {CANNOT_BE_MENDED['thinking-not-first']}." in report
+    assert f"No repair for thinking-not-first: {NOT_REPAIRABLE['thinking-not-first']}." in report
     if extra != ["--dry-run"]:
         place = {"-o": "b.json", "--in-place": file}
         written = (tmp_path / place[extra[0]]).read_text() if extra else ran.out
@@ -430,10 +432,10 @@ def test_a_response_of_too_many_calls_is_split(tmp_path: Path) -> None:
     assert run(tmp_path, "check", "b.json").code == 0
 
 
-def test_what_no_edit_mends_stays_as_it_is(tmp_path: Path) -> None:
+def test_what_no_edit_repairs_stays_as_it_is(tmp_path: Path) -> None:
     ran = run(tmp_path, "repair", put(tmp_path, []), "--format", "openai-chat", "--in-place")
     assert (ran.code, ran.err) == (4, "")
-    assert f"No repair for no-messages: {CANNOT_BE_MENDED['no-messages']}." in ran.out
+    assert f"No repair for no-messages: {NOT_REPAIRABLE['no-messages']}." in ran.out
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
@@ -456,7 +458,7 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "stuck.json").read_text())[3] == MADE_UP
 
 
-def test_a_number_that_cannot_be_written_again_is_told(tmp_path: Path) -> None:
+def test_a_number_that_cannot_be_written_again_is_reported(tmp_path: Path) -> None:
     data = json.dumps({"n": 0, "messages": STUCK}).replace('"n": 0', '"n": 1e400').encode()
     ran = run(tmp_path, "repair", put(tmp_path, data))
     assert (ran.code, ran.out) == (4, "")

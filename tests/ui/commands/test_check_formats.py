@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_check import AGAIN, CALLS, MENDED, STUCK, USER, put, run
+from test_check import AGAIN, CALLS, REPAIRED, STUCK, USER, put, run
 
 from holdfast.errors import DamageError
 from holdfast.history.document import read_document
@@ -118,7 +118,7 @@ def test_a_named_format_in_which_nothing_is_a_message_is_refused(tmp_path: Path,
 def test_one_message_among_others_that_are_none_is_enough_for_a_named_format(tmp_path: Path) -> None:
     ran = run(tmp_path, "repair", "--format", "openai-chat", put(tmp_path, [*STUCK, {"speaker": "bob"}]))
     assert ran.code == 0
-    assert json.loads(ran.out)[: len(MENDED)] == MENDED
+    assert json.loads(ran.out)[: len(REPAIRED)] == REPAIRED
 
 
 @pytest.mark.parametrize("profile", ["gemini", "anthropic", "bedrock", "openai-responses"])

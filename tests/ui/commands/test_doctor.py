@@ -105,7 +105,7 @@ def test_a_provider_that_is_not_reached_is_grave_if_it_is_the_chosen_one() -> No
     assert "Connection refused at x.test" in findings.provider_finding(known, gone, chosen=True).todo
 
 
-def test_where_a_key_goes_is_told_if_the_environment_says_it() -> None:
+def test_where_a_key_goes_is_reported_if_the_environment_says_it() -> None:
     way = Reached(step="reached", place="x.test", by="ANTHROPIC_BASE_URL")
     told = findings.provider_finding(PROVIDERS["anthropic"], way, chosen=True).what
     assert told == "x.test reachable (from ANTHROPIC_BASE_URL)"

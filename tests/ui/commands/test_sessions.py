@@ -293,7 +293,7 @@ def test_an_export_is_what_pydantic_ai_loads_and_import_takes_back(catalog: Cata
     )
 
 
-def test_an_import_mends_says_so_and_leaves_the_file_alone(catalog: Catalog, here: Path) -> None:
+def test_an_import_repairs_says_so_and_leaves_the_file_alone(catalog: Catalog, here: Path) -> None:
     source = here / "dead.json"
     source.write_text(json.dumps({"session_id": "old", "project": "p", "messages": HISTORY}))
     before = (source.read_bytes(), source.stat().st_mtime_ns)

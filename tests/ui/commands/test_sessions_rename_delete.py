@@ -1,4 +1,4 @@
-"""`holdfast sessions rename` and `delete`: what a person calls a session is in its journal, nothing is ever deleted."""
+"""`holdfast sessions rename` and `delete`: the user's name of a session is in its journal, nothing is ever deleted."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ WELL = Reached(step="reached", place="api.test")
         (400, "rejected", "Is this a chat model"),
     ],
 )
-def test_a_status_is_told_in_words_with_those_of_the_provider(status: int, fault: ProviderFault, said: str) -> None:
+def test_a_status_is_explained_and_the_providers_message_quoted(status: int, fault: ProviderFault, said: str) -> None:
     failed = ProviderFailed("Model 'a:small' answered: no.", fault=fault, status=status)
     words = explained(failed, WELL, model="small")
     assert said in words
@@ -45,12 +45,12 @@ def test_a_status_is_told_in_words_with_those_of_the_provider(status: int, fault
         ("Country, region, or territory not supported.", "may not use this model"),
     ],
 )
-def test_a_key_that_is_none_is_told_from_one_that_may_not(answer: str, said: str) -> None:
+def test_a_wrong_key_is_distinguished_from_one_without_permission(answer: str, said: str) -> None:
     message = f"Model 'a:m' failed with status 403: {answer}"
     assert said in explained(ProviderFailed(message, fault="credentials", status=403), WELL, model="m")
 
 
-def test_every_step_has_words_of_its_own() -> None:
+def test_every_step_has_its_own_words() -> None:
     failed = ProviderFailed("Connection to model 'a:small' failed.", fault="unreachable")
     steps: tuple[ConnectivityStep, ...] = get_args(ConnectivityStep)
     told = {
@@ -64,7 +64,7 @@ def test_every_step_has_words_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("fault", get_args(ProviderFault))
-def test_what_is_reached_and_fails_is_told_by_how(fault: ProviderFault) -> None:
+def test_every_fault_but_the_proxys_password_names_the_address(fault: ProviderFault) -> None:
     words = explained(ProviderFailed("It broke.", fault=fault), WELL, model="m")
     assert ("api.test" in words) != (fault == "proxy_password")
 
@@ -79,7 +79,7 @@ def test_what_is_reached_and_fails_is_told_by_how(fault: ProviderFault) -> None:
         ("proxy_refused", "does not allow connections to api.test"),
     ],
 )
-def test_certificates_and_proxies_are_told_as_they_failed(fault: ProviderFault, said: str) -> None:
+def test_certificates_and_proxies_are_reported_as_they_failed(fault: ProviderFault, said: str) -> None:
     """The check made afterwards opens no tunnel, so it cannot know."""
     way = Reached(step="reached", place="api.test", proxy="http://p")
     assert said in explained(ProviderFailed("It broke.", fault=fault), way, model="m")

@@ -1,4 +1,4 @@
-"""The questions of the set-up, answered as a person would: whose key goes where, and what is refused at once."""
+"""The questions of the setup, answered as the user would: which key goes where, and what is refused at once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def asked(person: Person, home: Path, *answers: str, **environ: str) -> tuple[Wi
         ("home-1", "HOME_1_API_KEY"),
     ],
 )
-def test_a_new_server_gets_a_key_of_its_own(person: Person, tmp_path: Path, name: str, variable: str) -> None:
+def test_a_new_server_gets_its_own_key(person: Person, tmp_path: Path, name: str, variable: str) -> None:
     with ScriptedProvider([[Say("ready")]], key=KEY) as server:
         address = f"{server.url}/v1"
         wizard, chosen = asked(person, tmp_path, "other", address, "", name, "y", KEY, "small", **OTHERS)
@@ -117,7 +117,7 @@ def test_one_that_the_environment_makes_unusable_is_refused_when_it_is_chosen(
 
 
 @pytest.mark.parametrize(("text", "mode"), [("{half a", 0o600), ('{"keys": {"MISTRAL_API_KEY": "sk-old"}}', 0o644)])
-def test_a_file_of_keys_that_cannot_be_used_is_mended_at_the_end(
+def test_a_file_of_keys_that_cannot_be_used_is_repaired_at_the_end(
     person: Person, tmp_path: Path, text: str, mode: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "holdfast-keys.json"

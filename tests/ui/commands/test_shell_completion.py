@@ -1,4 +1,4 @@
-"""What may come next on a line, and bash that is told so in a real terminal."""
+"""What may come next on a line, and bash that completes it in a real terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sessions verify` and `sessions show --history`, as a person and a program see them."""
+"""`sessions verify` and `sessions show --history`, as the user and a program see them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def damage(catalog: Catalog, name: str) -> None:
 
 
 def files(catalog: Catalog, name: str) -> dict[str, bytes]:
-    """Return what a session's files hold; the cache of lists is nobody's truth."""
+    """Return what a session's files hold, without the cache of lists."""
     found = (path for path in catalog.folder(name).iterdir() if path.is_file() and path.name != ABOUT)
     return {path.name: path.read_bytes() for path in found}
 
@@ -92,7 +92,7 @@ def test_a_clean_session_is_said_to_be_clean(catalog: Catalog, here: Path) -> No
     )
 
 
-def test_damage_is_told_with_its_place_and_what_to_do(catalog: Catalog, here: Path) -> None:
+def test_damage_is_reported_with_its_place_and_what_to_do(catalog: Catalog, here: Path) -> None:
     name = kept(catalog, here)
     damage(catalog, name)
     code, shown = run("verify", name)
@@ -216,7 +216,7 @@ def test_a_table_fits_its_terminal_and_does_nothing_else_to_it(
     assert all(len(line) <= 80 for line in shown.splitlines()[:-1])
 
 
-def test_damage_is_told_behind_the_messages(catalog: Catalog, here: Path) -> None:
+def test_damage_is_reported_behind_the_messages(catalog: Catalog, here: Path) -> None:
     name = kept(catalog, here)
     damage(catalog, name)
     code, shown = run("show", name, "--history")

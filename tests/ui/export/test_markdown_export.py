@@ -104,7 +104,7 @@ def test_no_answer_hides_the_next_turn(answer: str) -> None:
     assert "## Turn 2" in found, told
 
 
-def test_the_summary_that_stands_for_the_older_part_is_told() -> None:
+def test_the_summary_that_stands_for_the_older_part_is_quoted() -> None:
     compacted = Compacted(step=1, note="What was done:\n# a lot", why="asked")
     done = ResponseEnded(step=1, model="a:b", parts=(TextPart("Said."),), usage=Usage())
     text = markdown(reading(opened, PromptAccepted(turn=1, text="go"), done, compacted), "s")

@@ -99,7 +99,7 @@ def test_an_output_that_cannot_be_written_stops_the_turn_whose_prompt_is_kept(pl
 
 def test_a_stopped_turn_waits_for_no_reader(place: Place) -> None:
     place.provider.extend([Say(MUCH, chunk=4000), Hold("here")])
-    process = place.ask("--output-format", "stream-json")  # and nobody reads
+    process = place.ask("--output-format", "stream-json")  # and no process reads
     place.provider.wait_for("here", timeout=HANGS)
     process.send_signal(signal.SIGINT)
     assert ended(process, 5) == 130
@@ -167,7 +167,7 @@ def test_a_session_without_a_model_is_refused_before_a_turn_begins(place: Place,
 
 
 @pytest.mark.parametrize(("text", "mode"), [("{half a", 0o600), ('{"keys": {"OPENAI_API_KEY": "sk-old"}}', 0o644)])
-def test_a_file_of_keys_that_cannot_be_used_is_said_and_keeps_nobody_from_working(
+def test_a_file_of_keys_that_cannot_be_used_is_reported_and_the_turn_still_runs(
     place: Place, text: str, mode: int
 ) -> None:
     path = place.home / "holdfast-keys.json"

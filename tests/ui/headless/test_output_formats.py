@@ -205,7 +205,7 @@ def test_exit_codes(cause: Cause, fault: ProviderFault | None, code: int) -> Non
     assert exit_code(TurnEnded(turn=1, reason=REASONS[cause], cause=cause), fault) == code
 
 
-def test_a_call_is_one_line_for_a_person() -> None:
+def test_a_call_is_one_line_for_the_user() -> None:
     assert call_line(CallPart(id="A", name="bash", arguments='{"command": "a\\n  b"}')) == "bash a b"
     assert call_line(CallPart(id="A", name="read", arguments='{"path": "x", "limit": 3}')) == "read x"
     assert call_line(CallPart(id="A", name="odd", arguments="{")) == "odd {"

@@ -1,4 +1,4 @@
-"""The laws of `account`: what is told of a turn that did not end by itself, live and on resuming."""
+"""The laws of `account`: what the user reads about a turn that did not end by itself, live and on resuming."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def ended(cause: Cause) -> tuple[Entry, ...]:
     return settle(fold(LEFT), StopCause(cause))
 
 
-def test_a_crash_is_told_alike_when_it_is_found_and_when_the_session_is_resumed_again() -> None:
+def test_a_crash_is_reported_alike_when_it_is_found_and_when_the_session_is_resumed_again() -> None:
     found = shown(*ended("crash"), before=tuple(LEFT))
     assert found == shown(before=(*LEFT, *ended("crash")))[1:]
     assert account([*LEFT, *ended("crash")])[1:] == tuple(found)
@@ -75,7 +75,7 @@ def test_a_crash_is_told_alike_when_it_is_found_and_when_the_session_is_resumed_
     assert turn.startswith("Turn interrupted: holdfast's process ended without recording why")
 
 
-def test_a_persons_own_command_that_was_left_open_is_told_by_its_words() -> None:
+def test_an_open_command_of_the_user_is_reported_by_its_words() -> None:
     started = ShellStarted(id="s-s9", command="make deploy", shared=False)
     (line,) = shown(
         settle_command(started, StopCause("crash", "still running, and ended now: make (7)")), before=(started,)
@@ -84,7 +84,7 @@ def test_a_persons_own_command_that_was_left_open_is_told_by_its_words() -> None
     assert "ended now: make (7)" in line
 
 
-def test_a_stop_is_told_with_what_had_finished() -> None:
+def test_a_stop_is_reported_with_what_had_finished() -> None:
     failed, interrupted, not_started, turn = account([*LEFT, *ended("user")])
     assert failed == "✗ bash make test (2.0 s) failed: exit code 2"
     assert interrupted.startswith("◐ edit a.py interrupted: the user stopped the turn while this call was running.")
@@ -92,14 +92,14 @@ def test_a_stop_is_told_with_what_had_finished() -> None:
     assert turn == "Turn ended: you stopped the turn"
 
 
-def test_a_call_that_waited_for_a_person_says_so() -> None:
+def test_a_call_that_waited_for_approval_says_so() -> None:
     asked = (*LEFT[:4], LEFT[4], ApprovalAsked(call="B", why="It writes."))
     _, edit, _, turn = account([*asked, *settle(fold(asked), StopCause("approval", "edit a.py"))])
     assert edit == "○ edit a.py needs approval; not run. Use -y, which runs everything"
     assert turn == "Turn ended: a call needed your approval and you were not there to give it (edit a.py)"
 
 
-def test_a_turn_that_was_taken_back_is_not_told() -> None:
+def test_a_turn_that_was_rewound_is_not_reported() -> None:
     journal = [PromptAccepted(turn=1, text="first"), *LEFT, *ended("user"), Rewound(turn=3)]
     assert account(journal) == ()
     assert account(last_turn(journal)) == ()
@@ -113,7 +113,7 @@ def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
 
 @law()
 @given(journals, st.sampled_from(sorted(REASONS)))
-def test_every_call_that_was_open_is_told_once_in_the_words_told_live(journal: list[Entry], cause: Cause) -> None:
+def test_every_call_that_was_open_is_reported_once_in_the_words_shown_live(journal: list[Entry], cause: Cause) -> None:
     before = fold(journal)
     left = settle(before, StopCause(cause))
     told = account([*journal, *left])

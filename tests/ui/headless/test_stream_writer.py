@@ -1,4 +1,4 @@
-"""Writing to readers that are slow, gone or full: whoever writes never waits, and is told once."""
+"""Writing to readers that are slow, gone or full: the caller never waits, and is notified once."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def read(descriptor: int, length: int) -> str:
 
 
 @pytest.mark.parametrize("blocking", [True, False])
-def test_a_slow_reader_gets_everything_and_holds_up_nobody(pipe: tuple[int, int], *, blocking: bool) -> None:
+def test_a_slow_reader_gets_everything_and_holds_up_no_writer(pipe: tuple[int, int], *, blocking: bool) -> None:
     os.set_blocking(pipe[1], blocking)
     with os.fdopen(pipe[1], "w") as stream:
         writer = Writer(stream, never, courier=Courier())
         for _ in range(3):
             writer.write(MUCH)  # returns
         writer.write("é")
-        assert writer.close(0.1) == ""  # nobody has read: it waits as long as it is told to
+        assert writer.close(0.1) == ""  # nothing was read: it waits as long as the caller allows
         assert read(pipe[0], 3 * len(MUCH) + 2) == 3 * MUCH + "é"
         assert writer.close(None) == ""
 

@@ -1,4 +1,4 @@
-"""`holdfast config set`, `unset` and `path`: as a person runs them, on the user's file and on the project's."""
+"""`holdfast config set`, `unset` and `path`: as the user runs them, on the user's file and on the project's."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_a_setting_cannot_be_is_said_and_nothing_changes(
     assert path.read_text() == MINE
 
 
-def test_a_project_has_a_file_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_project_has_its_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is at the root of the repository, and what the user wrote there is what the user trusts."""
     path = tmp_path / "project" / CONFIG_PATH
     assert run(tmp_path, "set", "effort", "high", "--project") == 0

@@ -1,4 +1,4 @@
-"""A fault of ours is kept for the report: by its owner alone readable, without a key, or it is said why not."""
+"""A fault of holdfast is kept for the report, readable by its owner alone and without a key; or it says why not."""
 
 from __future__ import annotations
 

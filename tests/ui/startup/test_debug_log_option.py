@@ -66,7 +66,7 @@ def test_without_debug_there_is_none(provider: ScriptedProvider, holdfast_home: 
     assert list(holdfast_home.rglob("debug.log*")) == []
 
 
-def test_a_log_that_cannot_be_opened_is_told_before_anything_is_sent(
+def test_a_log_that_cannot_be_opened_is_reported_before_anything_is_sent(
     provider: ScriptedProvider, holdfast_home: Path, tmp_path: Path
 ) -> None:
     provider.extend((Say("done"),))

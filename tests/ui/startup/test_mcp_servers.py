@@ -150,7 +150,7 @@ def test_servers_of_claude_code_are_read_if_the_config_says_so_and_count_if_they
     }
     assert [name for name, _ in places.asked] == [".mcp.json"]
     reads = McpTable(read_claude=True)
-    assert "user" not in places.found(reads)  # nobody can be asked
+    assert "user" not in places.found(reads)  # no user can be asked
     assert [line.partition(" of ")[0] for line in places.said] == ["Ignoring the untrusted MCP servers"] * 2
     assert places.found(reads, trusts=False)["far"] == "project"
     assert [name for name, _ in places.asked] == [".claude.json", ".claude.json"]

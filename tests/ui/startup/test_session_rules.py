@@ -114,7 +114,9 @@ def test_a_rule_of_the_own_config_that_is_none_is_an_error(tmp_path: Path, envir
         run_options(Arguments(), environ, own=own, cwd=tmp_path)
 
 
-def test_a_rule_of_a_project_that_is_none_is_told_and_the_others_count(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_rule_of_a_project_that_is_none_is_reported_and_the_others_count(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     claude(tmp_path, deny=["Bash(rm *", "Bash(curl *)"])
     made = run_options(Arguments(), environ, own=Config(), cwd=tmp_path)
     (told,) = made.notices

@@ -1,4 +1,4 @@
-"""Where each setting comes from: default, file and line, option; and `holdfast config` as a person runs it."""
+"""Where each setting comes from: default, file and line, option; and `holdfast config` as the user runs it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_command_tells_all_of_it_but_no_key(
     assert capsys.readouterr().out == f"{home / 'config.toml'}\n"
 
 
-def test_a_projects_config_is_told_with_whether_it_counts(
+def test_a_projects_config_is_shown_with_whether_it_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".holdfast").mkdir()
@@ -143,7 +143,7 @@ def test_a_projects_config_that_sets_nothing_is_not_asked_about(tmp_path: Path) 
     ("wrong", "near"),
     [("[limit]", "limits"), ("[limits]\nmax_step = 1", "max_steps"), ("[providers.x]\nbase_ur = 1", "base_url")],
 )
-def test_an_unknown_setting_is_told_with_the_nearest(tmp_path: Path, wrong: str, near: str) -> None:
+def test_an_unknown_setting_is_reported_with_the_nearest(tmp_path: Path, wrong: str, near: str) -> None:
     with pytest.raises(ConfigInvalid, match=f"Did you mean '{near}'"):
         decoded(wrong.encode(), Config, name=str(tmp_path))
 
@@ -157,12 +157,12 @@ def test_an_unknown_setting_is_told_with_the_nearest(tmp_path: Path, wrong: str,
         ("[alow]", "Did you mean 'allow'"),
     ],
 )
-def test_what_a_project_may_not_say_is_told_so(wrong: str, said: str) -> None:
+def test_what_a_project_may_not_say_is_refused_with_a_reason(wrong: str, said: str) -> None:
     with pytest.raises(ConfigInvalid, match=said):
         decoded(wrong.encode(), ProjectConfig, name="of:it")
 
 
-def test_what_is_no_address_of_a_provider_is_told_and_not_shown(
+def test_what_is_no_address_of_a_provider_is_reported_and_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, OPENAI_BASE_URL="http://[me:secret@x") == 0

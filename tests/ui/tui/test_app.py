@@ -1,4 +1,4 @@
-"""The screen in this process: what it shows of what is told, and what its keys and commands do."""
+"""The screen in this process: what it shows of the messages it gets, and what its keys and commands do."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def visible(screen: HoldfastApp) -> str:
 
 async def until(seen: Callable[[], bool]) -> None:
     async with asyncio.timeout(HANGS):
-        while not seen():  # noqa: ASYNC110 - what is awaited has no event of its own
+        while not seen():  # noqa: ASYNC110 - no event reports what is awaited
             await asyncio.sleep(0.01)
 
 
@@ -138,7 +138,7 @@ async def test_what_to_do_about_a_provider_is_said_when_it_fails(tmp_path: Path)
         assert notice(screen) == f"something else\n{SCREEN['credentials']}"
 
 
-async def test_a_title_is_told_when_it_is_kept(tmp_path: Path) -> None:
+async def test_a_title_is_confirmed_when_it_is_kept(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
         screen.controller.session = "s"
         await typed(pilot, "/rename A name")
@@ -148,7 +148,7 @@ async def test_a_title_is_told_when_it_is_kept(tmp_path: Path) -> None:
 
 
 async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) -> None:
-    """In the search of a picker, and where a person says why not."""
+    """In the search of a picker, and where the user writes why not."""
     async with showing(start(tmp_path)) as (screen, pilot):
         await typed(pilot, "/theme")
         await pilot.press("x", "home", "ctrl+d")
@@ -214,7 +214,7 @@ async def test_a_copy_of_a_session_in_use_gets_the_model_and_the_effort_of_the_r
 
 
 async def test_a_list_begins_at_what_is_in_use(tmp_path: Path) -> None:
-    """So that it shows nothing else before anybody chose it, and Enter changes nothing."""
+    """So that it shows nothing else before the user chooses it, and Enter changes nothing."""
     async with showing(start(tmp_path)) as (screen, pilot):
         await typed(pilot, "/theme holdfast-light")
         await typed(pilot, "/theme")

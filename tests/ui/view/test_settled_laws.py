@@ -1,4 +1,4 @@
-"""A block that was once called settled never changes, moves or vanishes: what was printed cannot be taken back."""
+"""A block that was once called settled never changes, moves or vanishes: the terminal cannot undo what it printed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def last(view: View) -> Block:
     return view.blocks()[-1]
 
 
-def test_a_busy_day_is_told_in_order() -> None:
+def test_a_busy_day_is_shown_in_order() -> None:
     kinds = [type(block).__name__ for block in viewed(busy_day()).blocks()]
     first = ["Note", "Prompt", "Thinking", "AnswerBlock", *["CallBlock"] * 5, "Note", "CallBlock", "CallBlock"]
     assert kinds[:12] == first
@@ -260,7 +260,7 @@ def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
     ]
 
 
-def test_pruned_calls_are_told_in_one_line() -> None:
+def test_pruned_calls_are_reported_in_one_line() -> None:
     view = told(Pruned(outputs={"a": ""}, saved=20_480), Pruned(outputs={"a": "", "b": ""}, saved=34_000))
     one, two = (block.text for block in view.blocks() if isinstance(block, Note))
     assert one.startswith("From here on the model gets a shortened output of 1 call (saves about 20,480 tokens).")

@@ -36,7 +36,7 @@ def edits_of_request(shape: Shape, left: Sequence[Violation]) -> Iterator[Edit]:
         yield TurnOffThinking()
 
 
-def mended_request(body: Json, edits: Sequence[Edit], *, key: str, messages: object) -> Json:
+def repaired_request(body: Json, edits: Sequence[Edit], *, key: str, messages: object) -> Json:
     """Return the request with its messages and with the other changes of the edits."""
     beside: object = body
     if any(isinstance(edit, CleanText) and edit.message is None for edit in edits):

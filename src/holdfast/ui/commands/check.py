@@ -24,7 +24,7 @@ from holdfast.history.edits import MoveResult
 from holdfast.history.formats import FORMATS, find_format
 from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.profiles import PROFILES
-from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.shape import position
 from holdfast.text import literal
 from holdfast.ui.commands.input_document import Document, open_document, tools_in
@@ -256,8 +256,8 @@ def _report(given: Document, repaired: Repair, out: TextIO) -> None:
         _say(f"\nRepaired as far as possible. Remaining: {_verdict(len(repaired.remaining))}", out)
         _say_violations(repaired.remaining, given.profile, out)
         for rule in dict.fromkeys(each.rule for each in repaired.remaining):
-            if rule in CANNOT_BE_MENDED:
-                _say(f"\nNo repair for {rule}: {CANNOT_BE_MENDED[rule]}.", out)
+            if rule in NOT_REPAIRABLE:
+                _say(f"\nNo repair for {rule}: {NOT_REPAIRABLE[rule]}.", out)
 
 
 def _diff(old: Sequence[object], new: Sequence[object], edits: Sequence[Edit]) -> Iterator[str]:

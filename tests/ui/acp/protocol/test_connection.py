@@ -1,4 +1,4 @@
-"""Writing to a client that reads nothing, or that has gone: the owner is told once, and nothing waits."""
+"""Writing to a client that reads nothing, or that has exited: the owner is notified once, and nothing waits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_client_that_reads_nothing_is_given_up() -> None:
     os.close(writer)
 
 
-def test_a_client_that_has_gone_is_told_once() -> None:
+def test_a_client_that_has_gone_is_reported_once() -> None:
     reader, writer = os.pipe()
     told: list[str] = []
     os.close(reader)

@@ -1,4 +1,4 @@
-"""The agent's side of the screen: whatever a person types is sent, or comes back to them."""
+"""The agent's side of the screen: whatever the user types is sent, or comes back to them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Screen:
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         del name, log
-        assert self.connects.wait(HANGS)  # the agent's loop waits too: what is typed meanwhile lies in its mailbox
+        assert self.connects.wait(HANGS)  # the agent's loop waits too: what is typed until then lies in its mailbox
         return self.model
 
     def session(self, *journal: Entry) -> OpenSession:
@@ -137,13 +137,13 @@ def open_files() -> set[Path]:
     """Return the files that this process has open."""
     files: set[Path] = set()
     for link in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed since it was listed
             files.add(link.readlink())
     return files
 
 
 def asking() -> list[Entry]:
-    """Return the journal of a process that died while a person was asked."""
+    """Return the journal of a process that died while the user was asked."""
     call = CallPart(id="c1", name="bash", arguments='{"command": "true"}')
     return [
         PromptAccepted(turn=1, text="old"),
@@ -294,7 +294,7 @@ def test_a_command_that_outlives_its_turn_is_still_busy(screen: Screen) -> None:
     assert isinstance(last, Idle)
 
 
-def test_what_is_given_is_told_as_taken_once(screen: Screen) -> None:
+def test_each_input_is_acknowledged_once(screen: Screen) -> None:
     """Begun, kept for later, or refused."""
     screen.agent.work.prompt("hello?")
     screen.until(lambda told: isinstance(told, InputAccepted))
@@ -334,7 +334,7 @@ def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> N
     assert screen.agent.close(20)
 
 
-def test_a_session_that_does_not_close_well_is_given_up_all_the_same(tmp_path: Path) -> None:
+def test_a_session_that_does_not_close_well_is_still_given_up(tmp_path: Path) -> None:
     """What it holds is let go of, and the next one opens."""
     screen = Screen(tmp_path, debug=True)
     session = screen.session()
@@ -369,7 +369,7 @@ def long_turns(screen: Screen, count: int) -> None:
     screen.idle(count + 1)
 
 
-def test_what_is_older_is_summed_up_and_sent_again(screen: Screen) -> None:
+def test_older_messages_are_summarized_and_sent_again(screen: Screen) -> None:
     long_turns(screen, 4)
     screen.model.extend([Say("sum")])
     screen.agent.work.compact("the names")
@@ -382,7 +382,7 @@ def test_what_is_older_is_summed_up_and_sent_again(screen: Screen) -> None:
     assert len(facts(screen, Uncompacted)) == 1
 
 
-def test_a_stop_while_it_is_summed_up_leaves_all_as_it_was(screen: Screen) -> None:
+def test_a_stop_while_they_are_summarized_leaves_all_as_it_was(screen: Screen) -> None:
     long_turns(screen, 3)
     screen.model.extend([Hold("never")], [Say("fine")])
     screen.agent.work.compact("")
@@ -397,7 +397,7 @@ def test_a_stop_while_it_is_summed_up_leaves_all_as_it_was(screen: Screen) -> No
     assert screen.said() == ["request 0", "request 1", "request 2", "go on"]
 
 
-def test_what_is_older_is_not_summed_up_while_a_turn_runs(screen: Screen) -> None:
+def test_older_messages_are_not_summarized_while_a_turn_runs(screen: Screen) -> None:
     """The turn goes on, what waits for it waits, and it can be stopped."""
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(screen.session)
@@ -413,7 +413,7 @@ def test_what_is_older_is_not_summed_up_while_a_turn_runs(screen: Screen) -> Non
     screen.until(lambda told: isinstance(told, InputReturned))
 
 
-def test_a_fault_of_a_command_is_told_in_one_line_and_its_traceback_kept(screen: Screen) -> None:
+def test_a_fault_of_a_command_is_reported_in_one_line_and_its_traceback_kept(screen: Screen) -> None:
     def faulty() -> OpenSession:
         raise ZeroDivisionError("a fault of ours")
 

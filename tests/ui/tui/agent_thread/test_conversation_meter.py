@@ -1,4 +1,4 @@
-"""What the screen is told of the conversation: after each fact that changes it, and the same when it is opened."""
+"""What the screen reads about the conversation: after each fact that changes it, and the same when it is opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="S" * 4000, too
 
 
 def told_of(*entries: Entry) -> list[AgentMessage]:
-    """Return what is told of a session that journals these entries one by one."""
+    """Return the messages from a session that journals these entries one by one."""
     told: list[AgentMessage] = []
     folded = Fold()
     emit = metered(told.append, folded.conversation)
@@ -43,8 +43,8 @@ def ended(step: int, tokens_in: int) -> ResponseEnded:
     return ResponseEnded(step=step, model="a:b", parts=(TextPart("x"),), usage=usage)
 
 
-def test_it_is_told_behind_the_fact_that_changes_it() -> None:
-    """So that what is shown of both is never of two times; what changes nothing is told alone."""
+def test_it_is_sent_behind_the_fact_that_changes_it() -> None:
+    """So that the screen never shows the two at different times; what changes nothing is sent alone."""
     told = told_of(OPENED, PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="a:b"))
     assert [type(each) for each in told] == [Fact, Fact, CurrentConversation, Fact]
     emitted: list[AgentMessage] = []

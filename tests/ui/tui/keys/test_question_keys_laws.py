@@ -58,7 +58,7 @@ def test_a_choice_alone_answers_once(choice: str) -> None:
 
 @law()
 @given(st.text(alphabet="14yn e", min_size=1, max_size=6), SOON, st.sampled_from(sorted(CHOICES)))
-def test_a_choice_behind_words_goes_on_with_them(words: str, gap: float, choice: str) -> None:
+def test_a_choice_behind_words_continues_them(words: str, gap: float, choice: str) -> None:
     """The question appears in the middle of a word; after an Enter, a sentence begins that has no beginning yet."""
     keys = QuestionKeys()
     keys.typed(100.0)

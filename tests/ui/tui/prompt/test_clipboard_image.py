@@ -1,4 +1,4 @@
-"""The image in the clipboard: who reads it, and what is said where nobody can."""
+"""The image in the clipboard: which program reads it, and the message where none can."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_busy_day_at_eighty_columns() -> None:
     ("seconds", "said"),
     [(0.04, "0.0 s"), (3.21, "3.2 s"), (48.4, "48 s"), (59.7, "1 min 0 s"), (125, "2 min 5 s"), (4330, "1 h 12 min")],
 )
-def test_times_are_said_as_a_person_would(seconds: float, said: str) -> None:
+def test_times_are_written_as_people_say_them(seconds: float, said: str) -> None:
     assert duration_text(seconds) == said
 
 
@@ -168,7 +168,7 @@ def test_an_edit_that_was_done_has_the_numbers_of_its_lines() -> None:
     ]
 
 
-def test_a_list_of_what_is_to_be_done_is_one() -> None:
+def test_a_todo_call_is_drawn_as_its_list() -> None:
     items = (
         TodoLine(text="Look", state="done"),
         TodoLine(text="Change\x1b[2J it", state="doing"),

@@ -22,7 +22,7 @@ def drawn(text: str, width: int = 60) -> list[str]:
 
 
 def styled(text: str) -> list[tuple[str, str]]:
-    """Return what has a style of its own."""
+    """Return the texts that have a style."""
     [piece] = Markdown().pieces(text)
     found: list[tuple[str, str]] = []
     for one in piece.draw(LOOK, 80):

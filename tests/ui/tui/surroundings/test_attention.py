@@ -1,4 +1,4 @@
-"""When a terminal that is not looked at is told, and with which bytes."""
+"""When holdfast notifies a terminal that the user does not look at, and with which bytes."""
 
 from __future__ import annotations
 

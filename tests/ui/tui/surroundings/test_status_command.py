@@ -60,7 +60,7 @@ async def ran(command: str, *, updates: int = 1, cwd: str = "/") -> tuple[list[s
     for _ in range(updates):
         own.update(msgspec.structs.replace(STATUS, cwd=cwd))
     async with asyncio.timeout(HANGS):
-        while not lines:  # noqa: ASYNC110 - what is awaited has no event of its own
+        while not lines:  # noqa: ASYNC110 - no event reports what is awaited
             await asyncio.sleep(0.01)
     own.close()
     return lines, faults
@@ -94,7 +94,7 @@ async def test_leaving_kills_it(tmp_path: Path) -> None:
     own.update(STATUS)
     pid = tmp_path / "pid"
     async with asyncio.timeout(HANGS):
-        while not (pid.exists() and pid.read_text().strip()):  # noqa: ASYNC110 - what is awaited has no event of its own
+        while not (pid.exists() and pid.read_text().strip()):  # noqa: ASYNC110 - no event reports what is awaited
             await asyncio.sleep(0.01)
     own.close()
     eventually(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())

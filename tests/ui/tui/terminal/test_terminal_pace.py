@@ -74,7 +74,7 @@ def test_an_answer_that_the_shell_has_read_is_not_waited_for() -> None:
     assert not pacing.may_draw
     pacing.forget()
     assert pacing.may_draw
-    pacing.answered()  # it came all the same
+    pacing.answered()  # it came anyway
     assert pacing.question(1) == STATUS_QUESTION
 
 

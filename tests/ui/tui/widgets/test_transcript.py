@@ -58,7 +58,7 @@ async def test_a_short_session_stands_at_the_top() -> None:
         assert rows(app)[:6] == ["▌ go", "", "  line 0", "  line 1", "  line 2", ""]
 
 
-async def test_who_scrolled_up_stays_there_and_is_told_that_there_is_more() -> None:
+async def test_a_user_who_scrolled_up_stays_there_and_sees_that_there_is_more() -> None:
     async with on_stage(lines(100)) as (app, pilot):
         app.transcript.action_page_up()
         await pilot.pause()

@@ -1,4 +1,4 @@
-"""The law of what is told: a fact is in the file, as another process reads it, when it is told; only text is early."""
+"""The law of reports: when a fact is reported, another process can read it in the file; only text comes early."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def journal_of(folder: Path) -> list[Entry]:
     return [record.entry for record in read_copy(folder).records]
 
 
-async def test_each_fact_is_in_the_file_when_it_is_told(tmp_path: Path) -> None:
+async def test_each_fact_is_in_the_file_when_it_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     store = SqliteStore.create(folder)
     store.append([opened()], expected=0)

@@ -1,4 +1,4 @@
-"""What a journal says that nobody said is told with the next prompt, once; a denial or a cut leaves nothing behind."""
+"""A note that holdfast wrote is sent with the next prompt, once; a denial or a cut leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def call(own: str) -> CallPart:
     return CallPart(id=own, name="bash", arguments="{}")
 
 
-def test_a_note_is_told_with_the_next_prompt_and_with_no_other() -> None:
+def test_a_note_is_sent_with_the_next_prompt_and_with_no_other() -> None:
     damage = Repaired(findings=("Entry 2 is missing.",), note="[Note: some of it was lost.]")
     told = fold([OPENED, *turn(1, TextPart("hi"), note="[Note: stopped.]"), damage, *turn(2, TextPart("ho")), *turn(3)])
     assert words(told) == ["prompt 1", "[Note: stopped.]", "[Note: some of it was lost.]", "prompt 2", "prompt 3"]
@@ -76,7 +76,7 @@ def test_no_call_of_a_response_that_was_cut_is_sent_or_open() -> None:
     assert answer.parts == (TextPart("I will"),)
 
 
-def test_the_id_of_a_call_that_was_taken_back_stays_taken() -> None:
+def test_the_id_of_a_call_that_was_rewound_stays_taken() -> None:
     known = Fold([OPENED, *turn(1, call("A")), Rewound(turn=1)])
     assert known.knows_call("A")
     assert not known.has_call("A")
