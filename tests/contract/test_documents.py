@@ -82,8 +82,8 @@ def missing_paths(path: str, text: str, present: Iterable[str]) -> Iterator[str]
 def unknown_targets(path: str, text: str, makefile: str) -> Iterator[str]:
     """Yield a sentence for each `make` command in code of `text` that the Makefile does not have."""
     code = re.findall(r"^```.*?^```|`[^`\n]+`", text, flags=re.MULTILINE | re.DOTALL)
-    known = set(re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE))
-    for target in re.findall(r"(?:^|[`$&;]\s*)make ([a-z]+)", "\n".join(code), flags=re.MULTILINE):
+    known = set(re.findall(r"^([a-z][a-z-]*):", makefile, flags=re.MULTILINE))
+    for target in re.findall(r"(?:^|[`$&;]\s*)make ([a-z][a-z-]*)", "\n".join(code), flags=re.MULTILINE):
         if target not in known:
             yield f"{path}: `make {target}` is not in the Makefile"
 
