@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.events import Key
 
 from holdfast.ui.tui.terminal.frames import PlacedText
 from holdfast.ui.tui.terminal.terminal_pace import (
     ANSWER_LOST,
+    ESCAPE_KEY,
     EVERY,
     OVERDUE,
     STATUS_ANSWER,
@@ -103,3 +106,21 @@ def test_a_lone_escape_is_a_key() -> None:
     assert answers.take("\x1b", waits=False) == ("\x1b", 0)
     assert answers.take("\x1b", waits=True) == ("", 0)
     assert answers.flush() == "\x1b"
+
+
+@pytest.mark.parametrize("keys", ["\x1b", "\x1b\x1b", "a\x1b"])
+def test_an_escape_before_an_answer_has_ended(keys: str) -> None:
+    """What a key sends is not cut by an answer, so the parser has nothing to wait for."""
+    taken, found = StatusAnswers().take(keys + STATUS_ANSWER + "b", waits=True)
+    assert (taken, found) == (keys.replace("\x1b", ESCAPE_KEY) + "b", 1)
+    assert [key.key for key in XTermParser().feed(taken) if isinstance(key, Key)] == [*names(keys), "b"]
+    answers = StatusAnswers()
+    first, _ = answers.take(keys, waits=True)
+    second, _ = answers.take(STATUS_ANSWER + "b", waits=True)
+    parser = XTermParser()
+    typed = [*parser.feed(first), *parser.feed(second)] if first else [*parser.feed(second)]
+    assert [key.key for key in typed if isinstance(key, Key)] == [*names(keys), "b"]
+
+
+def names(keys: str) -> list[str]:
+    return [{"\x1b": "escape"}.get(each, each) for each in keys]

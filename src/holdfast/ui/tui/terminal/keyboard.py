@@ -36,7 +36,7 @@ _ESC = "\x1b"
 IDLE = 0.1
 """Seconds between checks whether the thread should end."""
 
-PENDING = ESCAPE_DELAY + 0.002
+PENDING = ESCAPE_DELAY + 0.0005
 """Seconds after which an incomplete sequence is dropped; a little more than the parser's own timeout."""
 
 EARLY = 0.005

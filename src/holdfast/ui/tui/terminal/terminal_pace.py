@@ -12,6 +12,7 @@ A terminal that has never answered is never waited for.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,9 @@ from collections.abc import Callable, Sequence
 from holdfast.ui.tui.terminal.frames import PlacedText
 
 STATUS_QUESTION, STATUS_ANSWER = "\x1b[5n", "\x1b[0n"
+
+ESCAPE_KEY = "\x1b[27u"
+"""The Esc key in the words of the kitty protocol, which say that no more of it comes."""
 
 OVERDUE = 0.1
 """Seconds after which a question that is not answered holds frames back."""
@@ -139,7 +143,13 @@ def lowest(pieces: Sequence[PlacedText], most: int = MOST_DRAWN) -> tuple[Placed
 
 
 class StatusAnswers:
-    """Takes the answers out of the input, which comes in pieces of any size."""
+    """Takes the answers out of the input, which comes in pieces of any size.
+
+    An ESC in front of an answer was the key: what a key sends is not cut by an answer. So the parser need not wait for
+    more of it, and gets `ESCAPE_KEY`.
+    """
+
+    _ESCAPES = re.compile(rf"\x1b+(?={re.escape(STATUS_ANSWER)})")
 
     def __init__(self) -> None:
         self._held = ""
@@ -149,7 +159,7 @@ class StatusAnswers:
         data, self._held = self._held + data, ""
         found = data.count(STATUS_ANSWER)
         if found:
-            data = data.replace(STATUS_ANSWER, "")
+            data = self._ESCAPES.sub(lambda keys: ESCAPE_KEY * len(keys[0]), data).replace(STATUS_ANSWER, "")
         if waits and not found:
             for size in range(len(STATUS_ANSWER) - 1, 0, -1):
                 if data.endswith(STATUS_ANSWER[:size]):
