@@ -27,7 +27,7 @@ help:
 	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
 	@echo "make fix     format, and repair what the linter can"
 	@echo "make bench   measure start-up, appending and folding"
-	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
+	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (an hour)"
 	@echo "make mutants break the source on purpose, one line at a time, and see that a test notices (half an hour)"
 	@echo "make picture draw the screen again for the README and docs/how-to/screens.md"
 	@echo "make models  write the table of models again, from the packages that are installed"
