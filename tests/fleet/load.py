@@ -143,7 +143,7 @@ def parked(workers: Workers, count: int, folder: Path) -> None:
     connections = database.call("select count(*) from pg_stat_activity where datname = current_database()")[0][0]
     database.close()
     print(
-        f"{count} turns wait for a person after {asked:.0f} s with 4 slots, none of which they hold; "
+        f"{count} turns wait for an answer after {asked:.0f} s with 4 slots, none of which they hold; "
         f"another turn beside them took {turn:.1f} s; {memory} MiB, {connections} connections",
         flush=True,
     )

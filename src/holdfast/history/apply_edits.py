@@ -97,10 +97,7 @@ def apply(
 
 
 def _arranged(shape: Shape, edits: Iterable[Edit], *, apart: Container[int | str] = ()) -> Iterator[DraftMessage | int]:
-    """Yield the rows. For an untouched message yield its index: most are, and a row for each would be slow.
-
-    So it is for one that gets its new ids `apart`.
-    """
+    """Yield the rows; of a message that is untouched, or only gets new ids `apart`, its index: a row would be slow."""
     draft = _Draft(shape, apart)
     for edit in edits:
         if not is_beside(edit):
@@ -215,6 +212,9 @@ class _Draft:
         for piece in self._new:
             if (call := piece.call) is not None:  # its id and name may have changed since
                 piece.id, piece.name = call.id, None if call.name is None else valid_unicode(call.name)
+        if not (self._before or self._dropped or self._merged):
+            yield from self._in_order()
+            return
         last: DraftMessage | int | None = None
         for row in self._in_order():
             message = row if isinstance(row, int) else row.sources[0] if row.sources else None

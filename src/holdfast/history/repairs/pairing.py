@@ -24,9 +24,8 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
     """Yield the edits after which every call has one result in its place, and every result has a call."""
     placed: set[Path] = set()
     for step in pairing.steps:
-        place = _place(step, shape, frozen)
         misplaced = [call for call in step.calls if not _stands(call, shape, enforced, frozen)]
-        if place is None or not misplaced:
+        if not misplaced or (place := _place(step, shape, frozen)) is None:
             continue
         moving = False
         for call in step.calls:
@@ -40,10 +39,18 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
             if answer.item.message >= frozen and (follows or not _stands(call, shape, enforced, frozen)):
                 yield MoveResult(answer.item.path, call.item.path, place)
                 placed.add(answer.item.path)
+    side = shape.grammar.side
+    strays = [
+        (answer, call)
+        for answer, call in pairing.answers
+        if (answer.verdict != "ok" or answer.item.role != side) and answer.item.message >= frozen
+    ]
+    if not strays:
+        return
     called = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
-    for answer, call in pairing.answers:
+    for answer, call in strays:
         item = answer.item
-        if (answer.verdict == "ok" and _is_held(item, shape)) or item.message < frozen or item.path in placed:
+        if item.path in placed:
             continue
         if answer.verdict == "orphan":
             yield _quote(answer, _EARLY if item.id in called else _ORPHAN, shape)
@@ -59,9 +66,12 @@ def _is_held(item: Item, shape: Shape) -> bool:
 def _stands(call: PairedCall, shape: Shape, enforced: frozenset[str], frozen: int) -> bool:
     """Return whether the call has a result where the provider expects it, or a sent one that cannot be removed."""
     answer = call.answer
-    if answer is None or _is_second(call, frozen):
-        return answer is not None
-    return _is_held(answer.item, shape) and (answer.verdict == "ok" or rule_of(answer.verdict) not in enforced)
+    if answer is None:
+        return False
+    held = answer.item.role == shape.grammar.side
+    if held and answer.verdict == "ok":
+        return True
+    return _is_second(call, frozen) or (held and rule_of(answer.verdict) not in enforced)
 
 
 def _is_second(call: PairedCall | None, frozen: int) -> bool:
