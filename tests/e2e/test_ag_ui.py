@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import Any
 
+import pytest
 from ag_ui.core import Event, RunAgentInput
 from launching import World, bash
 from page_server import Served, split_events
 from pydantic import TypeAdapter
 
 from holdfast.session.journal import entries as e
-from holdfast.testing.script import Say, Think
-from polling import eventually
+from holdfast.testing.script import Hold, Say, Think
+from polling import HANGS, eventually
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
 BETWEEN = {"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"}
@@ -115,6 +117,26 @@ def test_a_conversation_with_a_question_over_ag_ui(one_world: World) -> None:
     assert runs == ["t1", "t1.1", "t2", "t2.1"]
     assert texts(watched, "user") == ["run it", "no"]
     eventually(lambda: served.state("thread-1") == "idle")
+    served.stop()
+
+
+@pytest.mark.parametrize("version", [{}, {"protocolVersion": "1.0"}])
+def test_a_stopped_run_is_cancelled_for_clients_that_know_the_word(one_world: World, version: dict[str, str]) -> None:
+    """Clients say their version since 1.0; those from before break at an outcome that they do not know."""
+    one_world.script((Say("half"), Hold("stop")))
+    served = Served(one_world)
+    message = {"id": "1", "role": "user", "content": "begin"}
+    found: list[dict[str, Any]] = []
+    running = Thread(
+        target=lambda: found.extend(run(served, threadId="thread-1", runId="r1", messages=[message], **version))
+    )
+    running.start()
+    one_world.provider.wait_for("stop", timeout=HANGS)
+    served.ask("thread-1", "stop")
+    running.join(HANGS)
+    assert found[0]["protocolVersion"] == "1.0"
+    assert found[-1]["result"] == {"reason": "cancelled", "cause": "user"}
+    assert found[-1].get("outcome") == ({"type": "cancelled"} if version else None)
     served.stop()
 
 

@@ -9,6 +9,7 @@ from test_terminal import screen
 from holdfast.testing.script import Hold, Say
 
 PROMPT = "Ask holdfast to do something"
+CTRL_S = b"\x13"
 
 
 def test_the_prompt_is_edited_with_vims_keys(one_world: World) -> None:
@@ -114,7 +115,7 @@ def test_actions_have_the_keys_of_the_config(one_world: World) -> None:
     path.write_text(f'{path.read_text()}[keys]\nexpand = "f5"\nhistory = "ctrl+g"\ninterrupt = []\nhistori = "f6"\n')
     with screen(one_world, "-m", one_world.model, columns=110, lines=40) as terminal:
         terminal.wait_text(PROMPT)
-        terminal.wait_text(r"interrupt: it stops a turn, so it needs a key")
+        terminal.wait_text("interrupt: it needs a key")
         terminal.wait_text("unknown action 'histori'. Did you mean history")
         terminal.wait_text("ctrl\\+g was the key of editor")
         terminal.line("/keys")
@@ -134,3 +135,36 @@ def test_actions_have_the_keys_of_the_config(one_world: World) -> None:
         terminal.wait_text("escape is the only key of interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
+
+
+def test_another_key_sends_and_enter_begins_a_line(one_world: World) -> None:
+    """It steers too, keeps its order with Esc, and Enter still accepts a completion."""
+    one_world.script([Say("Begun. "), Hold("late"), Say("Ended.")], [Say("Steered.")], [Say("Again. "), Hold("never")])
+    path = one_world.home / "config.toml"
+    path.write_text(f'{path.read_text()}[keys]\nsend = "ctrl+s"\n')
+    (one_world.folder / "a-file.txt").write_text("one\n")
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.send("one\rtwo")
+        terminal.wait_text(r"▌ one\s+▌ two")
+        terminal.send(CTRL_S)
+        terminal.wait_text("Begun")
+        terminal.wait_text(r"Ctrl\+S to steer")
+        terminal.send("three\r@a-f")
+        terminal.wait_text(r"a-file\.txt")
+        terminal.send(Key.ENTER)
+        terminal.wait_text(r"▌ three\s+▌ @a-file\.txt")
+        terminal.send(CTRL_S)
+        one_world.provider.release("late")
+        terminal.wait_text("Steered")
+        terminal.wait_gone("esc to interrupt")
+        terminal.send("/keys" + CTRL_S.decode())
+        terminal.wait_text(r"send +Ctrl\+S")
+        terminal.send(Key.ESC)
+        terminal.wait_gone(r"send +Ctrl\+S")
+        terminal.send(b"four" + CTRL_S + Key.ESC)  # the stop does not overtake the prompt
+        terminal.wait_text("you stopped the turn")
+        terminal.wait_gone("esc to interrupt")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert one_world.said[:2] == ["one\ntwo", "three\n@a-file.txt "]

@@ -287,7 +287,7 @@ async def test_an_empty_prompt_says_what_the_keys_do_now(tmp_path: Path) -> None
     async with showing(start(tmp_path)) as (screen, _):
         assert screen.composer.placeholder == PLACEHOLDER_IDLE
         screen.controller.status = replace(screen.controller.status, doing="writing")
-        assert screen.composer.placeholder == BUSY
+        assert screen.composer.placeholder == BUSY.format(send="Enter")
         screen.controller.status = replace(screen.controller.status, asking=True)
         assert screen.composer.placeholder == ASKING
         screen.controller.status = replace(screen.controller.status, doing="", asking=False)

@@ -34,9 +34,12 @@ def test_an_action_gets_other_keys_or_none() -> None:
         ({"history": "x"}, "the prompt itself needs x"),
         ({"history": "ctrl+n", "editor": "ctrl+n"}, "ctrl+n is the key of history too"),
         ({"history": "ctrl+g"}, "ctrl+g was the key of editor"),
-        ({"interrupt": ()}, "it stops a turn, so it needs a key"),
-        ({"history": "ctrl+c"}, "which stops a turn"),
-        ({"give-up": ("",)}, "it stops a turn"),
+        ({"interrupt": ()}, "interrupt: it needs a key"),
+        ({"history": "ctrl+c"}, "the only key of give-up, which needs one"),
+        ({"give-up": ("",)}, "give-up: it needs a key"),
+        ({"send": ()}, "send: it needs a key"),
+        ({"new-line": "enter"}, "the only key of send, which needs one"),
+        ({"send": "alt+enter"}, "alt+enter was the key of queue"),
     ],
 )
 def test_what_cannot_be_is_said(configured: dict[str, str | tuple[str, ...]], said: str) -> None:
@@ -44,9 +47,18 @@ def test_what_cannot_be_is_said(configured: dict[str, str | tuple[str, ...]], sa
     assert len(found.faults) == 1
     assert said in found.faults[0]
     assert found.keys["interrupt"] == ("escape",)
+    assert "enter" in (*found.keys["send"], *found.keys["new-line"])
     assert found.keys["give-up"] == ("ctrl+c",)
 
 
 def test_keys_are_exchanged_without_a_word() -> None:
     found = key_map({"history": "ctrl+g", "editor": "ctrl+r"})
     assert (found.keys["history"], found.keys["editor"], found.faults) == (("ctrl+g",), ("ctrl+r",), ())
+
+
+@pytest.mark.parametrize("new_line", [{}, {"new-line": "enter"}, {"new-line": ("ctrl+n", "enter")}, {"new-line": "f5"}])
+def test_an_enter_that_does_not_send_begins_a_line(new_line: dict[str, str | tuple[str, ...]]) -> None:
+    found = key_map({"send": "ctrl+s", **new_line})
+    assert (found.keys["send"], found.faults) == (("ctrl+s",), ())
+    assert "enter" in found.keys["new-line"]
+    assert "enter" not in key_map({"send": ("ctrl+s", "enter"), "new-line": "f5"}).keys["new-line"]

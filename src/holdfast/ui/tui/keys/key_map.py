@@ -24,6 +24,7 @@ KEY_ACTIONS: Mapping[str, KeyAction] = MappingProxyType(
         "give-up": KeyAction(("ctrl+c",), "interrupt; clear the prompt; twice: quit", needed=True),
         "quit-if-empty": KeyAction(("ctrl+d",), "quit if the prompt is empty"),
         "quit": KeyAction(("ctrl+q",), "quit"),
+        "send": KeyAction(("enter",), "send; steer while a turn runs", needed=True),
         "new-line": KeyAction(("ctrl+j", "shift+enter"), "new line"),
         "queue": KeyAction(("alt+enter",), "queue for the next turn"),
         "history": KeyAction(("ctrl+r",), "search the prompt history"),
@@ -45,8 +46,11 @@ KEY_ACTIONS: Mapping[str, KeyAction] = MappingProxyType(
 _WORDS = ("enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown")
 _NAMED = frozenset({*_WORDS, "up", "down", "left", "right", *(f"f{number}" for number in range(1, 13))})
 _KEY = re.compile(r"(?:(?:ctrl|alt|shift)\+)*([a-z0-9]+|[^\sa-z0-9+,])")
-_FIXED = frozenset({"enter", "tab", "up", "down", "left", "right", "backspace", "space"})
+_FIXED = frozenset({"tab", "up", "down", "left", "right", "backspace", "space"})
 """Keys that the prompt itself needs."""
+
+_ENTER = ("send", "new-line")
+"""The actions of which one has Enter."""
 
 
 class KeyMap(msgspec.Struct, frozen=True):
@@ -57,7 +61,10 @@ class KeyMap(msgspec.Struct, frozen=True):
 
 
 def key_map(configured: Mapping[str, str | tuple[str, ...]]) -> KeyMap:
-    """Return the keys with what the config changes. What cannot be is left out, and said."""
+    """Return the keys with what the config changes. What cannot be is left out, and said.
+
+    An Enter that does not send begins a line.
+    """
     keys = {name: action.keys for name, action in KEY_ACTIONS.items()}
     faults: list[str] = []
     chosen: dict[str, str] = {}  # by key, the action that the config gives it to
@@ -76,11 +83,11 @@ def key_map(configured: Mapping[str, str | tuple[str, ...]]) -> KeyMap:
                 faults.append(f"[keys] {taker}: {key} was the key of {name}. Give {name} another key, or [] for none.")
             else:
                 keys[taker] = tuple(each for each in keys[taker] if each != key) or KEY_ACTIONS[taker].keys
-                faults.append(
-                    f"[keys] {taker}: {key} is the only key of {name}, which stops a turn. Choose another key."
-                )
+                faults.append(f"[keys] {taker}: {key} is the only key of {name}, which needs one. Choose another key.")
                 rest = (key,)
         keys[name] = rest
+    if not any("enter" in keys[name] for name in _ENTER):
+        keys["new-line"] += ("enter",)
     return KeyMap(keys, tuple(fault for fault in faults if not _is_meant(fault, configured)))
 
 
@@ -97,11 +104,11 @@ def _fault(name: str, keys: tuple[str, ...], chosen: Mapping[str, str]) -> str:
         hint = f"Did you mean {near[0]}?" if near else "See /keys for all of them."
         return f"[keys] has an unknown action {name!r}. {hint}"
     if not keys and KEY_ACTIONS[name].needed:
-        return f"[keys] {name}: it stops a turn, so it needs a key. Give it one, or remove the line."
+        return f"[keys] {name}: it needs a key. Give it one, or remove the line."
     for key in keys:
         if not is_key(key):
             return f"[keys] {name}: {key!r} is not a key (expected one such as ctrl+k, alt+enter, f5). Correct it."
-        if key in _FIXED or len(key) == 1:
+        if key in _FIXED or len(key) == 1 or (key == "enter" and name not in _ENTER):
             return f"[keys] {name}: the prompt itself needs {key}. Choose one with ctrl or alt."
         if key in chosen:
             return f"[keys] {name}: {key} is the key of {chosen[key]} too. Give one of them another key."

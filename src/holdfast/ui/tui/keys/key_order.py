@@ -1,7 +1,8 @@
 """Keeps the order of keys that Textual handles in different places.
 
-Enter is handled by the composer, which may first wait for completions, and what it sends comes to the app as a message.
-Esc and Ctrl+C are bindings of the app and would be handled at once: the stop of a turn before its prompt.
+Enter, or another key that sends, is handled by the composer, which may first wait for completions, and what it sends
+comes to the app as a message. Esc and Ctrl+C are bindings of the app and would be handled at once: the stop of a turn
+before its prompt.
 
 Letters are handled by the line in which they are typed, but the keys bound there, such as Backspace, by the app, which
 gets them after the line: of "ax", Backspace, "b" in one piece, as a slow connection brings them, "ax" would stay.

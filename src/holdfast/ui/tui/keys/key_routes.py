@@ -30,8 +30,10 @@ class KeyRoutes:
         return False
 
     def _note(self, event: events.Key | events.Paste) -> None:
-        if isinstance(event, events.Key) and event.key == "enter":
+        if not isinstance(event, events.Key):
+            return
+        if event.is_printable:
+            self._approval.keys.typed(event.time)
+        elif self._composer.sends(event.key):
             self._order.pressed()
             self._approval.keys.sent()
-        elif isinstance(event, events.Key) and event.is_printable:
-            self._approval.keys.typed(event.time)

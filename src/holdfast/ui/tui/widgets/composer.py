@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.ui.tui.keys.vim_editor import Edited, VimEditor
 
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
-BUSY = "Enter to steer · Tab to queue"
+BUSY = "{send} to steer · Tab to queue"
 ASKING = "Tab: back to the question"
 ASIDE = "Tab: write a prompt"
 """Placeholder texts of an empty composer."""
@@ -43,9 +43,13 @@ def _location(text: str, index: int) -> tuple[int, int]:
 
 
 class Composer(TextArea):
-    """The prompt editor. Enter sends, Ctrl+J or Shift+Enter adds a line, ↑ and ↓ at its edges recall prompts."""
+    """The prompt editor. Enter sends, Ctrl+J or Shift+Enter adds a line, ↑ and ↓ at its edges recall prompts.
+
+    With another key for `send`, Enter adds a line. It accepts a completion in any case.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send", show=False, id="send"),
         Binding("ctrl+j,shift+enter", "new_line", "New line", show=False, id="new-line"),
         Binding("alt+enter", "send_later", "Queue for later", show=False, id="queue"),
         Binding("ctrl+v", "app.attach", "Attach the clipboard's image", show=False, id="attach"),
@@ -60,7 +64,7 @@ class Composer(TextArea):
             super().__init__()
 
     class Entered(Message):
-        """Enter was handled; what it sent, if anything, was sent before this."""
+        """The key that sends was handled; what it sent, if anything, was sent before this."""
 
     class Left(Message):
         """The user moves the focus to the approval prompt."""
@@ -82,6 +86,8 @@ class Composer(TextArea):
         """The prompts that ↑ recalls."""
         self.pastes = Pastes()
         """The long pastes of this run."""
+        self.send_key = "Enter"
+        """The key that sends, as it is printed on a keyboard."""
         self.vim: VimEditor | None = None
         """vim's keys, None if the prompt has its usual ones."""
         self.show_editing: Callable[[str], None] = lambda _: None
@@ -105,7 +111,8 @@ class Composer(TextArea):
     def _hint(self, *, here: bool) -> None:
         """Show what an empty composer can do; at a question also where Tab leads, which depends on the focus."""
         asking = ASKING if here else ASIDE
-        self.placeholder = asking if self._asking else BUSY if self._queueing else PLACEHOLDER_IDLE
+        busy = BUSY.format(send=self.send_key)
+        self.placeholder = asking if self._asking else busy if self._queueing else PLACEHOLDER_IDLE
 
     def on_focus(self) -> None:
         """Say that Tab leads away from here."""
@@ -189,6 +196,19 @@ class Composer(TextArea):
             self.past_prompts.add(self.prompt)
         self._clear()
 
+    def sends(self, key: str) -> bool:
+        """Return whether this is the key that sends."""
+        bound = self.screen.active_bindings.get(key)
+        return bound is not None and bound.node is self and bound.binding.id == "send"
+
+    def action_send(self) -> None:
+        """Send, or steer while a turn runs; behind a backslash, begin a line instead, as a shell does."""
+        if self._continues_line():
+            self.action_delete_left()
+            self.action_new_line()
+        else:
+            self._send(later=False)
+
     def action_new_line(self) -> None:
         """Insert a line break."""
         self.insert("\n")
@@ -226,21 +246,20 @@ class Composer(TextArea):
             await self._edit_key(event)
 
     async def _edit_key(self, event: events.Key) -> None:
-        if event.key in ("tab", "enter"):
+        sends = not event.is_printable and self.sends(event.key)
+        enters = sends or event.key == "enter"
+        if enters or event.key == "tab":
             await self._completions.catch_up(self.before)
         chosen = self._completions.chosen
         match event.key:
             case "tab" if chosen is not None:
                 self._complete(chosen)
-            case "enter" if chosen is not None and self._completes(chosen):
+            case _ if enters and chosen is not None and self._completes(chosen):
                 self._complete(chosen)
             case "up" | "down" if chosen is not None:
                 self._completions.move(-1 if event.key == "up" else 1)
-            case "enter" if self._continues_line():
-                self.action_delete_left()
-                self.action_new_line()
-            case "enter":
-                self._send(later=False)
+            case _ if sends:
+                self.action_send()
             case "end" if self.cursor_at_end_of_line:
                 await self.run_action("app.to_end")
             case "up" if not self.text and self._queued:
@@ -257,7 +276,7 @@ class Composer(TextArea):
                 if not await run_own_binding(self, event):
                     await super()._on_key(event)
                 return
-        if event.key == "enter":
+        if sends:
             self.post_message(self.Entered())
         event.stop()
         event.prevent_default()

@@ -19,7 +19,7 @@ _WIDEST = 48
 """Maximum indentation of a last column, which needs room on a narrow screen."""
 
 KEYS: tuple[tuple[str, str], ...] = (
-    ("Enter", "send; steer while a turn runs"),
+    ("{send}", "send; steer while a turn runs"),
     ("Tab, {queue}", "queue for the next turn; Tab also switches to a dialog"),
     ("{new-line}", "new line"),
     ("{interrupt}", "interrupt the turn; finished work is saved"),
