@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from launching import World
 from terminal import Key
 from test_terminal import screen
 
+from holdfast.session.journal.entries import TurnEnded
 from holdfast.testing.script import Hold, Say
 
 PROMPT = "Ask holdfast to do something"
@@ -168,3 +170,49 @@ def test_another_key_sends_and_enter_begins_a_line(one_world: World) -> None:
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert one_world.said[:2] == ["one\ntwo", "three\n@a-file.txt "]
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        ('send = "ctrl+d"\nquit-if-empty = []', Key.CTRL_D),
+        ('send = "alt+s"', b"\x1bs"),
+        ('send = "alt+enter"\nqueue = []', Key.ALT_ENTER),
+        ('send = "shift+ctrl+x"', b"\x1b[120;6u"),
+    ],
+)
+def test_keys_that_can_send(one_world: World, config: str, key: bytes) -> None:
+    """An action without keys leaves its own to others; Alt and Ctrl are keys in every terminal that can send them."""
+    one_world.script([Say("Begun.")])
+    path = one_world.home / "config.toml"
+    path.write_text(f"{path.read_text()}[keys]\n{config}\n")
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.send("hello")
+        terminal.wait_text("▌ hello")
+        terminal.send(key)
+        terminal.wait_text("Begun")
+        terminal.wait_gone("esc to interrupt")
+        terminal.send(b"\x11")
+        assert terminal.wait() == 0
+    assert one_world.said == ["hello"]
+
+
+def test_alt_enter_queues_in_a_terminal_of_the_old_kind(one_world: World) -> None:
+    """It comes as ESC and a line end, which is neither a stop nor an Enter."""
+    one_world.script([Say("Begun. "), Hold("on"), Say("Ended.")], [Say("Second.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.line("first")
+        terminal.wait_text("Begun")
+        terminal.send("later")
+        terminal.wait_text("▌ later")
+        terminal.send(Key.ALT_ENTER)
+        terminal.wait_text("1 queued")
+        one_world.provider.release("on")
+        terminal.wait_text("Second")
+        terminal.wait_gone("esc to interrupt")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    ended = [entry for entry in one_world.entries() if isinstance(entry, TurnEnded)]
+    assert [entry.cause for entry in ended] == ["finished", "finished"]

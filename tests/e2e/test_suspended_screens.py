@@ -114,7 +114,7 @@ def test_a_plain_screen_is_suspended_by_its_shell(one_world: World, state: str) 
         terminal.send("touch go\r")
         assert_shell_works(terminal)
         terminal.send("fg\r")
-        eventually(lambda: re.search(rb"holdfast --plain[^\r]*\r\n", terminal.raw[written:]))
+        eventually(lambda: re.search(rb"-m holdfast -m [^\r]*\r\n", terminal.raw[written:]))
         if state == "idle":
             terminal.send("go\r")
         if state == "streaming":

@@ -42,16 +42,18 @@ async def _cancel(agent: Agent, works: asyncio.Event) -> None:
 
 
 async def _timeout(agent: Agent, works: asyncio.Event) -> None:
+    turn = asyncio.ensure_future(agent.run("do it"))
+    await works.wait()
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.1):
-            await agent.run("do it")
-    assert works.is_set()
+        async with asyncio.timeout(0.05):
+            await turn
 
 
 async def _wait_for(agent: Agent, works: asyncio.Event) -> None:
+    turn = asyncio.ensure_future(agent.run("do it"))
+    await works.wait()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(agent.run("do it"), 0.1)
-    assert works.is_set()
+        await asyncio.wait_for(turn, 0.05)
 
 
 HOW: dict[str, Callable[[Agent, asyncio.Event], Awaitable[object]]] = {
@@ -69,13 +71,19 @@ def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
     threads = set(threading.enumerate())
     store = MemoryStore()
 
-    async def turns() -> tuple[float, TurnEnded]:
+    async def turns() -> tuple[float, TurnEnded, float]:
         works = asyncio.Event()
         loop = asyncio.get_running_loop()
+        since = loop.time()
+
+        def begun() -> None:
+            nonlocal since
+            since = loop.time()
+            works.set()
 
         def stuck(stop: threading.Event) -> ToolOutput:
             del stop  # as a read from a dead network file system would
-            loop.call_soon_threadsafe(works.set)
+            loop.call_soon_threadsafe(begun)
             release.wait(30)
             return ToolOutput(text="late")
 
@@ -84,14 +92,12 @@ def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
             return await in_thread(stuck, context.stop)
 
         agent = _agent(store, FunctionToolbox([FunctionTool("stuck", "read", run)]))
-        before = loop.time()
         await HOW[what](agent, works)
-        took = loop.time() - before
-        return took, await agent.run("go on")
+        took = loop.time() - since
+        return took, await agent.run("go on"), time.monotonic()
 
-    before = time.monotonic()
-    took, again = asyncio.run(turns())
-    left = time.monotonic() - before - took
+    took, again, ended = asyncio.run(turns())
+    left = time.monotonic() - ended
     release.set()
     eventually(lambda: set(threading.enumerate()) <= threads)
     entries = [found.entry for found in store.read().records]

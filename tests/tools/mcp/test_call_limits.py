@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from test_connections import connected, context, stdio
 from holdfast.tools.mcp.sdk.server_call import LONGEST_CALL, MOST_SILENCE
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.tool import ToolOutput
-from polling import eventually
+from polling import HANGS, eventually
 
 
 class MovedLoop(asyncio.SelectorEventLoop):
@@ -59,6 +60,13 @@ def move(loop: MovedLoop, seconds: float) -> None:
     loop.call_soon_threadsafe(lambda: None)
 
 
+def given_up_after(output: ToolOutput) -> int:
+    """Return the seconds that the model reads: those of the moved clock, and those that really passed."""
+    found = re.search(r"gave no answer within (\d+) s and was asked to stop\.", output.text)
+    assert found is not None, output.text
+    return int(found[1])
+
+
 def test_progress_starts_the_silence_again(tmp_path: Path) -> None:
     def steps(loop: MovedLoop, heard: list[str]) -> None:
         for _ in range(5):
@@ -79,7 +87,7 @@ def test_silence_behind_progress_is_given_up(tmp_path: Path) -> None:
 
     output, took = called(tmp_path, steps, idle_timeout=100.0)
     assert output.interrupted
-    assert "gave no answer within 181 s and was asked to stop." in output.text
+    assert 181 <= given_up_after(output) < 181 + HANGS
     assert took > 180
 
 
@@ -92,4 +100,4 @@ def test_no_progress_makes_a_call_longer_than_the_longest(tmp_path: Path) -> Non
 
     output, _ = called(tmp_path, steps)
     assert output.interrupted
-    assert f"gave no answer within {LONGEST_CALL:.0f} s" in output.text
+    assert LONGEST_CALL <= given_up_after(output) < LONGEST_CALL + HANGS

@@ -44,6 +44,15 @@ def test_a_setting_is_changed_in_its_place(tmp_path: Path, capsys: pytest.Captur
     assert "50" in capsys.readouterr().out
 
 
+def test_a_key_is_checked_with_the_others_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, "set", "keys.new-line", '["ctrl+n", "enter"]') == 2
+    assert "enter is the only key of send" in capsys.readouterr().err
+    assert run(tmp_path, "set", "keys.send", "ctrl+s") == 0
+    assert run(tmp_path, "set", "keys.new-line", '["ctrl+n", "enter"]') == 0
+    assert run(tmp_path, "set", "keys.history", "ctrl+s") == 2
+    assert "ctrl+s is the key of send too" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

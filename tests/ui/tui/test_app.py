@@ -217,7 +217,9 @@ async def test_a_list_begins_at_what_is_in_use(tmp_path: Path) -> None:
     """So that it shows nothing else before the user chooses it, and Enter changes nothing."""
     async with showing(start(tmp_path)) as (screen, pilot):
         await typed(pilot, "/theme holdfast-light")
+        await until(lambda: screen.theme == "holdfast-light")
         await typed(pilot, "/theme")
+        await until(lambda: isinstance(screen.screen, Picker))
         assert screen.theme == "holdfast-light"
         await pilot.press("up")
         await until(lambda: screen.theme == "holdfast-dark")

@@ -55,7 +55,7 @@ class SettingChanges:
         value = parsed_value(path, text)
         self._check_scope(name, scope)
         if path[0] == "keys":
-            _check_keys(path, value)
+            _check_keys(path, value, read_config(self.path(scope)).keys)
         if path == ("model",) and isinstance(value, str):
             own = read_config(homes(self._environ).config)
             split(value, known_providers(own.providers, own.models))  # raises for an unknown provider
@@ -106,11 +106,12 @@ class SettingChanges:
             raise UsageError(f"A project's config cannot set {name}. Set it for the user.")
 
 
-def _check_keys(path: KeyPath, value: object) -> None:
-    """Raise `UsageError` for an action or a key that there is not."""
+def _check_keys(path: KeyPath, value: object, configured: Mapping[str, str | tuple[str, ...]]) -> None:
+    """Raise `UsageError` for an action or a key that there is not, or that another action needs."""
     from holdfast.ui.tui.keys.key_map import key_map  # noqa: PLC0415 - only for a key
 
     words = tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
-    faults = [each for each in key_map({path[-1]: words}).faults if "was the key of" not in each]
-    if faults:
+    said = key_map({**configured, path[-1]: words}).faults
+    own = [each for each in said if f" {path[-1]}: " in each or repr(path[-1]) in each]
+    if faults := [each for each in own if "was the key of" not in each]:
         raise UsageError(f"{faults[0]} Nothing was changed. See /keys.")

@@ -149,11 +149,11 @@ class HoldfastApp(App[int]):
         if config.ui.keys == "vim":
             self.composer.use_vim(on=True)
         if config.keys:
-            from holdfast.ui.tui.keys.key_map import key_map, key_words  # noqa: PLC0415 - few have their own keys
+            from holdfast.ui.tui.keys.key_map import NO_KEY, key_map, key_words  # noqa: PLC0415 - few have their own
 
             found = key_map(config.keys)
-            self.composer.send_key = key_words(found.keys["send"][:1])
-            self.set_keymap({name: ",".join(keys) for name, keys in found.keys.items()})
+            self.composer.send_by(found.keys["send"], key_words(found.keys["send"][:1]))
+            self.set_keymap({name: ",".join(keys) or NO_KEY for name, keys in found.keys.items()})
             self._key_faults = found.faults
 
     def _begin(self) -> None:

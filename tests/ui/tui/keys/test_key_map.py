@@ -30,6 +30,9 @@ def test_an_action_gets_other_keys_or_none() -> None:
     [
         ({"histori": "ctrl+n"}, "Did you mean history?"),
         ({"history": "ctrl+nowhere"}, "is not a key"),
+        ({"history": "ctrl+m"}, "is not a key"),
+        ({"history": "shift+a"}, "is not a key"),
+        ({"history": "ctrl+."}, "is not a key"),
         ({"history": "enter"}, "the prompt itself needs enter"),
         ({"history": "x"}, "the prompt itself needs x"),
         ({"history": "ctrl+n", "editor": "ctrl+n"}, "ctrl+n is the key of history too"),
@@ -49,6 +52,10 @@ def test_what_cannot_be_is_said(configured: dict[str, str | tuple[str, ...]], sa
     assert found.keys["interrupt"] == ("escape",)
     assert "enter" in (*found.keys["send"], *found.keys["new-line"])
     assert found.keys["give-up"] == ("ctrl+c",)
+
+
+def test_modifiers_have_one_order() -> None:
+    assert key_map({"history": "Shift+Ctrl+X"}).keys["history"] == ("ctrl+shift+x",)
 
 
 def test_keys_are_exchanged_without_a_word() -> None:

@@ -17,7 +17,7 @@ so that you can try the screen before you configure a model.
 ## Things to try
 
 - **ESC** while I write, or while a command runs. Finished work is saved; the next message works.
-- **Enter** while I work steers me at the next safe point; **Alt+Enter** queues for the next turn.
+- **Enter** while I work steers me at the next safe point; **Tab** queues for the next turn.
 - Kill this process with `kill -9`, then start `holdfast -c`.
 - `/help` lists the keys and the commands.
 

@@ -45,9 +45,14 @@ KEY_ACTIONS: Mapping[str, KeyAction] = MappingProxyType(
 
 _WORDS = ("enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown")
 _NAMED = frozenset({*_WORDS, "up", "down", "left", "right", *(f"f{number}" for number in range(1, 13))})
-_KEY = re.compile(r"(?:(?:ctrl|alt|shift)\+)*([a-z0-9]+|[^\sa-z0-9+,])")
+_KEY = re.compile(r"((?:(?:ctrl|alt|shift)\+)*)([a-z0-9]+)")
+_OTHERS = frozenset({"ctrl+m", "ctrl+i", "ctrl+h"})
+"""What terminals send for Enter, Tab and Backspace."""
 _FIXED = frozenset({"tab", "up", "down", "left", "right", "backspace", "space"})
 """Keys that the prompt itself needs."""
+
+NO_KEY = "no-key"
+"""Stands for the keys of an action without any: an empty text would leave it those it has."""
 
 _ENTER = ("send", "new-line")
 """The actions of which one has Enter."""
@@ -69,7 +74,7 @@ def key_map(configured: Mapping[str, str | tuple[str, ...]]) -> KeyMap:
     faults: list[str] = []
     chosen: dict[str, str] = {}  # by key, the action that the config gives it to
     for name, value in configured.items():
-        wanted = tuple(each.lower() for each in ((value,) if isinstance(value, str) else value) if each)
+        wanted = tuple(_spelled(each) for each in ((value,) if isinstance(value, str) else value) if each)
         if fault := _fault(name, wanted, chosen):
             faults.append(fault)
             continue
@@ -115,10 +120,18 @@ def _fault(name: str, keys: tuple[str, ...], chosen: Mapping[str, str]) -> str:
     return ""
 
 
+def _spelled(key: str) -> str:
+    """Return the key with its modifiers in the order that Textual has them in."""
+    *modifiers, last = key.lower().split("+")
+    return "+".join((*sorted(modifiers), last))
+
+
 def is_key(key: str) -> bool:
-    """Return whether this is the name of a key."""
+    """Return whether this is the name of a key that a terminal can send."""
     found = _KEY.fullmatch(key)
-    return found is not None and (len(found[1]) == 1 or found[1] in _NAMED)
+    if found is None or key in _OTHERS or (found[1] == "shift+" and len(found[2]) == 1):
+        return False
+    return len(found[2]) == 1 or found[2] in _NAMED
 
 
 def key_words(keys: tuple[str, ...]) -> str:

@@ -19,7 +19,8 @@ from textual.widgets import Input
 
 async def run_own_binding(widget: Widget, event: events.Key) -> bool:
     """Run what the key is bound to in the widget itself, before any key that follows. Return whether it is bound."""
-    bound = None if event.is_printable else widget.screen.active_bindings.get(event.key)
+    typed = event.is_printable and "+" not in event.key  # Alt with a letter is said to be printable too
+    bound = None if typed else widget.screen.active_bindings.get(event.key)
     if bound is None or bound.node is not widget or not bound.enabled:
         return False
     event.stop()

@@ -32,8 +32,8 @@ class KeyRoutes:
     def _note(self, event: events.Key | events.Paste) -> None:
         if not isinstance(event, events.Key):
             return
-        if event.is_printable:
-            self._approval.keys.typed(event.time)
-        elif self._composer.sends(event.key):
+        if event.key in self._composer.send_keys:
             self._order.pressed()
             self._approval.keys.sent()
+        elif event.is_printable:
+            self._approval.keys.typed(event.time)

@@ -4,6 +4,8 @@ Textual checks for the end of an escape sequence only after waiting 100 ms for i
 parser's own timeout. `ESCDELAY` (milliseconds, as in curses) overrides it, for connections so slow that an arrow key
 arrives in two pieces. Terminals with the kitty protocol send an ESC that needs no waiting.
 
+Alt with Enter comes as ESC and a line end, of which Textual would make an Enter; here it becomes a key.
+
 While the terminal owes an answer about a frame, an ESC may be the beginning of that answer, and is held back from the
 parser for the same time. It has waited then, and is not given to the parser, which would wait once more.
 """
@@ -32,6 +34,11 @@ from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.terminal.terminal_pace import ANSWER_LOST, OVERDUE, Pacing, ShownRows, StatusAnswers, lowest
 
 _ESC = "\x1b"
+
+ALT_ENTER, AS_IN_KITTY = "\x1b\r", "\x1b[13;3u"
+"""Alt with Enter as legacy terminals send it, and as the kitty protocol has it."""
+
+PASTED = "\x1b[200~"
 
 IDLE = 0.1
 """Seconds between checks whether the thread should end."""
@@ -163,6 +170,7 @@ class Keyboard(JobControl):
                         break
                     pending = _ESC.encode() in data
                     typed = replies.take(self._without_answers(decode(data)))
+                    typed = typed if PASTED in typed else typed.replace(ALT_ENTER, AS_IN_KITTY)
                     for event in parser.feed(typed) if typed else ():  # "" would end the parser
                         self.process_message(event)
                     while replies.found:

@@ -30,7 +30,7 @@ HIGHEST = 12
 """Maximum lines of the composer; beyond that it scrolls."""
 
 
-_VIM_NAMES = {"left": "h", "right": "l", "home": "0", "end": "$", "backspace": "h", "delete": "x"}
+_VIM_NAMES = {"left": "h", "right": "l", "home": "0", "end": "$", "backspace": "h", "delete": "x", "enter": "j"}
 """What keys with names are to vim, in normal mode."""
 
 _VISUAL_NAMES = {**_VIM_NAMES, "up": "k", "down": "j"}
@@ -86,8 +86,9 @@ class Composer(TextArea):
         """The prompts that ↑ recalls."""
         self.pastes = Pastes()
         """The long pastes of this run."""
-        self.send_key = "Enter"
-        """The key that sends, as it is printed on a keyboard."""
+        self.send_keys = ("enter",)
+        """The keys that send."""
+        self._send_name = "Enter"
         self.vim: VimEditor | None = None
         """vim's keys, None if the prompt has its usual ones."""
         self.show_editing: Callable[[str], None] = lambda _: None
@@ -111,7 +112,7 @@ class Composer(TextArea):
     def _hint(self, *, here: bool) -> None:
         """Show what an empty composer can do; at a question also where Tab leads, which depends on the focus."""
         asking = ASKING if here else ASIDE
-        busy = BUSY.format(send=self.send_key)
+        busy = BUSY.format(send=self._send_name)
         self.placeholder = asking if self._asking else busy if self._queueing else PLACEHOLDER_IDLE
 
     def on_focus(self) -> None:
@@ -137,6 +138,10 @@ class Composer(TextArea):
         self.screen.set_focus(self)
         if text:
             self.insert(text)
+
+    def send_by(self, keys: tuple[str, ...], name: str) -> None:
+        """Send by these keys; `name` is the first, as it is printed on a keyboard."""
+        self.send_keys, self._send_name = keys, name
 
     def use_vim(self, *, on: bool) -> None:
         """Edit with vim's keys, or as usual."""
@@ -196,18 +201,9 @@ class Composer(TextArea):
             self.past_prompts.add(self.prompt)
         self._clear()
 
-    def sends(self, key: str) -> bool:
-        """Return whether this is the key that sends."""
-        bound = self.screen.active_bindings.get(key)
-        return bound is not None and bound.node is self and bound.binding.id == "send"
-
     def action_send(self) -> None:
-        """Send, or steer while a turn runs; behind a backslash, begin a line instead, as a shell does."""
-        if self._continues_line():
-            self.action_delete_left()
-            self.action_new_line()
-        else:
-            self._send(later=False)
+        """Send, or steer while a turn runs."""
+        self._send(later=False)
 
     def action_new_line(self) -> None:
         """Insert a line break."""
@@ -239,14 +235,14 @@ class Composer(TextArea):
         mode = "insert" if self.vim is None else self.vim.mode
         names = _VIM_NAMES if mode == "normal" else _VISUAL_NAMES
         key = event.character if event.is_printable else names.get(event.key)
-        if mode != "insert" and key and self._take_vim(key):
+        if mode != "insert" and key and event.key not in self.send_keys and self._take_vim(key):
             event.stop()
             event.prevent_default()
         else:
             await self._edit_key(event)
 
     async def _edit_key(self, event: events.Key) -> None:
-        sends = not event.is_printable and self.sends(event.key)
+        sends = event.key in self.send_keys
         enters = sends or event.key == "enter"
         if enters or event.key == "tab":
             await self._completions.catch_up(self.before)
@@ -258,6 +254,9 @@ class Composer(TextArea):
                 self._complete(chosen)
             case "up" | "down" if chosen is not None:
                 self._completions.move(-1 if event.key == "up" else 1)
+            case "enter" if self._continues_line():
+                self.action_delete_left()
+                self.action_new_line()
             case _ if sends:
                 self.action_send()
             case "end" if self.cursor_at_end_of_line:
