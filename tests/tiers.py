@@ -49,8 +49,8 @@ def sampled(cases: Iterable[object], most: int) -> list[ParameterSet]:
 
 
 def some(cases: Sequence[Row], most: int) -> list[Row]:
-    """Return all cases in the deep tier, at most so many in the wider one, and half as many in the quick one."""
-    many = {"quick": -(-most // 2), "wider": most, "deep": len(cases)}[TIER]
+    """Return all cases in the deep tier, at most two thirds of so many in the wider one, half in the quick one."""
+    many = {"quick": -(-most // 2), "wider": -(-most * 2 // 3), "deep": len(cases)}[TIER]
     return [cases[at] for at in spread(cases, many, seed=SEED)]
 
 

@@ -117,8 +117,11 @@ def _new(disk: power.Disk, told: Told, seen: set[bytes]) -> Iterator[tuple[power
 
 
 def chosen(points: Sequence[T], most: int, *, full: int | None = None) -> Sequence[T]:
-    """Return points, evenly spread: in the deep tier all, or as many as `full` says; `most` in the wider, else half."""
-    most = {"quick": -(-most // 2), "wider": most, "deep": full or len(points) or 1}[TIER]
+    """Return points, evenly spread: in the deep tier all, or as many as `full` says.
+
+    In the wider tier two thirds of `most`, in the quick one half.
+    """
+    most = {"quick": -(-most // 2), "wider": -(-most * 2 // 3), "deep": full or len(points) or 1}[TIER]
     step = -(-len(points) // most) or 1
     return points[SEED % step :: step]
 

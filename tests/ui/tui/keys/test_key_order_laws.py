@@ -59,14 +59,14 @@ async def contents_after(keys: list[str], kind: type[LineInput | Composer]) -> l
 
 
 @law(shared_by=8)
-@given(st.lists(LETTERS | EDITING, min_size=2, max_size=10))
+@given(st.lists(LETTERS | EDITING, min_size=2, max_size=6))
 def test_a_line_takes_keys_in_order(keys: list[str]) -> None:
     together, apart = asyncio.run(contents_after(keys, LineInput))
     assert together == apart
 
 
 @law(shared_by=8)
-@given(st.lists(LETTERS | EDITING | IN_LINES, min_size=2, max_size=10))
+@given(st.lists(LETTERS | EDITING | IN_LINES, min_size=2, max_size=6))
 def test_the_prompt_takes_keys_in_order(keys: list[str]) -> None:
     together, apart = asyncio.run(contents_after(keys, Composer))
     assert together == apart
