@@ -359,7 +359,7 @@ def test_a_namespace_ends_with_its_supervisor(contained: Path, killed: str) -> N
         assert (await bench.run("ps -e -o pid= | wc -l")).text.strip() in "3456789"  # those in there, and no other
         call = new_call()
         hidden = '(env -i setsid tail -f /dev/null "/no/$HOLDFAST_CALL" >/dev/null 2>&1 </dev/null &)'
-        both = "$(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
+        both = "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"  # the supervisor first: it would report its watchdog's death
         strike = "kill -9 $PPID" if killed == "the supervisor" else f"kill -STOP {both}; kill -9 {both}"
         began: list[ProcessId] = []
         got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, began=began.append)
