@@ -7,7 +7,7 @@ from launching import World
 from terminal import Key
 from test_terminal import screen
 
-from holdfast.session.journal.entries import TurnEnded
+from holdfast.session.journal.entries import Queued, TurnEnded
 from holdfast.testing.script import Hold, Say
 
 PROMPT = "Ask holdfast to do something"
@@ -214,5 +214,6 @@ def test_alt_enter_queues_in_a_terminal_of_the_old_kind(one_world: World) -> Non
         terminal.wait_gone("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
+    assert [entry.when for entry in one_world.entries() if isinstance(entry, Queued)] == ["later"]
     ended = [entry for entry in one_world.entries() if isinstance(entry, TurnEnded)]
     assert [entry.cause for entry in ended] == ["finished", "finished"]
