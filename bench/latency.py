@@ -15,8 +15,8 @@ import msgspec
 
 from history import conversation
 from holdfast.agent.agent import Agent
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import Event, LiveOutput, LiveText
-from holdfast.agent.model_request.cancellation import StopSignal
 from holdfast.agent.sessions import create
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn import Turn

@@ -11,7 +11,7 @@ import pytest
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import OpenSession, create, fork, resume
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.providers.model import Model
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import CallEnded, ProcessStarted, ShellEnded, TurnEnded

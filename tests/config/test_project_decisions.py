@@ -11,7 +11,7 @@ import pytest
 
 from agent_harness import Rig
 from holdfast.agent.events import NotRecorded
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.project_decisions import Project
 from holdfast.errors import ConfigInvalid
 from holdfast.session.journal.entries import ApprovalAnswered, ApprovalAsked

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.config.servers import ModelOverrides
+from holdfast.config.model_servers import ModelOverrides
 from holdfast.config.settings import Allowed, Config, Limits, ProjectConfig, decoded, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.providers.registry import PROVIDERS, Provider, resolve_endpoint

@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("ui/settings/config_editor.py", "processes"): "the person's own editor, likewise",
     ("ui/tui/prompt/external_editor.py", "processes"): "the person's own editor, which has the terminal while it runs",
     (
-        "ui/tui/surroundings/status_command.py",
+        "ui/tui/environment/status_command.py",
         "processes",
     ): "the person's own command for the status line, which only prints a line",
     (

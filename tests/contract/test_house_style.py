@@ -35,7 +35,7 @@ BROAD_EXCEPTS = {
     "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",
     "session/request/validate.py": "a rule that fails: nothing is sent, and the error says so",
     "providers/connect.py": "an import begun early: `connect` meets its failure again, and tells",
-    "agent/model_request/cancellation.py": "an exception in a caller stops its turn, and goes on after its end",
+    "agent/cancellation.py": "an exception in a caller stops its turn, and goes on after its end",
     "agent/model_request/response_stream.py": "a Model is foreign code: any exception ends its response and the turn",
     "system/threads.py": "work in a thread: whatever it raises is handed to whoever awaits it",
     "providers/http_model.py": "the provider boundary: whatever a response leads to becomes ProviderFailed",
@@ -44,7 +44,7 @@ BROAD_EXCEPTS = {
     "ui/tui/agent_thread/command_loop.py": "the top of the agent thread: a bug becomes a message",
     "ui/acp/protocol/refusals.py": "the top of an editor's session: a bug becomes the answer to its request",
     "ui/service/local/driven_session.py": "the top of a session's thread: a bug must not end the server",
-    "fleet/worker/session_look.py": "the top of a driven session's turn: a bug becomes the refusal of its message",
+    "fleet/worker/session_driver.py": "the top of a driven session's turn: a bug becomes the refusal of its message",
 }
 
 # Adapters speak to libraries that say Any; typed_data is msgspec's, and field_types makes types for it of these tables.

@@ -18,7 +18,7 @@ from launching import World, alive, bash
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, TurnEnded
 from holdfast.testing.script import Hold, Say
-from holdfast.ui.mcp_server.handed_sessions import HandedOptions, HandedSessions
+from holdfast.ui.mcp_server.delegated_sessions import HandedOptions, HandedSessions
 from holdfast.ui.mcp_server.session_worker import MARK
 from polling import HANGS, eventually
 from tiers import one_of, sampled

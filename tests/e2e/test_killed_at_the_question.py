@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.providers.model import Model
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.journal.parts import CallPart

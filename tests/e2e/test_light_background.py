@@ -7,7 +7,7 @@ from launching import World
 from terminal import Terminal
 from test_terminal import screen
 
-from holdfast.ui.tui.surroundings.background_colour import QUESTION
+from holdfast.ui.tui.environment.background_colour import QUESTION
 from holdfast.ui.tui.themes import DARK, LIGHT
 
 

@@ -13,9 +13,9 @@ from left_behind import MODEL
 from scenario_runner import Play
 
 from holdfast.agent.agent import Agent
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.model_request.cancellation import StopSignal
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.tool_runner import Calls
 from holdfast.agent.turn.turn import Turn

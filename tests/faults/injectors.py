@@ -15,7 +15,7 @@ from scenario_runner import IDLE_WITHIN, Making, Play, Subject
 from scenarios import Scenario
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.turn import Turn
 from holdfast.session.journal.entries import Cause

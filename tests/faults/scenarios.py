@@ -18,7 +18,7 @@ from left_behind import left_asking, left_consulting, left_open, left_with_tasks
 from msgspec.structs import replace
 from users import WORDS, User, answers, decisions, nobody_answers
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.settings import Limits
 from holdfast.session.conversation import context_settings
 from holdfast.session.conversation.conversation import UserMessage

@@ -8,7 +8,7 @@ import pytest
 from injectors import EXCEPTIONS, FROM_OUTSIDE, Injector, chosen_points, struck
 from scenarios import SCENARIOS
 
-from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.turn.requests import Requests
 from holdfast.agent.turn.tool_runner import Calls

@@ -24,7 +24,7 @@ from holdfast.session.journal.entries import CallEnded, PromptAccepted, TurnEnde
 from holdfast.testing.script import Call, Hold, ReceivedRequest, Reply, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.tools.process.process_table import running_process
-from holdfast.ui.mcp_server.handed_sessions import HandedOptions, HandedSessions
+from holdfast.ui.mcp_server.delegated_sessions import HandedOptions, HandedSessions
 from holdfast.ui.mcp_server.session_report import SessionReport
 from launcher import PRODUCT
 from polling import HANGS, eventually
@@ -34,7 +34,7 @@ pytest.importorskip("mcp")
 
 STRUCK_SERVER = """
 import asyncio, os, pathlib, signal, time
-from holdfast.ui.mcp_server import handed_sessions as handed, session_tools as tools
+from holdfast.ui.mcp_server import delegated_sessions as handed, session_tools as tools
 
 victim, point = os.environ["STRIKE"].split()
 steps = 0

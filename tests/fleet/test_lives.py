@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.worker.life import WorkerLife
+from holdfast.fleet.worker.heartbeat import Heartbeat
 from polling import HANGS, eventually
 
 TTL = 12.0
@@ -21,16 +21,16 @@ LONG = 4 * HANGS
 BORN = """
 import sys, time
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.worker.life import WorkerLife
-WorkerLife(sys.argv[1], "young", ttl=float(sys.argv[2]), about={}, lost=print, orphaned=print)
+from holdfast.fleet.worker.heartbeat import Heartbeat
+Heartbeat(sys.argv[1], "young", ttl=float(sys.argv[2]), about={}, lost=print, orphaned=print)
 print("born", flush=True)
 time.sleep(1e6)
 """
 
 
 @contextmanager
-def living(url: str, name: str, buried: list[str], ttl: float) -> Generator[WorkerLife]:
-    life = WorkerLife(url, name, ttl=ttl, about={}, lost=lambda: buried.append(name), orphaned=buried.append)
+def living(url: str, name: str, buried: list[str], ttl: float) -> Generator[Heartbeat]:
+    life = Heartbeat(url, name, ttl=ttl, about={}, lost=lambda: buried.append(name), orphaned=buried.append)
     try:
         yield life
     finally:
@@ -38,7 +38,7 @@ def living(url: str, name: str, buried: list[str], ttl: float) -> Generator[Work
 
 
 @contextmanager
-def looking(url: str, buried: list[str]) -> Generator[WorkerLife]:
+def looking(url: str, buried: list[str]) -> Generator[Heartbeat]:
     """Yield a worker whose looks at its peers count."""
     with closing(Database(url)) as database:
         old = "select pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)"

@@ -21,7 +21,7 @@ from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.schema import migrate
-from holdfast.fleet.session_face import SessionFace
+from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Store
 from holdfast.testing.store_checks import check_store
@@ -61,7 +61,7 @@ class Harness:
 def added(url: str) -> str:
     session = f"s-{uuid.uuid4().hex[:12]}"
     fleet = PostgresFleet(url)
-    assert fleet.add(session, place={}, face=SessionFace())
+    assert fleet.add(session, place={}, face=FleetSummary())
     fleet.close()
     return session
 

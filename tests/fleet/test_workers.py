@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from worker_programs import Workers
 
-from holdfast.fleet.worker.session_look import GO_ON
+from holdfast.fleet.worker.session_driver import GO_ON
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.scripted_provider import ScriptedProvider

@@ -7,7 +7,7 @@ import json
 import httpx2
 import pytest
 
-from holdfast.config.servers import Server
+from holdfast.config.model_servers import Server
 from holdfast.providers.connect import open_model
 from holdfast.providers.model import StreamFinished
 from holdfast.providers.registry import known_providers, resolve_endpoint

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.config.servers import ProtocolKind
+from holdfast.config.model_servers import ProtocolKind
 from holdfast.history.profiles import OPENAI_CHAT
 from holdfast.providers.connect import connect, preload
 from holdfast.providers.registry import ModelEndpoint, Provider, resolve_endpoint

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from holdfast import __version__
-from holdfast.config.servers import Server
+from holdfast.config.model_servers import Server
 from holdfast.errors import ProviderFailed
 from holdfast.providers import http_model, sse
 from holdfast.providers.connect import open_model

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from holdfast.config.servers import ModelOverrides
+from holdfast.config.model_servers import ModelOverrides
 from holdfast.errors import ModelUnusable
 from holdfast.history.profiles import ANY, BEDROCK
 from holdfast.providers.connect import open_model
@@ -112,7 +112,7 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     code = """
 import sys
 sys.modules["pydantic_ai"] = None
-from holdfast.config.servers import ModelOverrides
+from holdfast.config.model_servers import ModelOverrides
 from holdfast.errors import ModelUnusable
 from holdfast.providers.connect import open_model
 from holdfast.providers.registry import resolve_endpoint

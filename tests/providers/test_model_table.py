@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.config.servers import ModelOverrides, ProtocolKind
+from holdfast.config.model_servers import ModelOverrides, ProtocolKind
 from holdfast.providers.model_prices import Prices, Rates, TieredRate, TierRates, price_of
 from holdfast.providers.model_table import Reasoning, cost_of, facts_of, model_table, window_of
 from holdfast.session.journal.parts import Usage

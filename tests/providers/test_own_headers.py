@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
-from holdfast.config.servers import ProtocolKind, ServerCompat
+from holdfast.config.model_servers import ProtocolKind, ServerCompat
 from holdfast.config.settings import Config, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from holdfast.agent.recovery.settle import settle
 from holdfast.agent.stop_cause import StopCause
-from holdfast.config.servers import ModelOverrides
+from holdfast.config.model_servers import ModelOverrides
 from holdfast.config.settings import Config, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.history import check

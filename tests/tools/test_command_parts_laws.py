@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
-from holdfast.tools.workspace.command_surroundings import on_disk
+from holdfast.tools.workspace.command_files import on_disk
 
 ROOT = "/srv/work/project"
 

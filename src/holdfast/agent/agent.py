@@ -10,6 +10,13 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 
 from holdfast.agent.background_tasks import BackgroundTasks
+from holdfast.agent.cancellation import (
+    DetachedTasks,
+    StopSignal,
+    TurnStopped,
+    stop_cause_of,
+    wait_shielded,
+)
 from holdfast.agent.claim import Claim
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.context.summary_request import Summarizer
@@ -17,19 +24,12 @@ from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event, Shortening
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.model_request.cancellation import (
-    DetachedTasks,
-    StopSignal,
-    TurnStopped,
-    stop_cause_of,
-    wait_shielded,
-)
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.approval_prompt import Asker
 from holdfast.agent.turn.budget import Budget
 from holdfast.agent.turn.fallback import back_to_chosen
 from holdfast.agent.turn.message_queue import following, queued, recalled

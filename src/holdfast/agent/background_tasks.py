@@ -3,7 +3,7 @@
 How it works. `start` journals `task-started` before the command runs, and the task that runs it journals `task-ended`
 when it has ended, whatever the turn does by then. `attend` runs a command that a turn waits for in a separate asyncio
 task; `move` journals that it is a background task from now on, together with the result of its call, and lets it go.
-Nothing is handed over: the same process lives on (`tools/process/supervisors.py`).
+Nothing is handed over: the same process lives on (`tools/process/session_supervisors.py`).
 
 Who ends a task: itself, `stop`, and the end of the agent. A stop of the turn does not.
 

@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.cancellation import StopSignal
 
 
 class Claim(msgspec.Struct, frozen=True, eq=False):

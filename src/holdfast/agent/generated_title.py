@@ -17,9 +17,9 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from holdfast.agent.cancellation import DetachedTasks, StopSignal, TurnStopped
 from holdfast.agent.events import CheckFinding, Event, Fact
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal, TurnStopped
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.stop_cause import StopCause

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.model_request.cancellation import wait_shielded
 from holdfast.agent.recovery.settle import command_ended, settle_command
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError, ToolFailed, UsageError

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from holdfast.config.servers import Count, Dollars, ModelOverrides, ProviderLimits, Seconds, Server
+from holdfast.config.model_servers import Count, Dollars, ModelOverrides, ProviderLimits, Seconds, Server
 from holdfast.errors import ConfigInvalid
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.model_settings import (

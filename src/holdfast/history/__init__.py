@@ -20,7 +20,7 @@ from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import Declared, Format, as_object, project_messages, spliced
-from holdfast.history.formats.sent_units import Parted, Unit, place_among, whereabouts
+from holdfast.history.formats.sent_messages import Parted, Unit, place_among, whereabouts
 from holdfast.history.formats.strings import unclean
 from holdfast.history.pairing import pair
 from holdfast.history.profiles import find_profile

@@ -43,7 +43,7 @@ from holdfast.history.formats.content_writer import fields_told
 from holdfast.history.formats.field_removal import without_fields
 from holdfast.history.formats.format import Addressed, Format, cleaned, declare_media
 from holdfast.history.repairs.call_limit import split_rows
-from holdfast.history.repairs.ids_alone import ids_alone
+from holdfast.history.repairs.new_ids import messages_with_new_ids
 from holdfast.history.repairs.request import is_beside
 from holdfast.history.shape import Item, Path, Role, Shape
 from holdfast.text import valid_unicode
@@ -78,7 +78,7 @@ def apply(
             sources[index] = declare_media(sources[index], edit.path[1:])
     odd = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
     addressed = form if isinstance(form, Addressed) else None
-    ids: Mapping[int, Mapping[Path, str]] = ids_alone(shape.messages, edits) if addressed else {}
+    ids: Mapping[int, Mapping[Path, str]] = messages_with_new_ids(shape.messages, edits) if addressed else {}
     written: list[object] = []
     for row in _arranged(shape, edits, apart=ids):
         if isinstance(row, int):

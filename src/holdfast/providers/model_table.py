@@ -27,7 +27,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.config.servers import ModelOverrides, ProtocolKind, ReasoningKind
+from holdfast.config.model_servers import ModelOverrides, ProtocolKind, ReasoningKind
 from holdfast.providers.model_prices import Prices, Rates, TierRates, price_of
 from holdfast.session.journal.parts import Usage
 from holdfast.typed_data import decode_json

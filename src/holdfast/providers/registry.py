@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.config.servers import (
+from holdfast.config.model_servers import (
     VARIABLE_NAME,
     AuthHeader,
     HeaderValue,

@@ -22,14 +22,14 @@ from posixpath import join, normpath
 import msgspec
 
 from holdfast.tools.command_parts import CommandPart, CommandParts
+from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
 from holdfast.tools.shell.dangers import dangers
 from holdfast.tools.shell.git_settings import started_by
 from holdfast.tools.shell.parse import parse_command
 from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, paths_read, program_name
-from holdfast.tools.shell.remembered_words import program_of
 from holdfast.tools.tool import Plan
-from holdfast.tools.workspace.command_surroundings import NOT_LOOKED_AT, Surroundings
+from holdfast.tools.workspace.command_files import NOT_LOOKED_AT, Surroundings
 
 SOMEWHERE = "/the workspace"
 """The workspace of a command of which none is known: no absolute path that is used leads into it."""

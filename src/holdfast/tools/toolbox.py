@@ -26,7 +26,7 @@ from holdfast.tools.workspace.instruction_files import NAMES, instructions
 if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpConnections, McpSettings
     from holdfast.tools.mcp.server_state import ServerState
-    from holdfast.tools.process.supervisors import Supervisors
+    from holdfast.tools.process.session_supervisors import Supervisors
     from holdfast.tools.web_search.backends import SearchBackend
 
 
@@ -113,7 +113,7 @@ class LocalToolbox:
 
     @cached_property
     def _supervisors(self) -> Supervisors:
-        from holdfast.tools.process.supervisors import Supervisors  # noqa: PLC0415 - when a command may run
+        from holdfast.tools.process.session_supervisors import Supervisors  # noqa: PLC0415 - when a command may run
 
         return Supervisors(self._folder, contained=self._contained, wrap=self._wrap)
 

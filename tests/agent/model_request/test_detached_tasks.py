@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from agent_harness import Rig, says
+from holdfast.agent.cancellation import DetachedTasks
 from holdfast.agent.events import LiveText
-from holdfast.agent.model_request.cancellation import DetachedTasks
 from holdfast.agent.stop_cause import StopCause
 from holdfast.providers.model import StreamEvent, TextDelta
 from holdfast.session.conversation.conversation import Conversation

@@ -11,7 +11,7 @@ import pytest
 
 from agent_harness import Rig, opened
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import ToolFailed
 from holdfast.session.journal.entries import (
     ApprovalAnswered,

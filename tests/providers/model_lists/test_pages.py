@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.config.servers import ProtocolKind
+from holdfast.config.model_servers import ProtocolKind
 from holdfast.providers.model_lists.pages import LONGEST_NAME, ListedModel, ModelPage, page_of
 from laws import law
 

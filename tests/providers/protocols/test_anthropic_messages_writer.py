@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.config.servers import Server
+from holdfast.config.model_servers import Server
 from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.anthropic_messages import WIRE

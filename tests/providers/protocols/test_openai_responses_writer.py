@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.config.servers import Server
+from holdfast.config.model_servers import Server
 from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols.openai_responses import WIRE
 from holdfast.providers.registry import ModelEndpoint, known_providers, resolve_endpoint

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.config.servers import ModelOverrides, Server
+from holdfast.config.model_servers import ModelOverrides, Server
 from holdfast.config.settings import Config
 from holdfast.errors import ConfigInvalid
 from holdfast.providers.body_writer import BodyWriter

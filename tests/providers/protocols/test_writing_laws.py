@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.config.servers import Server
+from holdfast.config.model_servers import Server
 from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.protocol import ProviderProtocol

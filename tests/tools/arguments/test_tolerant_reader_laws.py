@@ -14,8 +14,8 @@ from trained_slips import MEANT
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ToolSchema
+from holdfast.tools.arguments.name_aliases import FIELD_NAMES, WOULD_CHANGE
 from holdfast.tools.arguments.tolerant_reader import read_arguments
-from holdfast.tools.arguments.trained_names import FIELD_NAMES, WOULD_CHANGE
 from holdfast.tools.builtin.declarations import DECLARATIONS
 from laws import law
 

@@ -17,7 +17,7 @@ from holdfast.tools.builtin.declarations import DECLARATIONS, TodoArguments
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.read_write import ReadTool
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
-from holdfast.tools.process.supervisors import Supervisors
+from holdfast.tools.process.session_supervisors import Supervisors
 from holdfast.tools.schema import parse_arguments
 from tool_harness import called, workspace
 

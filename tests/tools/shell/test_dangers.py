@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.dangers import dangers
 from holdfast.tools.shell.git_settings import started_by
 from holdfast.tools.shell.parse import parse_command
-from holdfast.tools.shell.remembered_words import program_of
 
 
 @pytest.mark.parametrize(

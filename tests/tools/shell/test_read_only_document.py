@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from holdfast.tools.shell.git_commands import GIT_READERS
-from holdfast.tools.shell.readers import READERS, VERSIONS
+from holdfast.tools.shell.read_only_programs import READERS, VERSIONS
 
 PAGE = Path(__file__).parents[3] / "docs/reference/read-only-commands.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"

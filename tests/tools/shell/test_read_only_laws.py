@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from shell_cases import cases
 
 from holdfast.tools.command_analysis import command_parts
+from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine
 from holdfast.tools.shell.parse import parse_command
 from holdfast.tools.shell.read_only import more_than_reading, paths_read
-from holdfast.tools.shell.readers import READERS_BY_NAME
-from holdfast.tools.shell.remembered_words import program_of
+from holdfast.tools.shell.read_only_programs import READERS_BY_NAME
 from laws import law
 from tiers import DEEP, SEED, spread
 

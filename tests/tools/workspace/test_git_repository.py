@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.tools.command_analysis import command_parts
-from holdfast.tools.workspace.command_surroundings import on_disk
+from holdfast.tools.workspace.command_files import on_disk
 from holdfast.tools.workspace.git_repository import read_repositories
 
 

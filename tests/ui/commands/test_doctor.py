@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.servers import ModelOverrides
+from holdfast.config.model_servers import ModelOverrides
 from holdfast.providers.connectivity import Reached
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.providers.model_table import facts_of, model_table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.servers import ProviderLimits
+from holdfast.config.model_servers import ProviderLimits
 from holdfast.config.settings import Config, Limits
 from holdfast.errors import ConfigInvalid, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile

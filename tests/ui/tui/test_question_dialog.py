@@ -12,7 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
 from holdfast.tools.tool_choice import ALWAYS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.events import Event, Fact, LiveText, LiveThinking, Shortening
-from holdfast.config.servers import ModelOverrides
+from holdfast.config.model_servers import ModelOverrides
 from holdfast.config.settings import Config
 from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import ProviderKey

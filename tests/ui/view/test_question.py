@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.tool_calls import FileChange, Mode
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.ui.view.question import question_of

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.context.changed_files import changed_files
 from holdfast.agent.context.compaction_note import compaction_note, work
 from holdfast.agent.context.compaction_plan import LEAST, CompactionPlan, plan_compaction, truncate_results
 from holdfast.agent.context.summary_request import Summarizer, WrittenSummary
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.model_request.cancellation import StopSignal
 from holdfast.errors import ProviderFailed, UsageError
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import msgspec
 
-from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
+from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming

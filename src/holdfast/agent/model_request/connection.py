@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
+from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import Model

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
-from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta

@@ -30,10 +30,10 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from holdfast.agent.background_tasks import BackgroundTasks
+from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.context.changed_files import changed_files, files_seen
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
 from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
 from holdfast.agent.stop_cause import StopCause

@@ -23,8 +23,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.model_request.cancellation import StopSignal
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session.journal.entries import Compacted, Entry, ResponseEnded, Titled
 

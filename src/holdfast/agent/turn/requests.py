@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback

@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.model_request.cancellation import StopSignal
-from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.approval_prompt import Asker
 from holdfast.agent.turn.states import Signal
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
-from holdfast.agent.model_request.cancellation import StopSignal
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed

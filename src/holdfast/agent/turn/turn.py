@@ -27,8 +27,8 @@ from __future__ import annotations
 import asyncio
 
 from holdfast.agent.background_tasks import untold
+from holdfast.agent.cancellation import StopSignal, TurnStopped, stop_cause_of
 from holdfast.agent.events import TurnFailed
-from holdfast.agent.model_request.cancellation import StopSignal, TurnStopped, stop_cause_of
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.deadline import Deadline
 from holdfast.agent.turn.message_queue import steering

@@ -7,16 +7,16 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.agent.background_tasks import BackgroundTasks
+from holdfast.agent.cancellation import DetachedTasks
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.model_request.cancellation import DetachedTasks
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
-from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.approval_prompt import Asker
 from holdfast.agent.turn.budget import Budget
 from holdfast.config.settings import Limits
 from holdfast.session.conversation.context_settings import ContextSettings

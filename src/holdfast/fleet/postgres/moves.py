@@ -21,7 +21,7 @@ from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.postgres_store import PlainBodies
 from holdfast.fleet.record import InboxBody
-from holdfast.fleet.session_face import SessionFace
+from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import SessionOpened, decode
 from holdfast.session.storage.row_codec import StoredRow, verify_rows
@@ -40,7 +40,7 @@ def push(catalog: Catalog, session: str, fleet: PostgresFleet, *, place: InboxBo
     store = SqliteStore.open(folder)  # its lease
     try:
         rows = whole_rows(folder)
-        face = SessionFace().after(decode(row.body) for row in rows)
+        face = FleetSummary().after(decode(row.body) for row in rows)
         fleet.add(session, place=place, face=face)
         with _held(fleet.url, session) as held:
             length, link = held.store.tail

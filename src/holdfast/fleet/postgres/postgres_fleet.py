@@ -26,7 +26,7 @@ from holdfast.fleet.record import (
     InboxKind,
     InboxRow,
 )
-from holdfast.fleet.session_face import SessionFace
+from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.text import valid_unicode
@@ -70,7 +70,7 @@ class PostgresFleet:
         A caller may choose the `id`; if there is such a session, nothing is changed.
         """
         del sender  # the prompt that follows names it
-        face = SessionFace(title=valid_unicode(title), model=model, cwd=str(place.get("cwd", "")), named=bool(title))
+        face = FleetSummary(title=valid_unicode(title), model=model, cwd=str(place.get("cwd", "")), named=bool(title))
         if id:
             self.add(id, place={**place, "model": model, "title": title}, face=face)
             return id
@@ -80,7 +80,7 @@ class PostgresFleet:
             if self.add(session, place={**place, "model": model, "title": title}, face=face):
                 return session
 
-    def add(self, session: str, *, place: InboxBody, face: SessionFace) -> bool:
+    def add(self, session: str, *, place: InboxBody, face: FleetSummary) -> bool:
         """Add an empty session, or open one again that was moved away; return false if the id is taken."""
         with self._database() as database:
             made = database.call(
@@ -296,7 +296,7 @@ def _mode(kind: InboxKind, body: InboxBody) -> str:
 
 
 def _session(row: tuple[object, ...]) -> FleetSession:
-    face = convert_value(row[3], SessionFace)
+    face = convert_value(row[3], FleetSummary)
     return FleetSession(
         id=str(row[0]),
         state=cast("FleetState", row[1]),

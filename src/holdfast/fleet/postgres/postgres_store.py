@@ -26,7 +26,7 @@ import msgspec
 
 from holdfast.errors import LeaseLost, StateError
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.session_face import SessionFace
+from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal.entries import Entry, TurnEnded, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
 from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
@@ -80,7 +80,7 @@ class PostgresStore:
         self._now = now
         self._rows_taken = rows_taken
         self._closed = False
-        self.face = SessionFace()
+        self.face = FleetSummary()
 
     @property
     def length(self) -> int:
@@ -94,7 +94,7 @@ class PostgresStore:
         self._refuse_closed()
         self._find_tail()
         reading = read_session_rows(self._database, self._session, length=self._length, link=self._link)
-        self.face = SessionFace().after(record.entry for record in reading.records)
+        self.face = FleetSummary().after(record.entry for record in reading.records)
         return reading
 
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
@@ -141,7 +141,7 @@ class PostgresStore:
         self._length, self._link, self.face = length, sums[-1], face
         return length
 
-    def add_rows(self, rows: Sequence[StoredRow], face: SessionFace) -> None:
+    def add_rows(self, rows: Sequence[StoredRow], face: FleetSummary) -> None:
         """Append rows of another journal as they are, all or none; raises as `append` does.
 
         They must continue this one: the first is the row after the last that is here.

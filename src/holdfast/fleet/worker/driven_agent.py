@@ -8,7 +8,7 @@ from typing import Protocol, get_args
 import msgspec
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.approval_prompt import Asker
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.worker.inbox_asker import OfferedAnswer

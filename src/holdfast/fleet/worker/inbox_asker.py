@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import UsageError
 from holdfast.fleet.record import InboxRow
 from holdfast.session.journal.parts import CallPart

@@ -18,8 +18,8 @@ from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.worker.driven_agent import AgentMaker
 from holdfast.fleet.worker.engine import LOOK_QUEUE, Engine
-from holdfast.fleet.worker.life import WorkerLife
-from holdfast.fleet.worker.session_look import LookEnd, LookRules, SessionLook
+from holdfast.fleet.worker.heartbeat import Heartbeat
+from holdfast.fleet.worker.session_driver import LookEnd, LookRules, SessionLook
 
 _LOG = logging.getLogger("holdfast.fleet")
 _FORGET_AFTER = 600.0  # seconds after which the engine's record of an ended look is deleted
@@ -56,7 +56,7 @@ class Worker:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._draining = False
-        self._life: WorkerLife | None = None
+        self._life: Heartbeat | None = None
         self._engine: Engine | None = None
 
     def run(self) -> bool:
@@ -65,7 +65,7 @@ class Worker:
         Raises `StorageFailed` if the record cannot be reached at the start.
         """
         about: dict[str, object] = {"host": self._host, "pid": os.getpid(), "slots": self._slots}
-        life = self._life = WorkerLife(
+        life = self._life = Heartbeat(
             self._url, self.id, ttl=self._ttl, about=about, lost=self._lose, orphaned=self._take_over
         )
         try:
@@ -109,7 +109,7 @@ class Worker:
             with self._lock:
                 self._driven.discard(session)
 
-    def _take(self, session: str, life: WorkerLife, *, one_turn: bool) -> None:
+    def _take(self, session: str, life: Heartbeat, *, one_turn: bool) -> None:
         taken = take(self._url, session, self.id, mail=life.mail)
         if isinstance(taken, NotTaken):
             return

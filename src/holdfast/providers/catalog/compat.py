@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.config.servers import EffortForm, LimitField, ThinkingForm
+from holdfast.config.model_servers import EffortForm, LimitField, ThinkingForm
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from holdfast.config.servers import AuthHeader, HeaderValue, ModelOverrides, ProtocolKind
+from holdfast.config.model_servers import AuthHeader, HeaderValue, ModelOverrides, ProtocolKind
 from holdfast.history.profiles import ANTHROPIC, ANY, BEDROCK, COHERE, GEMINI, MISTRAL, OPENAI_COMPATIBLE
 from holdfast.history.rules.profile import NO_MEDIA, Profile
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, Compat

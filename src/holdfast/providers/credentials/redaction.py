@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, urlsplit
 
-from holdfast.config.servers import HeaderVariable
+from holdfast.config.model_servers import HeaderVariable
 from holdfast.providers.registry import PROVIDERS, Providers
 
 HIDDEN = "[hidden]"

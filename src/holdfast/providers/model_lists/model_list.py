@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from holdfast.config.servers import ProtocolKind
+from holdfast.config.model_servers import ProtocolKind
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.error_mapping import http_failure, without_secrets

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from holdfast.config.servers import ProtocolKind
+from holdfast.config.model_servers import ProtocolKind
 from holdfast.text import valid_unicode
 
 LONGEST_NAME = 200

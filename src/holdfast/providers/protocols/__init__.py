@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from holdfast.config.servers import ProtocolKind
+from holdfast.config.model_servers import ProtocolKind
 from holdfast.providers.protocols.protocol import ProviderProtocol
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.tools.arguments.trained_names import folded_name
+from holdfast.tools.arguments.name_aliases import folded_name
 
 _FIELDS = frozenset({"diff", "content", "edits", "changes", "blocks", "patch", "search_replace", "code_edit"})
 _BLOCK = re.compile(

@@ -1,7 +1,7 @@
 """Reads the arguments of a call as the model meant them, and says what it took them for.
 
 How it works. The schema that the model was given leads: each field of it is looked for under its name, then under the
-names models were trained on (`trained_names`). A value of another type is converted where only one reading is possible:
+names models were trained on (`name_aliases`). A value of another type is converted where only one reading is possible:
 "12" where a number belongs, a list of one where text belongs, JSON written into a string. What no field of the schema
 stands for is left out and named in the result; where leaving it out would change what the call does, the call is
 refused. Every step is one pass over the value, no deeper than the schema.
@@ -25,9 +25,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ToolSchema
-from holdfast.tools.arguments.question_list import without_list
-from holdfast.tools.arguments.search_replace import with_edits
-from holdfast.tools.arguments.trained_names import (
+from holdfast.tools.arguments.name_aliases import (
     FIELD_NAMES,
     HARMLESS,
     LABELS,
@@ -37,6 +35,8 @@ from holdfast.tools.arguments.trained_names import (
     WOULD_CHANGE,
     folded_name,
 )
+from holdfast.tools.arguments.question_list import without_list
+from holdfast.tools.arguments.search_replace import with_edits
 
 _SURELY_MS = 10_000
 """From here on a number of seconds that is too large is taken for milliseconds."""

@@ -8,9 +8,9 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect, ToolSchema
+from holdfast.tools.arguments.name_aliases import GIVEN, MEANT, NAMESPACES, TOOL_NAMES, folded_name
 from holdfast.tools.arguments.other_tool import EDITORS, EditorTool, patch_in_shell
 from holdfast.tools.arguments.tolerant_reader import read_arguments
-from holdfast.tools.arguments.trained_names import GIVEN, MEANT, NAMESPACES, TOOL_NAMES, folded_name
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 

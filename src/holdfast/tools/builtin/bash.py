@@ -14,12 +14,12 @@ from holdfast.tools.background.kept_output import keep, kept_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
 from holdfast.tools.command_parts import CommandParts
 from holdfast.tools.process.end_record import sealed
+from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
 from holdfast.tools.process.supervisor_client import CommandFinished
-from holdfast.tools.process.supervisors import CommandRequest, Supervisors
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
-from holdfast.tools.workspace.command_surroundings import on_disk
+from holdfast.tools.workspace.command_files import on_disk
 from holdfast.tools.workspace.safe_paths import resolve
 
 DEFAULT = 120.0  # seconds after which a command is ended that is waited for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from holdfast.tools.shell.command_line import Word
-from holdfast.tools.shell.readers import Reader
+from holdfast.tools.shell.read_only_programs import Reader
 
 
 class GivenOptions(msgspec.Struct, frozen=True):

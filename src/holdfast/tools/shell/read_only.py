@@ -19,7 +19,7 @@ from holdfast.tools.shell.command_line import Assignment, SimpleCommand, Word
 from holdfast.tools.shell.conditions import SHELL_WORDS
 from holdfast.tools.shell.git_commands import git_more
 from holdfast.tools.shell.options import may_be_option, options_of
-from holdfast.tools.shell.readers import HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
+from holdfast.tools.shell.read_only_programs import HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
 from holdfast.tools.shell.scripts import awk_more, sed_more
 
 HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})

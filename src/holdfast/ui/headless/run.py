@@ -20,7 +20,7 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.approval_prompt import Asker
 from holdfast.config.settings import read_config
 from holdfast.errors import (
     EXIT_INTERRUPTED,

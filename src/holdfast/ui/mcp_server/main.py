@@ -52,7 +52,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         )
     places = homes(environ)
     read_config(places.config)
-    from holdfast.ui.mcp_server.handed_sessions import HandedSessions  # noqa: PLC0415 - --help needs none of it
+    from holdfast.ui.mcp_server.delegated_sessions import HandedSessions  # noqa: PLC0415 - --help needs none of it
 
     sessions = HandedSessions(
         Catalog(places.sessions),

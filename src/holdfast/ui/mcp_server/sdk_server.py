@@ -15,7 +15,7 @@ from mcp.server.stdio import stdio_server
 from holdfast import __version__
 from holdfast.ui.acp.protocol.json_rpc import RpcError
 from holdfast.ui.acp.protocol.refusals import Refusals
-from holdfast.ui.mcp_server.handed_sessions import HandedSessions
+from holdfast.ui.mcp_server.delegated_sessions import HandedSessions
 from holdfast.ui.mcp_server.session_tools import SERVER_INSTRUCTIONS, TOOLS, called
 
 _Context = ServerRequestContext[dict[str, object]]

@@ -12,7 +12,7 @@ from holdfast.errors import UsageError
 from holdfast.text import printable
 from holdfast.tool_calls import Mode
 from holdfast.typed_data import convert_value
-from holdfast.ui.mcp_server.handed_sessions import (
+from holdfast.ui.mcp_server.delegated_sessions import (
     LONGEST_WAIT,
     TIME_LIMIT,
     HandedOptions,

@@ -24,7 +24,7 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event, Fact, TurnFailed
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import HoldfastError
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.journal.parts import CallPart

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.text import literal, printable
 from holdfast.tool_calls import Mode
 from holdfast.tools.tool import Plan

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.events import Event
-    from holdfast.agent.turn.asker import Asker
+    from holdfast.agent.turn.approval_prompt import Asker
     from holdfast.providers.model import Model
     from holdfast.session.journal.store import Reading, Store
     from holdfast.tools.mcp.connections import McpSettings

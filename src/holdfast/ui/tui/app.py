@@ -25,6 +25,7 @@ from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer_a_model, pick_prompt, pick_turn
 from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
+from holdfast.ui.tui.environment.environment import ScreenEnvironment
 from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
@@ -32,7 +33,6 @@ from holdfast.ui.tui.keys.repeated_key import RepeatedKey
 from holdfast.ui.tui.prompt.prompt_file import KeptPrompts
 from holdfast.ui.tui.session_controller import SessionController
 from holdfast.ui.tui.session_display import SessionDisplay, Widgets
-from holdfast.ui.tui.surroundings.presence import Presence
 from holdfast.ui.tui.tasks.task_list import leave
 from holdfast.ui.tui.themes import DARK, LIGHT, first_theme
 from holdfast.ui.tui.widgets.approval import Approval
@@ -102,7 +102,7 @@ class HoldfastApp(App[int]):
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
         self._prompts = KeptPrompts(start.environ, self.dialogs, self.composer.past_prompts)
-        self.presence = Presence(self, start, self.status_line, self.dialogs, self.welcome)
+        self.environment = ScreenEnvironment(self, start, self.status_line, self.dialogs, self.welcome)
         self._order = KeyOrder()
         self._repeated = RepeatedKey(AGAIN)
         self._key_faults: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class HoldfastApp(App[int]):
             completions=self.completions,
             status_line=self.status_line,
         )
-        self.shown = SessionDisplay(self._target, widgets, self.presence, ticks=self._show_time)
+        self.shown = SessionDisplay(self._target, widgets, self.environment, ticks=self._show_time)
 
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
@@ -161,7 +161,7 @@ class HoldfastApp(App[int]):
             return
         self.approval.fill()
         self.controller.start()
-        self.presence.begin(self.first_theme)
+        self.environment.begin(self.first_theme)
         self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
         self.dialogs.say("\n".join(filter(None, (self.first_theme.problem, *self._start.notices, *self._key_faults))))
         if self._start.choose:
@@ -232,7 +232,7 @@ class HoldfastApp(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the approval prompt, if it has the focus."""
         if isinstance(event, events.InputEvent):
-            self.presence.active()
+            self.environment.active()
         if len(self.screen_stack) > 1 or not self._routes.takes(event):
             await super().on_event(event)
 

@@ -127,7 +127,7 @@ def _say_farewell(screen: HoldfastApp, *, answer: bool) -> None:
 
 
 def _close(screen: HoldfastApp, connections: Connections) -> None:
-    screen.presence.end()
+    screen.environment.end()
     if not screen.controller.agent.close(_PATIENCE):
         print("holdfast: a process of the last turn is still running; all finished work is saved.", file=sys.stderr)
     connections.close()

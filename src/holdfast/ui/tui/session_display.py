@@ -32,8 +32,8 @@ from holdfast.ui.tui.agent_thread.messages import (
     Window,
 )
 from holdfast.ui.tui.choices import CommandTarget, offer
+from holdfast.ui.tui.environment.environment import ScreenEnvironment
 from holdfast.ui.tui.session_controller import READ_ONLY
-from holdfast.ui.tui.surroundings.presence import Presence
 from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
@@ -56,11 +56,11 @@ class SessionDisplay:
     """Shows each message of the agent, which the controller has taken; `ticks` says whether time is shown passing."""
 
     def __init__(
-        self, target: CommandTarget, widgets: Widgets, presence: Presence, *, ticks: Callable[[bool], None]
+        self, target: CommandTarget, widgets: Widgets, environment: ScreenEnvironment, *, ticks: Callable[[bool], None]
     ) -> None:
         self._target = target
         self._widgets = widgets
-        self._presence = presence
+        self._environment = environment
         self._ticks = ticks
 
     def greet(self) -> None:
@@ -73,7 +73,7 @@ class SessionDisplay:
     def show(self, status: Status) -> None:
         """Show the status."""
         self._widgets.status_line.status = status
-        self._presence.show(status)
+        self._environment.show(status)
         if self._widgets.welcome.display:
             self._widgets.welcome.greet(cwd=status.cwd, model=status.model)
         composer = self._target.composer

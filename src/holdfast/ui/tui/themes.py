@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from textual.theme import BUILTIN_THEMES, Theme
 
-from holdfast.ui.tui.surroundings.background_colour import light_by_environment
+from holdfast.ui.tui.environment.background_colour import light_by_environment
 
 DARK = Theme(
     name="holdfast-dark",

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.tool_calls import Effect, Mode, Pattern, Remember, UserQuestion
 from holdfast.tools.tool import Plan
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.tool_calls import QuestionOption, UserQuestion
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.ui.acp.protocol.client_abilities import NO_ABILITIES, client_abilities

@@ -52,7 +52,7 @@ from holdfast.history.formats.pydantic_ai.parts import (
     unfolded,
 )
 from holdfast.history.formats.pydantic_ai.writer import write_message
-from holdfast.history.formats.sent_units import Unit
+from holdfast.history.formats.sent_messages import Unit
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, MessageFlag, Path, Role, is_synthetic
 
 _MAKERS = {

@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
 from holdfast.history.formats.pydantic_ai.fields import holds_nothing, is_record, loadable
-from holdfast.history.formats.sent_units import Unit
+from holdfast.history.formats.sent_messages import Unit
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64
 from holdfast.history.shape import Media, Role

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Mode, UserQuestion
 from holdfast.tools.tool import Plan

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
 from holdfast.ui.view.question import Question

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import first_entry
-from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.approval_prompt import Asker
 from holdfast.config.settings import read_config
 from holdfast.errors import UsageError
 from holdfast.fleet.held_session import HeldSession

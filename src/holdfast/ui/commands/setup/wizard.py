@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.config.servers import ProtocolKind, Server
+from holdfast.config.model_servers import ProtocolKind, Server
 from holdfast.config.settings import Config, read_config
 from holdfast.config.settings_file import SettingsFile
 from holdfast.config.toml_edit import with_setting

@@ -11,10 +11,10 @@ from holdfast.agent.events import Event
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError, SessionBusy, StorageFailed
 from holdfast.fleet.traces.turn_traces import TurnTraces
-from holdfast.fleet.worker.session_look import LookRules, SessionLook
+from holdfast.fleet.worker.session_driver import LookRules, SessionLook
 from holdfast.session.journal.store import Finding, StoredEntry
 from holdfast.ui.service.local.inbox_file import InboxFile
-from holdfast.ui.service.local.local_held import LocalHeld
+from holdfast.ui.service.local.local_held_session import LocalHeld
 from holdfast.ui.service.local.served_agent import ServedAgent
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.approval_prompt import Asker
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.worker.driven_agent import DrivenAgent
@@ -19,7 +19,7 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.ui.headless.attachments import attached
-from holdfast.ui.service.local.local_held import LocalHeld
+from holdfast.ui.service.local.local_held_session import LocalHeld
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.view.question import question_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.agent.sessions import OpenSession, fork, resume
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.providers.model import Model

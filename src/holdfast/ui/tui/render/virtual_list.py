@@ -20,7 +20,7 @@ from holdfast.ui.view.blocks import AnswerBlock, Block, BlockKey, CallBlock, Not
 from holdfast.ui.view.view import View
 
 if TYPE_CHECKING:
-    from holdfast.ui.view.tail import Tail
+    from holdfast.ui.view.last_blocks import Tail
 
 _WIDEST = 200
 """Maximum columns in use."""

@@ -28,7 +28,7 @@ from textual.events import Key
 from textual.geometry import Size
 from textual.widgets import Input, TextArea
 
-from holdfast.ui.tui.surroundings.background_colour import TerminalReplies
+from holdfast.ui.tui.environment.background_colour import TerminalReplies
 from holdfast.ui.tui.terminal.frames import PlacedText, is_whole, pieces_of
 from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.terminal.terminal_pace import ANSWER_LOST, OVERDUE, Pacing, ShownRows, StatusAnswers, lowest

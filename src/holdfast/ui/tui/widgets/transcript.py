@@ -30,7 +30,7 @@ from holdfast.ui.view.blocks import BlockKey
 from holdfast.ui.view.view import View
 
 if TYPE_CHECKING:
-    from holdfast.ui.view.tail import Tail
+    from holdfast.ui.view.last_blocks import Tail
 
 FRAME = 1 / 30
 """Minimum seconds between two frames."""
@@ -95,7 +95,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def leave_out(self, begin: int) -> None:
         """Show the blocks behind the first `begin` only."""
-        from holdfast.ui.view.tail import Tail  # noqa: PLC0415 - only if finished text is elsewhere
+        from holdfast.ui.view.last_blocks import Tail  # noqa: PLC0415 - only if finished text is elsewhere
 
         self._load(Tail(self.view, begin))
 

@@ -12,7 +12,7 @@ from holdfast.session.journal import entries as e
 _TITLE_LENGTH = 80
 
 
-class SessionFace(msgspec.Struct, frozen=True):
+class FleetSummary(msgspec.Struct, frozen=True):
     """The face of one session. `asking` are the ids of calls that wait for an answer, `open` whether a turn is open."""
 
     title: str = ""
@@ -23,7 +23,7 @@ class SessionFace(msgspec.Struct, frozen=True):
     cost: str = ""
     named: bool = False
 
-    def after(self, entries: Iterable[e.Entry]) -> SessionFace:
+    def after(self, entries: Iterable[e.Entry]) -> FleetSummary:
         """Return the face once `entries` are written."""
         face = self
         for entry in entries:
@@ -31,7 +31,7 @@ class SessionFace(msgspec.Struct, frozen=True):
         return face
 
 
-def _after(face: SessionFace, entry: e.Entry) -> SessionFace:  # noqa: PLR0911 - a line for each kind
+def _after(face: FleetSummary, entry: e.Entry) -> FleetSummary:  # noqa: PLR0911 - a line for each kind
     change = msgspec.structs.replace
     match entry:
         case e.SessionOpened(cwd=cwd, model=model):

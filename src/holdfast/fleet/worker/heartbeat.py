@@ -37,7 +37,7 @@ _PEERS = 8  # looked at in each round
 _MAIL = 0.1  # seconds between looks into the inboxes
 
 
-class WorkerLife:
+class Heartbeat:
     """The life of one worker, from its birth to its burial. `lost` is called once, on a thread, if it ends early."""
 
     def __init__(

@@ -12,8 +12,8 @@ from textual.app import App
 
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.dialogs import Dialogs
-from holdfast.ui.tui.surroundings.attention import is_away, notification, reason, title
-from holdfast.ui.tui.surroundings.background_colour import QUESTION, SILENT, WAIT, light_by_reply
+from holdfast.ui.tui.environment.background_colour import QUESTION, SILENT, WAIT, light_by_reply
+from holdfast.ui.tui.environment.notification import is_away, notification, reason, title
 from holdfast.ui.tui.terminal.keyboard import Keyboard
 from holdfast.ui.tui.themes import DARK, LIGHT, FirstTheme
 from holdfast.ui.tui.widgets.activity import STOPPING
@@ -21,10 +21,10 @@ from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.welcome import Situation, Welcome, situation_of
 
 if TYPE_CHECKING:
-    from holdfast.ui.tui.surroundings.status_command import StatusCommand
+    from holdfast.ui.tui.environment.status_command import StatusCommand
 
 
-class Presence:
+class ScreenEnvironment:
     """Keeps what is around the screen in step with the session."""
 
     def __init__(self, app: App[int], start: RunOptions, line: StatusLine, dialogs: Dialogs, welcome: Welcome) -> None:
@@ -49,7 +49,7 @@ class Presence:
         if self._start.config.notify != "off":
             self._show_title(self._before)
         if command := self._start.config.statusline:
-            from holdfast.ui.tui.surroundings.status_command import StatusCommand  # noqa: PLC0415 - few have one
+            from holdfast.ui.tui.environment.status_command import StatusCommand  # noqa: PLC0415 - few have one
 
             self._command = StatusCommand(
                 command,

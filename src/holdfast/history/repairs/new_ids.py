@@ -11,7 +11,7 @@ from holdfast.history.edits import AddResult, Edit, QuoteArguments, SetId
 from holdfast.history.shape import Message, Path
 
 
-def ids_alone(messages: Sequence[Message], edits: Sequence[Edit]) -> Mapping[int, Mapping[Path, str]]:
+def messages_with_new_ids(messages: Sequence[Message], edits: Sequence[Edit]) -> Mapping[int, Mapping[Path, str]]:
     """Return the new ids, by message and place, where nothing else of the message changes; none if one may move."""
     ids: dict[int | str, dict[Path, str]] = {}
     others: set[int | str] = set()

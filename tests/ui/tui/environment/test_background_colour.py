@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.ui.tui.surroundings.background_colour import TerminalReplies, light_by_environment, light_by_reply
+from holdfast.ui.tui.environment.background_colour import TerminalReplies, light_by_environment, light_by_reply
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from holdfast.ui.tui.surroundings.attention import AWAY, Reason, is_away, notification, reason, title
+from holdfast.ui.tui.environment.notification import AWAY, Reason, is_away, notification, reason, title
 from holdfast.ui.tui.widgets.status_line import Status
 
 IDLE = Status(mode="ask", session="s", cwd="/srv/my;dir\x1b")

@@ -11,7 +11,7 @@ import msgspec
 from rich.text import Text
 
 from holdfast.session.journal.parts import Usage
-from holdfast.ui.tui.surroundings.status_command import COMMAND_LIMIT, StatusCommand, status_document, status_output
+from holdfast.ui.tui.environment.status_command import COMMAND_LIMIT, StatusCommand, status_document, status_output
 from holdfast.ui.tui.widgets.status_line import Status
 from polling import HANGS, eventually
 
