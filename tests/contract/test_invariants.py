@@ -34,7 +34,7 @@ PART = re.compile(r"(?<=<!-- data: )(?P<name>\S+)(?P<head> -->\n).*?(?=<!-- end 
 
 def of_rule(rule: Rule) -> Iterator[str]:
     """Yield the lines on a rule: what it demands, who enforces it and how that is known, and the words of refusals."""
-    yield rule.says
+    yield rule.requirement
     yield ""
     yield "| known | for |"
     yield "|---|---|"

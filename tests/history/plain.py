@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from conversations import Answered, Junk, Piece, Returned, Said
 from holdfast.history.draft_messages import DraftMessage
 from holdfast.history.draft_messages import DraftPart as Placed
-from holdfast.history.formats.format import Declared, Json, as_array, as_object, as_text, digest, is_arguments, quoted
+from holdfast.history.formats.format import (
+    Json,
+    RequestFacts,
+    as_array,
+    as_object,
+    as_text,
+    digest,
+    is_arguments,
+    quoted,
+)
 from holdfast.history.shape import Flag, Grammar, Item, Message, MessageFlag, Role, is_synthetic
 
 _ROLES: dict[object, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
@@ -23,8 +32,8 @@ class Plain:
         self.name = name
         self.grammar = grammar
 
-    def declared(self, body: Mapping[str, object]) -> Declared:  # noqa: ARG002 - it declares nothing
-        return Declared()
+    def request_facts(self, body: Mapping[str, object]) -> RequestFacts:  # noqa: ARG002 - it declares nothing
+        return RequestFacts()
 
     def message(self, index: int, raw: object) -> Message:
         message = as_object(raw)
@@ -77,11 +86,11 @@ class Plain:
         if piece.item is None:
             return {"kind": piece.kind, "id": piece.id, "name": piece.name, "text": piece.text}
         if len(piece.item.path) == 1:
-            return {"kind": "text", "text": quoted(piece.what or "", str(messages[piece.item.message]))}
+            return {"kind": "text", "text": quoted(piece.label or "", str(messages[piece.item.message]))}
         at = piece.item.path[2]
         raw = as_object(_items(as_object(messages[piece.item.message]))[int(at)])
-        if piece.what is not None:
-            return {"kind": "text", "text": quoted(piece.what, str(raw.get("text")))}
+        if piece.label is not None:
+            return {"kind": "text", "text": quoted(piece.label, str(raw.get("text")))}
         text: object = (
             '{"quoted": 1}' if piece.quote_arguments else raw.get("text") if piece.text is None else piece.text
         )

@@ -16,7 +16,7 @@ from holdfast.history import check, repair
 from holdfast.history import repair as library
 from holdfast.history.apply_edits import apply
 from holdfast.history.edits import Edit, Split
-from holdfast.history.formats.format import Declared, project_messages
+from holdfast.history.formats.format import RequestFacts, project_messages
 from holdfast.history.profiles import PAIRS, PROFILES
 from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.repair import repair_shape as edits_of
@@ -65,7 +65,7 @@ def test_every_provider_with_a_limit_is_tried() -> None:
 @given(pieces=conversations(), limited=st.sampled_from(LIMITED))
 def test_what_was_split_is_valid_and_is_split_once(form: Plain, pieces: tuple[Piece, ...], limited: str) -> None:
     messages, _ = _repaired(form, form.render(pieces), FEW[limited])
-    found = broken(project_messages(form, messages, Declared()), FEW[limited])
+    found = broken(project_messages(form, messages, RequestFacts()), FEW[limited])
     assert [each.rule for each in found if each.rule not in NOT_REPAIRABLE] == []
     assert messages == [] or _repaired(form, messages, FEW[limited])[1] == ()
 
@@ -223,7 +223,7 @@ def test_one_that_is_not_too_long_is_the_same_object() -> None:
 def _repaired(
     form: Plain, messages: list[object], profile: Profile, frozen: int = 0
 ) -> tuple[list[object], tuple[Edit, ...]]:
-    shape = project_messages(form, messages, Declared())
+    shape = project_messages(form, messages, RequestFacts())
     edits = edits_of(shape, profile, frozen=frozen)
     return apply(form, messages, shape, edits), edits
 

@@ -10,7 +10,7 @@ from plain import PLAIN, Plain
 from conversations import NO_RESULT, Piece, conversations
 from holdfast.history.apply_edits import apply
 from holdfast.history.edits import Edit
-from holdfast.history.formats.format import Declared, as_array, as_object, project_messages
+from holdfast.history.formats.format import RequestFacts, as_array, as_object, project_messages
 from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import NOT_REPAIRABLE, repair_shape
 from holdfast.history.rules import Violation, check_shape
@@ -25,13 +25,13 @@ PROFILE = st.sampled_from(sorted(PROFILES))
 def repaired(
     form: Plain, messages: list[object], profile: str, frozen: int = 0
 ) -> tuple[list[object], tuple[Edit, ...]]:
-    shape = project_messages(form, messages, Declared())
+    shape = project_messages(form, messages, RequestFacts())
     edits = repair_shape(shape, PROFILES[profile], frozen=frozen)
     return apply(form, messages, shape, edits), edits
 
 
 def left(form: Plain, messages: list[object], profile: str) -> list[Violation]:
-    found = check_shape(project_messages(form, messages, Declared()), PROFILES[profile])
+    found = check_shape(project_messages(form, messages, RequestFacts()), PROFILES[profile])
     return [violation for violation in found if violation.rule not in NOT_REPAIRABLE]
 
 

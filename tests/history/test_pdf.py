@@ -38,33 +38,33 @@ UNKNOWN: dict[str, bytes] = {
 @pytest.mark.parametrize("kind", KNOWN)
 def test_what_a_pdf_plainly_says_is_known(kind: str) -> None:
     raw, found, pages = KNOWN[kind]
-    seen = pdf.look(told(raw))
+    seen = pdf.inspect_pdf(told(raw))
     assert (seen.found, seen.pages, seen.size) == (found, pages, len(raw))
 
 
 @pytest.mark.parametrize("kind", UNKNOWN)
 def test_what_a_pdf_does_not_plainly_say_is_not_guessed(kind: str) -> None:
-    seen = pdf.look(told(UNKNOWN[kind]))
+    seen = pdf.inspect_pdf(told(UNKNOWN[kind]))
     assert (seen.found, seen.pages) == (pdf.TYPE, 0)
 
 
 def test_a_pdf_made_to_be_read_from_its_beginning_says_its_pages_there() -> None:
     first = b"%PDF-1.5\n7 0 obj\n<< /Linearized 1 /N 132 /L 0100 >>\nendobj\n"
     whole = first.replace(b"0100", b"100 ").ljust(100)
-    assert pdf.look(told(whole)).pages == 132
-    assert pdf.look(told(whole + b"more")).pages == 0  # it was changed since
+    assert pdf.inspect_pdf(told(whole)).pages == 132
+    assert pdf.inspect_pdf(told(whole + b"more")).pages == 0  # it was changed since
 
 
 def test_base64_in_lines_is_not_judged() -> None:
-    assert pdf.look("AAAA\n" * 500).found == ""
-    assert pdf.look("!!!!").found == "broken"
-    assert pdf.look("").found == "empty"
+    assert pdf.inspect_pdf("AAAA\n" * 500).found == ""
+    assert pdf.inspect_pdf("!!!!").found == "broken"
+    assert pdf.inspect_pdf("").found == "empty"
 
 
 def test_little_of_a_large_pdf_is_read() -> None:
     large = told(paper(3)[:9] + b" " * 30_000_000 + paper(3)[9:])
     begun = time.process_time()
-    assert pdf.look(large).pages == 0  # its table is not where it says
+    assert pdf.inspect_pdf(large).pages == 0  # its table is not where it says
     assert time.process_time() - begun < 0.5
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.history.apply_edits import apply
 from holdfast.history.edits import AddResult, EditPlace, SetId
-from holdfast.history.field_types import all_known, strangers
-from holdfast.history.fields import Kinds, odd_fields
+from holdfast.history.field_types import all_known, unfamiliar_messages
+from holdfast.history.fields import Kinds, unknown_fields
 from holdfast.history.formats.format import as_array, as_object, project_messages
 from holdfast.history.formats.openai_chat import FORMAT, plain_message
 from holdfast.history.profiles import PAIRS, PROFILES
@@ -72,7 +72,7 @@ class _Long:
     """Chat without `with_ids`: for a new id, it writes the whole message again."""
 
     name, grammar, profile, keys = FORMAT.name, FORMAT.grammar, FORMAT.profile, FORMAT.keys
-    declared, message, build = FORMAT.declared, FORMAT.message, FORMAT.build
+    request_facts, message, build = FORMAT.request_facts, FORMAT.message, FORMAT.build
 
 
 @pytest.mark.parametrize("profile", ["mistral", "openai-chat"])
@@ -135,9 +135,9 @@ def test_what_is_known_at_a_glance_has_no_unknown_fields() -> None:
     known = 0
     for kinds in {id(each): each for each in tables()}.values():
         every = list(objects(kinds))
-        suspected = set(strangers(every, kinds))
+        suspected = set(unfamiliar_messages(every, kinds))
         assert suspected == {at for at, raw in enumerate(every) if not all_known(raw, kinds)}
-        odd = {at for at, raw in enumerate(every) if list(odd_fields(raw, kinds, (at,)))}
+        odd = {at for at, raw in enumerate(every) if list(unknown_fields(raw, kinds, (at,)))}
         assert odd <= suspected
         known += len(every) - len(suspected)
         assert all(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.history import check, repair
-from holdfast.history.field_types import held
+from holdfast.history.field_types import value_at
 from holdfast.history.formats.format import as_array, as_object, is_object
 from holdfast.history.profiles import PAIRS
 from laws import law
@@ -76,7 +76,7 @@ PLACES = [path for path in paths(every_part()) if isinstance(path[-1], str)]
 def test_a_field_that_does_not_load_is_reported_and_loads_once_repaired(data: st.DataObject) -> None:
     messages = copy.deepcopy(every_part())
     for path in data.draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
-        holder = held(messages, path[:-1])
+        holder = value_at(messages, path[:-1])
         if is_object(holder):
             holder[str(path[-1])] = copy.deepcopy(data.draw(st.sampled_from(WRONG)))
     profile = data.draw(st.sampled_from(PAIRS["pydantic-ai"]))
@@ -92,7 +92,7 @@ def test_every_field_of_what_the_library_writes_is_known_by_its_type() -> None:
     untold: list[str] = []
     for path in PLACES:
         messages = every_part()
-        holder = as_object(held(messages, path[:-1]))
+        holder = as_object(value_at(messages, path[:-1]))
         for value in (*WRONG, 1.5, "zebra", "lost"):
             holder[str(path[-1])] = value
             if value == "lost":

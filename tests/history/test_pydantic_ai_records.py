@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from holdfast.history import check, repair
 from holdfast.history.field_tables.pydantic_ai_objects import PYDANTIC_AI_CONTENTS, PYDANTIC_AI_PARTS
 from holdfast.history.formats.format import Json, as_array, as_object
-from holdfast.history.formats.pydantic_ai.fields import UNSAID
+from holdfast.history.formats.pydantic_ai.fields import RECORD_KINDS
 from holdfast.history.profiles import PAIRS
 from sdk_types import pydantic_ai_refusal
 from tiers import sampled
@@ -88,7 +88,7 @@ def test_every_kind_that_the_library_declares_is_known() -> None:
     of_sources = {"web", "document", "content", "marker"}  # of a citation
     assert declared["part_kind"] - within == set(PYDANTIC_AI_PARTS.kinds)
     assert declared["kind"] - {"request", "response"} - of_sources <= set(PYDANTIC_AI_CONTENTS.kinds)
-    assert set(RECORDS) == UNSAID
+    assert set(RECORDS) == RECORD_KINDS
 
 
 @pytest.mark.parametrize("kind", RECORDS)

@@ -1,4 +1,4 @@
-"""What a provider accepts: name what is wrong with a conversation, and repair it without losing what was said.
+"""Checks a conversation against a provider's rules, and repairs it without losing any text.
 
 from holdfast.history import check, repair
 
@@ -19,9 +19,9 @@ from holdfast.history import repair as _repair  # first: importing it later woul
 from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Declared, Format, as_object, project_messages, spliced
-from holdfast.history.formats.sent_messages import Parted, Unit, place_among, whereabouts
-from holdfast.history.formats.strings import unclean
+from holdfast.history.formats.format import Format, RequestFacts, as_object, project_messages, spliced
+from holdfast.history.formats.sent_messages import SplitFormat, Unit, document_path, document_place
+from holdfast.history.formats.strings import invalid_strings
 from holdfast.history.pairing import pair
 from holdfast.history.profiles import find_profile
 from holdfast.history.request import Request, with_request
@@ -55,9 +55,10 @@ def __getattr__(name: str) -> object:
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """A repaired conversation. Without edits, `messages` and `document` are the very objects that were given.
+    """A repaired conversation. Without edits, `messages` and `document` are the very objects of the input.
 
-    `document` is the list of messages or the request body, as it was given; `remaining` is what no edit can repair.
+    `document` is the list of messages or the request body, like the input. `remaining` are the violations that no edit
+    repairs.
     """
 
     messages: list[object]
@@ -74,14 +75,16 @@ def check(
     hearsay: bool = False,
     **request: Unpack[Request],
 ) -> list[Violation]:
-    """Return what the provider would refuse, in order; nothing if it accepts the conversation.
+    """Return the violations that make the provider refuse the conversation, in order.
 
-    `messages` is a list of messages or a whole request body; what only the caller knows of the request is passed by
-    the names in `Request`. With `hearsay`, rules known by hearsay only are included, as warnings.
+    `messages` is a list of messages or a whole request body. Facts about the request that it lacks are passed as
+    keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings.
     """
     try:
-        given = _Given(messages, format, profile, request, hearsay=hearsay)
-        return list(given.told(_rules.check_shape(given.shape, given.profile, hearsay=hearsay)))
+        conversation = _Conversation(messages, format, profile, request, hearsay=hearsay)
+        return list(
+            conversation.in_document(_rules.check_shape(conversation.shape, conversation.profile, hearsay=hearsay))
+        )
     except RecursionError as error:
         raise too_deep(messages) from error
 
@@ -97,57 +100,64 @@ def repair(
     """Return the conversation as the provider accepts it, and the edits that make it so.
 
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
-    objects in the result. What only the caller knows of the request is said as in `check`. `profile` names a provider,
-    or is a profile of the caller's own.
+    objects in the result. `profile` is the name of a provider or a custom profile; `request` is as in `check`.
     """
     try:
-        given = _Given(messages, format, profile, request)
-        return _repaired(given, messages, frozen)
+        conversation = _Conversation(messages, format, profile, request)
+        return _repaired(conversation, messages, frozen)
     except RecursionError as error:
         raise too_deep(messages) from error
 
 
-def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
-    sent = given.sent_of(frozen)
-    looked = _rules.inspect(given.shape, given.profile, frozen=sent)
-    edits = _repair.edits_for(looked, frozen=sent)
-    left: tuple[Violation, ...] = ()
-    silent = tuple(index for index in given.unsent if index >= frozen)
-    if not (edits or silent):
-        left = given.told(_rules.check_shape(given.shape, given.profile) if sent else _rules.violations_found(looked))
-        if not left:
-            return Repair(given.messages, messages, (), left)
+def _repaired(conversation: _Conversation, messages: object, frozen: int) -> Repair:
+    sent = conversation.sent_count(frozen)
+    inspection = _rules.inspect(conversation.shape, conversation.profile, frozen=sent)
+    edits = _repair.edits_for(inspection, frozen=sent)
+    remaining: tuple[Violation, ...] = ()
+    unsent = tuple(index for index in conversation.unsent if index >= frozen)
+    if not (edits or unsent):
+        remaining = conversation.in_document(
+            _rules.check_shape(conversation.shape, conversation.profile)
+            if sent
+            else _rules.violations_found(inspection)
+        )
+        if not remaining:
+            return Repair(conversation.messages, messages, (), remaining)
     from holdfast.history.edits import DropField  # noqa: PLC0415 - see above
     from holdfast.history.repairs.edit_positions import located  # noqa: PLC0415 - see above
     from holdfast.history.repairs.request import edits_of_request, repaired_request  # noqa: PLC0415 - see above
     from holdfast.history.repairs.text_limits import shorten_edits, with_shortened  # noqa: PLC0415 - see above
 
-    listed = given.repaired(edits, frozen) if edits or silent else given.messages
-    document, result = messages, given
-    if edits or silent:
-        document = listed
-        if given.key is not None:
-            document = repaired_request(as_object(messages), edits, key=given.key, messages=listed)
-        if not given.is_valid_as(listed):
-            result = given.again(document)
-            left = result.told(_rules.check_shape(result.shape, given.profile))
-    if cuts := tuple(shorten_edits(left, given.profile.texts, frozen=frozen)):
-        listed = with_shortened(listed, cuts)
-        whole = as_object(document)
-        document = listed if given.key is None else repaired_request(whole, (), key=given.key, messages=listed)
-        result = given.again(document)
-        left = result.told(_rules.check_shape(result.shape, given.profile))
-    if given.key is not None and (more := tuple(edits_of_request(result.shape, left))):
-        document = repaired_request(as_object(document), more, key=given.key, messages=listed)
-        result = given.again(document)
-        left = result.told(_rules.check_shape(result.shape, given.profile))
-        edits = (*edits, *more)
-    if given.units is not None:
-        edits = (
-            *(located(edit, given.where, given.place) for edit in edits),
-            *(DropField((index,), "mistyped") for index in silent),
+    new_messages = conversation.apply_edits(edits, frozen) if edits or unsent else conversation.messages
+    document, result = messages, conversation
+    if edits or unsent:
+        document = new_messages
+        if conversation.key is not None:
+            document = repaired_request(as_object(messages), edits, key=conversation.key, messages=new_messages)
+        if not conversation.is_valid_after(new_messages):
+            result = conversation.with_document(document)
+            remaining = result.in_document(_rules.check_shape(result.shape, conversation.profile))
+    if cuts := tuple(shorten_edits(remaining, conversation.profile.texts, frozen=frozen)):
+        new_messages = with_shortened(new_messages, cuts)
+        body = as_object(document)
+        document = (
+            new_messages
+            if conversation.key is None
+            else repaired_request(body, (), key=conversation.key, messages=new_messages)
         )
-    return Repair(listed, document, (*edits, *cuts), left)
+        result = conversation.with_document(document)
+        remaining = result.in_document(_rules.check_shape(result.shape, conversation.profile))
+    if conversation.key is not None and (more := tuple(edits_of_request(result.shape, remaining))):
+        document = repaired_request(as_object(document), more, key=conversation.key, messages=new_messages)
+        result = conversation.with_document(document)
+        remaining = result.in_document(_rules.check_shape(result.shape, conversation.profile))
+        edits = (*edits, *more)
+    if conversation.units is not None:
+        edits = (
+            *(located(edit, conversation.path_in_document, conversation.place_in_document) for edit in edits),
+            *(DropField((index,), "mistyped") for index in unsent),
+        )
+    return Repair(new_messages, document, (*edits, *cuts), remaining)
 
 
 def validate_message_invariants(
@@ -156,7 +166,7 @@ def validate_message_invariants(
     format: str = "pydantic-ai",  # noqa: A002 - the word of the glossary
     profile: str | None = None,
 ) -> list[Violation]:
-    """Return what `check` returns: the reasons why the messages cannot be sent, nothing if they can."""
+    """Return the reasons why the messages cannot be sent, as `check` does."""
     return check(messages, format=format, profile=profile)
 
 
@@ -165,24 +175,26 @@ def find_dangling_tool_call_ids(
     *,
     format: str = "pydantic-ai",  # noqa: A002 - the word of the glossary
 ) -> list[str]:
-    """Return the ids of the calls that have no result, in order; of a call without an id, its position.
+    """Return the ids of the calls that have no result, in order; for a call without an id, its position.
 
-    A call is answered by a result behind it that is paired with it, by position as well as by id: a second call of the
-    same id is not answered by the result of the first.
+    Results are paired with earlier calls by position as well as by id: a second call with the same id is not answered
+    by the result of the first.
     """
-    given = _Given(messages, format, None, {})
-    calls = (call for step in pair(given.shape).steps for call in step.calls if call.answer is None)
-    return [call.item.id or position(given.where(call.item.path)) for call in calls]
+    conversation = _Conversation(messages, format, None, {})
+    calls = (call for step in pair(conversation.shape).steps for call in step.calls if call.answer is None)
+    return [call.item.id or position(conversation.path_in_document(call.item.path)) for call in calls]
 
 
-class _Given:
-    """The input of the caller, with its format and profile."""
+class _Conversation:
+    """The caller's conversation, with its format, profile and shape."""
 
     form: Format
     profile: Profile
     shape: Shape
-    units: Sequence[Unit] | None = None  # what is sent of the messages, where that is not message for message
-    unsent: Mapping[int, object] = MappingProxyType({})  # what is wrong though nothing of it is sent, as it is right
+    units: Sequence[Unit] | None = None  # the messages as they are sent, if those differ from the document's
+    unsent: Mapping[int, object] = MappingProxyType(
+        {}
+    )  # by index, corrected versions of invalid messages that are not sent
 
     def __init__(
         self, document: object, form: str, profile: str | Profile | None, request: Request, *, hearsay: bool = False
@@ -193,68 +205,70 @@ class _Given:
         self.messages = found if isinstance(found, list) else list(found)
         expect_data(self.messages)
         body = as_object(document)
-        said = self.form.declared(body) if self.key is not None else Declared()
-        if said.thinking is None and (model := said.model or request.get("model")):
-            said = msgspec.structs.replace(said, thinking=self.form.declared({"model": model}).thinking)
+        facts = self.form.request_facts(body) if self.key is not None else RequestFacts()
+        if facts.thinking is None and (model := facts.model or request.get("model")):
+            facts = msgspec.structs.replace(facts, thinking=self.form.request_facts({"model": model}).thinking)
         self._request = request
-        self.declared = with_request(said, request, makers=self.profile.makers)
-        self.known = self.profile.known_fields(form, thinking=self.declared.thinking is True)
-        self._limits = self.profile.looked_at(hearsay=hearsay)
-        beside = {key: value for key, value in body.items() if key != self.key}
+        self.facts = with_request(facts, request, makers=self.profile.makers)
+        self.known = self.profile.known_fields(form, thinking=self.facts.thinking is True)
+        self._limits = self.profile.limits_to_check(hearsay=hearsay)
+        other_fields = {key: value for key, value in body.items() if key != self.key}
         self.sent: Sequence[object] = self.messages
-        if isinstance(self.form, Parted):
+        if isinstance(self.form, SplitFormat):
             self.units = self.form.unfold(self.messages)
             self.sent = [unit.raw for unit in self.units]
             self.unsent = dict(self.form.unsent(self.messages))
-        self.shape = msgspec.structs.replace(self._projected(self.sent), beside=tuple(unclean(beside, ())))
+        self.shape = msgspec.structs.replace(
+            self._projected(self.sent), invalid_strings=tuple(invalid_strings(other_fields, ()))
+        )
 
     def _projected(self, messages: Sequence[object], begin: int = 0) -> Shape:
-        return project_messages(self.form, messages, self.declared, known=self.known, limits=self._limits, begin=begin)
+        return project_messages(self.form, messages, self.facts, known=self.known, limits=self._limits, begin=begin)
 
-    def again(self, document: object) -> _Given:
-        """Return the same for the repaired document."""
-        return _Given(document, self.form.name, self.profile, self._request)
+    def with_document(self, document: object) -> _Conversation:
+        """Return the repaired document as a conversation with the same format, profile and request."""
+        return _Conversation(document, self.form.name, self.profile, self._request)
 
-    def where(self, path: Path) -> Path:
+    def path_in_document(self, path: Path) -> Path:
         """Return the position in the document of a position among the sent messages."""
-        return path if self.units is None else whereabouts(path, self.units)
+        return path if self.units is None else document_path(path, self.units)
 
-    def place(self, place: EditPlace) -> EditPlace:
+    def place_in_document(self, place: EditPlace) -> EditPlace:
         """Return the insertion place in the document for an insertion place among the sent messages."""
-        return place if self.units is None else place_among(place, self.units)
+        return place if self.units is None else document_place(place, self.units)
 
-    def told(self, violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    def in_document(self, violations: Iterable[Violation]) -> tuple[Violation, ...]:
         """Return the violations with their positions in the document."""
         if self.units is None:
             return tuple(violations)
-        found = ((each, self.where(each.path)) for each in violations)
-        told = [
+        found = ((each, self.path_in_document(each.path)) for each in violations)
+        located = [
             msgspec.structs.replace(each, path=path, message=path[0] if path and isinstance(path[0], int) else -1)
             for each, path in found
         ]
-        told += [_rules.unsent_violation(index) for index in self.unsent]
-        return tuple(sorted(told, key=lambda each: each.message) if self.unsent else told)
+        located += [_rules.unsent_violation(index) for index in self.unsent]
+        return tuple(sorted(located, key=lambda each: each.message) if self.unsent else located)
 
-    def repaired(self, edits: Sequence[Edit], frozen: int) -> list[object]:
-        """Return the messages with the edits applied, and with what is not sent as it is right."""
+    def apply_edits(self, edits: Sequence[Edit], frozen: int) -> list[object]:
+        """Return the messages with the edits applied, and with the unsent ones corrected."""
         messages = [self.unsent.get(at, raw) if at >= frozen else raw for at, raw in enumerate(self.messages)]
         if not edits:
             return messages
         from holdfast.history.apply_edits import apply  # noqa: PLC0415 - see above
 
         built = apply(self.form, self.sent, self.shape, edits, known=self.known)
-        if self.units is None or not isinstance(self.form, Parted):
+        if self.units is None or not isinstance(self.form, SplitFormat):
             return built
         return self.form.fold(built, self.units, messages, frozen=frozen)
 
-    def is_valid_as(self, repaired: Sequence[object]) -> bool:
+    def is_valid_after(self, repaired: Sequence[object]) -> bool:
         """Return whether the repaired messages have no findings; False if only checking all of them could show it."""
         shape = spliced(self.form, repaired, of=self.sent, shape=self.shape, project=self._projected)
         if shape is None:
             return False
         enforced = self.profile.enforced(shape.grammar)
-        return not any(found.rule in enforced for found in _rules.inspect(shape, self.profile).found)
+        return not any(found.rule in enforced for found in _rules.inspect(shape, self.profile).findings)
 
-    def sent_of(self, messages: int) -> int:
+    def sent_count(self, messages: int) -> int:
         """Return how many of the sent messages come from the first messages."""
         return messages if self.units is None else sum(unit.message < messages for unit in self.units)

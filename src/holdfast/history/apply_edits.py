@@ -1,6 +1,6 @@
-"""Applies edits to a conversation: rows of pieces, from which a format writes messages.
+"""Applies edits to a conversation: rows of parts, from which a format writes messages.
 
-A row that no edit touched is written as the very object it was. Nothing is decided here: the edits say what to do, the
+A row that no edit touched is written as the original object. Nothing is decided here: the edits say what to do, the
 format how a message looks.
 """
 
@@ -39,12 +39,12 @@ from holdfast.history.edits import (
 )
 from holdfast.history.field_types import all_known
 from holdfast.history.fields import Kinds, known_only
-from holdfast.history.formats.content_writer import fields_told
+from holdfast.history.formats.content_writer import quote_fields
 from holdfast.history.formats.field_removal import without_fields
-from holdfast.history.formats.format import Addressed, Format, cleaned, declare_media
+from holdfast.history.formats.format import Format, IdRewriter, cleaned, declare_media
 from holdfast.history.repairs.call_limit import split_rows
 from holdfast.history.repairs.new_ids import messages_with_new_ids
-from holdfast.history.repairs.request import is_beside
+from holdfast.history.repairs.request import is_request_edit
 from holdfast.history.shape import Item, Path, Role, Shape
 from holdfast.text import valid_unicode
 
@@ -66,41 +66,41 @@ def apply(
     for edit in edits:
         if isinstance(edit, CleanText) and edit.message is not None:
             sources[edit.message] = cleaned(sources[edit.message])
-    told = list(sources)
+    originals = list(sources)
     mistyped: dict[int, list[tuple[Path, Sequence[str]]]] = {}
     for edit in edits:
         if isinstance(edit, DropFields | QuoteFields) and edit.mistyped and isinstance(index := edit.path[0], int):
             mistyped.setdefault(index, []).append((edit.path[1:], edit.names))
     for index, fields in mistyped.items():
         sources[index] = without_fields(sources[index], fields)
-    for edit in edits:  # behind the fields of a wrong type: the type of an image may be one
+    for edit in edits:  # after removing mistyped fields: an image's type may be one
         if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
             sources[index] = declare_media(sources[index], edit.path[1:])
-    odd = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
-    addressed = form if isinstance(form, Addressed) else None
+    trimmed = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
+    addressed = form if isinstance(form, IdRewriter) else None
     ids: Mapping[int, Mapping[Path, str]] = messages_with_new_ids(shape.messages, edits) if addressed else {}
-    written: list[object] = []
-    for row in _arranged(shape, edits, apart=ids):
+    result: list[object] = []
+    for row in _arranged(shape, edits, skip=ids):
         if isinstance(row, int):
-            raw, touched = sources[row], row in odd
+            raw, touched = sources[row], row in trimmed
             if addressed and row in ids:
                 raw = addressed.with_ids(raw, ids[row])  # which has no unknown fields
         else:
             for piece in row.pieces:
-                if piece.beside:
-                    piece.told = fields_told(piece.beside, told)
-                    piece.text = piece.told if piece.item is None else piece.text
+                if piece.quoted_fields:
+                    piece.quotation = quote_fields(piece.quoted_fields, originals)
+                    piece.text = piece.quotation if piece.item is None else piece.text
             raw = form.build(row, sources) if row.touched else sources[row.sources[0]]
-            touched = row.touched or not odd.isdisjoint(row.sources)
-        written.append(raw if known is None or not touched or all_known(raw, known) else known_only(raw, known))
-    return written
+            touched = row.touched or not trimmed.isdisjoint(row.sources)
+        result.append(raw if known is None or not touched or all_known(raw, known) else known_only(raw, known))
+    return result
 
 
-def _arranged(shape: Shape, edits: Iterable[Edit], *, apart: Container[int | str] = ()) -> Iterator[DraftMessage | int]:
-    """Yield the rows; of a message that is untouched, or only gets new ids `apart`, its index: a row would be slow."""
-    draft = _Draft(shape, apart)
+def _arranged(shape: Shape, edits: Iterable[Edit], *, skip: Container[int | str] = ()) -> Iterator[DraftMessage | int]:
+    """Yield the rows, or the index of a message that is untouched or in `skip`, because building a row is slow."""
+    draft = _Draft(shape, skip)
     for edit in edits:
-        if not is_beside(edit):
+        if not is_request_edit(edit):
             draft.do(edit)
     if not draft.splits:
         return draft.rows()
@@ -109,16 +109,16 @@ def _arranged(shape: Shape, edits: Iterable[Edit], *, apart: Container[int | str
 
 
 class _Draft:
-    def __init__(self, shape: Shape, apart: Container[int | str]) -> None:
+    def __init__(self, shape: Shape, skip: Container[int | str]) -> None:
         self._shape = shape
-        self._apart = apart
-        self._rows: dict[int, DraftMessage] = {}  # of the messages that an edit looked at
-        self._pieces: dict[int, dict[Path, DraftPart]] = {}  # of the messages that an edit looked into
+        self._skip = skip
+        self._rows: dict[int, DraftMessage] = {}  # the messages that an edit names
+        self._pieces: dict[int, dict[Path, DraftPart]] = {}  # their parts, if an edit names one
         self._new: list[DraftPart] = []  # invented results
-        self._gone: set[int] = set()  # pieces removed from their row, by identity
+        self._removed: set[int] = set()  # pieces removed from their row, by identity
         self._moved: set[int] = set()  # messages moved as a whole
         self._last: set[int] = set()  # calls that move to the end of their row, by identity
-        self._behind: dict[int, list[DraftMessage]] = {}
+        self._after: dict[int, list[DraftMessage]] = {}
         self._into: dict[int, list[DraftPart]] = {}
         self._before: dict[int | None, list[DraftMessage]] = {}
         self._dropped: set[int] = set()
@@ -137,12 +137,12 @@ class _Draft:
             case MoveCall():
                 self._move_call(edit)
             case Quote() | QuoteFields():
-                self._tell(edit)
+                self._quote_edit(edit)
             case Drop():
                 self._drop(edit)
             case SetId():
                 for path in edit.paths:
-                    if path[0] not in self._apart:
+                    if path[0] not in self._skip:
                         self._touched_piece(path).id = edit.new
             case Rename():
                 for path in edit.paths:
@@ -203,7 +203,7 @@ class _Draft:
             case Split():
                 self.splits.append(edit)
             case Insert():
-                before = self._before.setdefault(edit.message, [])  # what the assistant says there follows the user's
+                before = self._before.setdefault(edit.message, [])  # the assistant's text follows the user's
                 row = DraftMessage(edit.role, [DraftPart(kind="text", text=edit.text, touched=True)], [], touched=True)
                 before.insert(0 if edit.role == "user" else len(before), row)
 
@@ -251,13 +251,13 @@ class _Draft:
     def _in_order(self) -> Iterator[DraftMessage | int]:
         for index in range(len(self._shape.messages)):
             row = self._rows.get(index)
-            if row is None and index not in self._behind:
+            if row is None and index not in self._after:
                 yield index  # nothing is inserted into it either; that would have touched it
                 continue
             row = self._row((index,))
             if index not in self._moved:
-                if self._gone and row.touched:
-                    row.pieces = [piece for piece in row.pieces if id(piece) not in self._gone]
+                if self._removed and row.touched:
+                    row.pieces = [piece for piece in row.pieces if id(piece) not in self._removed]
                 if self._last and row.touched:
                     row.pieces = self._calls_last(row.pieces)
                 if added := self._into.get(index):
@@ -265,11 +265,11 @@ class _Draft:
                     added.sort(key=lambda piece: piece.kind != "result")  # quoted text comes after results
                     row.pieces[place:place] = added
                 yield row
-            behind = self._behind.get(index, [])
-            for new in behind:
+            after = self._after.get(index, [])
+            for new in after:
                 new.pieces.sort(key=lambda piece: piece.kind != "result")
-            behind.sort(key=lambda row: (row.role != "assistant", all(piece.kind != "result" for piece in row.pieces)))
-            yield from behind
+            after.sort(key=lambda row: (row.role != "assistant", all(piece.kind != "result" for piece in row.pieces)))
+            yield from after
 
     def _touch(self, path: Path) -> DraftMessage:
         row = self._row(path)
@@ -303,7 +303,7 @@ class _Draft:
         piece, row = self._piece(edit.result), self._row(edit.result)
         if row.role == "tool" and len(row.pieces) == 1:
             self._moved.add(row.sources[0])  # the message moves and stays the same object
-            self._behind.setdefault(edit.place.message, []).append(row)
+            self._after.setdefault(edit.place.message, []).append(row)
             return
         self._take(row, piece)
         self._put(piece, edit.place, role="tool")
@@ -315,7 +315,7 @@ class _Draft:
             self._last.add(id(self._piece(edit.call)))
         else:
             self._moved.add(row.sources[0])
-            self._behind.setdefault(edit.message, []).append(row)
+            self._after.setdefault(edit.message, []).append(row)
 
     def _calls_last(self, pieces: list[DraftPart]) -> list[DraftPart]:
         moving = [piece for piece in pieces if id(piece) in self._last]
@@ -328,11 +328,11 @@ class _Draft:
         row = self._touch(edit.path)
         if piece := self._pieces_of(edit.path).get(edit.path):
             self._take(row, piece)
-            if piece.beside:
+            if piece.quoted_fields:
                 row.role = "user"
-                row.pieces.append(_telling(piece))
+                row.pieces.append(_field_quotation(piece))
 
-    def _tell(self, edit: Quote | QuoteFields) -> None:
+    def _quote_edit(self, edit: Quote | QuoteFields) -> None:
         if isinstance(edit, Quote):
             self._quote(edit)
         else:
@@ -340,33 +340,32 @@ class _Draft:
 
     def _quote(self, edit: Quote) -> None:
         row, piece = self._touch(edit.path), self._touched_piece(edit.path)
-        piece.kind, piece.what = "text", edit.what
-        beside = [_telling(piece)] if piece.beside else []
+        piece.kind, piece.label = "text", edit.what
+        quotations = [_field_quotation(piece)] if piece.quoted_fields else []
         if edit.place is None:
             row.role = edit.role
-            row.pieces += beside
+            row.pieces += quotations
             return
         self._take(row, piece)
-        for each in (piece, *beside):
+        for each in (piece, *quotations):
             self._put(each, edit.place, role="user")
 
     def _quote_fields(self, edit: QuoteFields) -> None:
         row = self._touch(edit.path)
         row.role = edit.role or row.role
-        told = DraftPart(kind="text", beside=((edit.path, edit.names),), touched=True)
+        quotation = DraftPart(kind="text", quoted_fields=((edit.path, edit.names),), touched=True)
         if edit.before is not None:
-            self._before.setdefault(edit.before, [DraftMessage("assistant", [], [], touched=True)])[0].pieces.append(
-                told
-            )
+            new = DraftMessage("assistant", [], [], touched=True)
+            self._before.setdefault(edit.before, [new])[0].pieces.append(quotation)
         elif row.role == "tool" and row.pieces:
-            row.pieces[0].beside += told.beside
+            row.pieces[0].quoted_fields += quotation.quoted_fields
             row.pieces[0].touched = True
         else:
             calls = (at for at, piece in enumerate(row.pieces) if piece.kind == "call")
-            row.pieces.insert(next(calls, len(row.pieces)), told)
+            row.pieces.insert(next(calls, len(row.pieces)), quotation)
 
     def _take(self, row: DraftMessage, piece: DraftPart) -> None:
-        self._gone.add(id(piece))
+        self._removed.add(id(piece))
         row.touched = True
 
     def _put(self, piece: DraftPart, place: EditPlace, *, role: Role) -> None:
@@ -374,7 +373,7 @@ class _Draft:
             self._touch((place.message,))
             self._into.setdefault(place.message, []).append(piece)
             return
-        rows = self._behind.setdefault(place.message, [])
+        rows = self._after.setdefault(place.message, [])
         if self._shape.grammar.results == "user":
             if rows:
                 rows[-1].pieces.append(piece)
@@ -383,11 +382,11 @@ class _Draft:
         rows.append(DraftMessage(role, [piece], [], touched=True))
 
 
-def _telling(piece: DraftPart) -> DraftPart:
-    """Return a part that quotes the fields which the piece should quote."""
-    piece.dropped += tuple(name for _, names in piece.beside for name in names)
-    told, piece.beside = DraftPart(kind="text", beside=piece.beside, touched=True), ()
-    return told
+def _field_quotation(piece: DraftPart) -> DraftPart:
+    """Move the fields that the piece should quote to a new part; return that part."""
+    piece.dropped += tuple(name for _, names in piece.quoted_fields for name in names)
+    quotation, piece.quoted_fields = DraftPart(kind="text", quoted_fields=piece.quoted_fields, touched=True), ()
+    return quotation
 
 
 def _row(shape: Shape, index: int) -> DraftMessage:

@@ -47,14 +47,14 @@ def read_document(data: bytes) -> Read:
     Raise `DamageError`, with line and column, if it is neither.
     """
     text = _decoded(data)
-    del data  # of a long document bytes, text and values are too much at once, if the caller does not keep the bytes
+    del data  # bytes, text and values of a long document are too much at once; frees the bytes if the caller does too
     twice = False
 
     def members(found: list[tuple[str, object]]) -> Json:
         nonlocal twice
-        made: Json = dict(found)
-        twice = twice or len(made) != len(found)
-        return made
+        obj: Json = dict(found)
+        twice = twice or len(obj) != len(found)
+        return obj
 
     try:
         document = json.loads(text, object_pairs_hook=members, parse_constant=_no_number)
@@ -81,7 +81,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _where(text: str, error: Exception) -> str:
-    """Return where and why Python's parser failed, if its error does not say where."""
+    """Return the position and the reason if Python's parser failed without naming a position."""
     depth = deepest = place = 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|-?Infinity|NaN|\d+', text):
         word = token[0]
@@ -147,9 +147,9 @@ def messages_in(document: object, form: Format) -> tuple[Sequence[object], str |
                 return messages, key
             if key == "input" and isinstance(messages, str):  # Responses accepts the user's text alone
                 return [{"role": "user", "content": messages}], key
-            if key == "contents" and isinstance(messages, str):  # and so does an SDK for Gemini
+            if key == "contents" and isinstance(messages, str):  # an SDK for Gemini accepts it too
                 return [{"role": "user", "parts": [{"text": messages}]}], key
-            if key == "contents" and is_object(messages):  # it, and the endpoint, accept one message without a list
+            if key == "contents" and is_object(messages):  # the SDK and the endpoint accept one message without a list
                 return [messages], key
     raise DamageError(
         f"The document is not a conversation in the format {form.name} (expected a list of messages or an object with"

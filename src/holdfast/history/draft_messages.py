@@ -1,6 +1,6 @@
-"""A message being rewritten: a row of pieces, from which a format writes a message.
+"""A message being rewritten: a row of parts, from which a format writes a message.
 
-A row that no edit touched is written as the very object it was. A piece says what to write, not how.
+A row that no edit touched is written as the original object. A part says what to write, not how.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from holdfast.history.shape import Item, Kind, Path, Role
 class DraftPart(msgspec.Struct, kw_only=True, eq=False, gc=False):
     """A part of a row: an item as it was, a changed one, or a new one.
 
-    `item` is None for a new one. `text` is the text of a new one; `what` is set if an item was turned into quoted text,
-    and says what it was; `call` is the call that a new result answers. `left_out` says why images cannot be sent, by
-    number; `added` and `dropped` name fields, as the edits do; `beside` are fields that it quotes after everything
-    else, by where they stand, `told` is the quotation.
+    `item` is None for a new part, whose text is `text`. `label` names an item that becomes quoted text. `call` is the
+    call that a new result answers. `left_out` gives the reasons why images cannot be sent, by number. `added` and
+    `dropped` name fields, as the edits do. `quoted_fields` are quoted after everything else, by the path of their
+    object; `quotation` is that text.
     """
 
     kind: Kind
@@ -24,15 +24,15 @@ class DraftPart(msgspec.Struct, kw_only=True, eq=False, gc=False):
     id: str | None = None
     name: str | None = None
     text: str | None = None
-    what: str | None = None
+    label: str | None = None
     call: DraftPart | None = None
     quote_arguments: bool = False
     as_text: bool = False
     left_out: tuple[tuple[int, str], ...] = ()
     added: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    beside: tuple[tuple[Path, tuple[str, ...]], ...] = ()
-    told: str = ""
+    quoted_fields: tuple[tuple[Path, tuple[str, ...]], ...] = ()
+    quotation: str = ""
     touched: bool = False
 
 

@@ -1,4 +1,4 @@
-"""How the places and names of an edit are written in its sentence."""
+"""Formats the places and names of an edit for its sentence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The changes a repair may ask for: each the smallest there is, each explained in one sentence.
+"""The changes that a repair makes: each as small as possible, each explained in one sentence.
 
-Two rules. An edit names places of the document as it was before any edit. Edits are carried out in their order, by
-`holdfast.history.apply_edits.arrange`; nothing else gives them a meaning.
+Two rules. An edit names places of the document before any edit. `holdfast.history.apply_edits.arrange` applies edits in
+their order; nothing else gives them a meaning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Edit(msgspec.Struct, frozen=True, gc=False, tag_field="edit"):
 
 
 class AddResult(_Edit, frozen=True, gc=False, tag="add-result"):
-    """A result is made up for a call that has none."""
+    """Adds an invented result to a call that has none."""
 
     call: Path
     place: EditPlace
@@ -40,7 +40,7 @@ class AddResult(_Edit, frozen=True, gc=False, tag="add-result"):
 
 
 class MoveResult(_Edit, frozen=True, gc=False, tag="move-result"):
-    """A result goes to where its call expects it."""
+    """Moves a result to the place that its call requires."""
 
     result: Path
     call: Path
@@ -53,7 +53,7 @@ class MoveResult(_Edit, frozen=True, gc=False, tag="move-result"):
 
 
 class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
-    """A call goes behind the rest of its response, which ends in message `message`."""
+    """Moves a call to the end of its response, which ends in message `message`."""
 
     call: Path
     message: int
@@ -65,7 +65,7 @@ class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
 
 
 class Split(_Edit, frozen=True, gc=False, tag="split"):
-    """A response ends before `calls`, which follow in one of their own: behind the results of those before them."""
+    """Moves `calls` to a separate response, after the results of the calls before them."""
 
     calls: tuple[Path, ...]
     results: tuple[Path, ...]
@@ -82,9 +82,9 @@ class Split(_Edit, frozen=True, gc=False, tag="split"):
 
 
 class Quote(_Edit, frozen=True, gc=False, tag="quote"):
-    """Something that cannot stand as what it is becomes text, word for word, under a line that says what it was.
+    """Turns an item that cannot be sent into text, word for word, under a line that names it.
 
-    It stays where it is, or goes to `place` as the user's; `role` is who says the text.
+    The text stays in place with the role `role`, or moves to `place` as the user's.
     """
 
     path: Path
@@ -93,7 +93,7 @@ class Quote(_Edit, frozen=True, gc=False, tag="quote"):
     place: EditPlace | None = None
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "what", valid_unicode(self.what))  # names are in it as they are written
+        msgspec.structs.force_setattr(self, "what", valid_unicode(self.what))  # it may contain names from the document
 
     @property
     def sentence(self) -> str:
@@ -102,7 +102,7 @@ class Quote(_Edit, frozen=True, gc=False, tag="quote"):
 
 
 class Drop(_Edit, frozen=True, gc=False, tag="drop"):
-    """Something that says nothing goes; `why` says why nothing is lost."""
+    """Removes an item without content; `why` is the reason that nothing is lost."""
 
     path: Path
     why: str
@@ -114,7 +114,7 @@ class Drop(_Edit, frozen=True, gc=False, tag="drop"):
 
 
 class SetId(_Edit, frozen=True, gc=False, tag="set-id"):
-    """A call and its results get another id."""
+    """Gives a call and its results another id."""
 
     paths: tuple[Path, ...]
     old: str | None
@@ -129,7 +129,7 @@ class SetId(_Edit, frozen=True, gc=False, tag="set-id"):
 
 
 class Rename(_Edit, frozen=True, gc=False, tag="rename"):
-    """A call and its results get a tool name that the provider accepts."""
+    """Gives a call and its results a tool name that the provider accepts."""
 
     paths: tuple[Path, ...]
     old: str
@@ -142,7 +142,7 @@ class Rename(_Edit, frozen=True, gc=False, tag="rename"):
 
 
 class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
-    """Arguments that are not a JSON object become one, which quotes what cannot be read."""
+    """Turns arguments into a JSON object, which quotes whatever cannot be read."""
 
     path: Path
 
@@ -153,7 +153,7 @@ class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
 
 
 class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
-    """Characters that no JSON parser takes become U+FFFD, in the whole message; None: in what stands beside them."""
+    """Replaces characters that JSON parsers refuse by U+FFFD, in a message; None: outside the messages."""
 
     message: int | None
 
@@ -165,7 +165,7 @@ class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
 
 
 class Fill(_Edit, frozen=True, gc=False, tag="fill"):
-    """Missing or blank content gets a text that claims nothing."""
+    """Replaces missing or blank content by a text that claims nothing."""
 
     path: Path
     text: str
@@ -177,7 +177,7 @@ class Fill(_Edit, frozen=True, gc=False, tag="fill"):
 
 
 class Complete(_Edit, frozen=True, gc=False, tag="complete"):
-    """A field that the provider requires is added, with the value that says nothing."""
+    """Adds a required field with an empty value, or corrects the spelling of one."""
 
     path: Path
     what: Literal["thinking", "signature", "field", "role", "kind", "part", "name"]
@@ -199,7 +199,7 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
 
 
 class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
-    """A result that holds blocks of a kind that cannot be sent says in text what they held."""
+    """Turns the content of a result into text, because it has blocks that cannot be sent."""
 
     path: Path
 
@@ -210,7 +210,7 @@ class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
 
 
 class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
-    """An image or a file that cannot be sent is replaced by a note that says so; `which` counts those of the item."""
+    """Replaces an image or a file that cannot be sent by a note; `which` is its index in the item."""
 
     path: Path
     which: int
@@ -226,9 +226,9 @@ class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
 
 
 class Shorten(_Edit, frozen=True, gc=False, tag="shorten"):
-    """A text, or the arguments of a call, keeps its beginning and its end, and a note says how much is left out.
+    """Keeps the beginning and the end of a text or of arguments, with a note of how much is left out.
 
-    It names a place of the document as all other edits leave it, for it is they that decide how long a text is.
+    It names a place of the document after all other edits, because they change the length of a text.
     """
 
     path: Path
@@ -245,7 +245,7 @@ class Shorten(_Edit, frozen=True, gc=False, tag="shorten"):
 
 
 class Declare(_Edit, frozen=True, gc=False, tag="declare"):
-    """Images and files are declared as what their bytes are."""
+    """Declares images and files as the type of their bytes."""
 
     path: Path
 
@@ -256,7 +256,7 @@ class Declare(_Edit, frozen=True, gc=False, tag="declare"):
 
 
 class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
-    """A field that carries no words goes: an item's own id, a cache marker, a signature."""
+    """Removes a field without text: an item's own id, a cache marker, a signature."""
 
     path: Path
     field: Literal["item-id", "cache-mark", "signature", "mistyped", "calls", "thoughts"]
@@ -274,7 +274,7 @@ class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
 
 
 class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
-    """Fields that are not known, or `mistyped`, go: they say something of an answer, and nothing that was said."""
+    """Removes unknown or `mistyped` fields that hold metadata, not text of the conversation."""
 
     path: Path
     names: tuple[str, ...]
@@ -287,9 +287,9 @@ class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
 
 
 class QuoteFields(_Edit, frozen=True, gc=False, tag="quote-fields"):
-    """Fields that are not known, or `mistyped`, say something: it becomes text, there or in a message `before` one.
+    """Turns unknown or `mistyped` fields with content into text, in place or in a message `before` one.
 
-    The message there becomes one of the `role`; None: it keeps its own.
+    The message gets the role `role`; None: it keeps its role.
     """
 
     path: Path
@@ -310,7 +310,7 @@ def _fields_of(path: Path, *, mistyped: bool) -> str:
 
 
 class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
-    """A message, or the `part` of it that is sent as one, holds nothing (any more) and goes."""
+    """Removes an empty message, or the `part` of it that is sent as a message."""
 
     message: int
     part: int | None = None
@@ -322,7 +322,7 @@ class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
 
 
 class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
-    """The request declares the tools that its history holds calls of, with arguments of any kind."""
+    """Declares the tools that the history calls, with any arguments, in the request."""
 
     names: tuple[str, ...]
 
@@ -333,7 +333,7 @@ class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
 
 
 class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
-    """Thinking is off for this request, since the calls that it answers were made without any."""
+    """Turns thinking off for this request, because the calls that it answers were made without it."""
 
     @property
     def sentence(self) -> str:
@@ -342,7 +342,7 @@ class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
 
 
 class Merge(_Edit, frozen=True, gc=False, tag="merge"):
-    """A message, or the `part` of it that is sent as one, is joined to the one before it."""
+    """Joins a message, or the `part` of it that is sent as a message, to the one before it."""
 
     message: int
     role: Role
@@ -355,7 +355,7 @@ class Merge(_Edit, frozen=True, gc=False, tag="merge"):
 
 
 class Insert(_Edit, frozen=True, gc=False, tag="insert"):
-    """A message that says nothing goes before `message`, or the `part` of it that is sent as one, or to the end."""
+    """Inserts a placeholder before `message`, or before the `part` of it that is sent as a message, or at the end."""
 
     message: int | None
     role: Literal["user", "assistant"]

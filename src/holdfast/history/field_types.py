@@ -1,15 +1,15 @@
 """The JSON types of fields that hold no content, which no other rule checks.
 
-Each format has a table of the objects that may stand in a message, and of their fields. A type is what `msgspec` takes
-for one, and it is `msgspec` that looks at whole conversations: what is right costs nothing that could be measured. Only
-where something is wrong somewhere, each field is looked at by itself. A field of a wrong type is of one of three ranks:
+Each format has a table of the objects that a message may hold, and of their fields. The types are those of `msgspec`,
+which checks whole conversations: a valid one costs nothing measurable. Fields are checked one by one only in a message
+with a fault. A field of a wrong type has one of three ranks:
 
-- It may be left out: then it goes, and text tells what it says.
-- Its name ends in "!": the object is nothing without it, be it wrong or missing.
-- Its name ends in "?": it may be missing, and the object is nothing if it is wrong.
+- It is optional: it is removed, and its content is quoted as text.
+- Its name ends in "!": the object is invalid if the field is wrong or missing.
+- Its name ends in "?": the object is invalid if the field is wrong, but not if it is missing.
 
-An object that is nothing makes the field wrong that holds it. If it is something that a message says (`Objects.said`),
-it is quoted instead. So `{"type": "document", "source": {"type": "url", "url": 5}}` is no document, and becomes text.
+An invalid object makes the field wrong that holds it. If it is content of a message (`Objects.is_content`), it is
+quoted instead. So `{"type": "document", "source": {"type": "url", "url": 5}}` is no document, and becomes text.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from typing import Any, NamedTuple, Never, Union, cast, get_args, get_origin
 import msgspec
 
 from holdfast.history.fields import Fields, Kinds
-from holdfast.history.shape import IMAGES_ONLY, Flag, Item, Message, Odd, Path
+from holdfast.history.shape import IMAGES_ONLY, BadFields, Flag, Item, Message, Path
 from holdfast.typed_data import convert_value
 
 _Object = Mapping[str, object]
 
 
 class Objects(msgspec.Struct, frozen=True, eq=False):
-    """The objects that may stand in a place, by what their field `by` says, with the types of their fields.
+    """The objects allowed in a place, by the value of their field `by`, with the types of their fields.
 
-    "" is one that does not say it. `said` tells that a message says them, `closed` that there are no others, `many`
-    that a list of them may stand there too, `listed` that only a list may. `beside` is the type of what else may.
+    "" is an object without that field. `is_content`: they are content of a message. `closed`: no other objects are
+    allowed. `many`: a list of them is allowed too. `listed`: only a list is. `alternative` is another allowed type.
     """
 
     by: str
     kinds: Mapping[str, Mapping[str, object]]
-    said: bool = False
+    is_content: bool = False
     closed: bool = False
     many: bool = False
     listed: bool = False
-    beside: object = None
+    alternative: object = None
 
 
 class FieldFault(NamedTuple):
@@ -62,7 +62,7 @@ def suspects(messages: Sequence[object], types: Objects) -> Iterator[int]:
 
 
 def is_plain(raw: _Object, types: Objects) -> bool:
-    """Return whether the object is right at a glance, for one that is looked at alone; False says nothing."""
+    """Return whether the object is valid, by a fast check of one object; False may be wrong."""
     kind = raw.get(types.by, "") if types.by else ""
     known = _glances(types).get(kind) if isinstance(kind, str) else None
     if known is None or not known.required <= raw.keys():
@@ -83,18 +83,18 @@ def faults(raw: object, types: Objects, path: Path) -> tuple[FieldFault, ...]:
     """Return every field of the object that has a wrong type, and every object in it of no known kind."""
     if not isinstance(raw, dict):
         return (FieldFault(path),) if types.closed else ()
-    held = cast("_Object", raw)
-    kind = held.get(types.by) or ""
+    obj = cast("_Object", raw)
+    kind = obj.get(types.by) or ""
     known = types.kinds.get(kind) if isinstance(kind, str) else None
     if known is None:
         return (FieldFault(path),) if types.closed else ()
     found: list[FieldFault] = []
     for field, type_ in known.items():
         name = field.rstrip("!?")
-        if name not in held:
+        if name not in obj:
             inner = (FieldFault(path),) if field.endswith("!") else ()
         else:
-            inner = _of_field(held[name], type_, path, field)
+            inner = _of_field(obj[name], type_, path, field)
         if FieldFault(path) in inner:
             return inner
         found += inner
@@ -117,16 +117,18 @@ def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> M
     for fault in found:
         if fault.name is not None:
             named.setdefault(fault.path, []).append(fault.name)
-    odd = tuple(
-        Odd(path, tuple(name for name in names if name not in said), tuple(said))
+    mistyped = tuple(
+        BadFields(path, tuple(name for name in names if name not in with_text), tuple(with_text))
         for path, names in named.items()
-        for said in [[name for name in names if name not in _SILENT and _says(held(raw, (*path[1:], name)))]]
+        for with_text in [
+            [name for name in names if name not in _SILENT and _has_text(value_at(raw, (*path[1:], name)))]
+        ]
     )
     role = "assistant" if message.role == "tool" and items and items[0].kind == "other" else message.role
-    return msgspec.structs.replace(message, role=role, items=tuple(items), mistyped=odd)
+    return msgspec.structs.replace(message, role=role, items=tuple(items), mistyped_fields=mistyped)
 
 
-def held(raw: object, path: Path) -> object:
+def value_at(raw: object, path: Path) -> object:
     """Return the value at the path, None if there is none."""
     for key in path:
         if isinstance(raw, dict):
@@ -137,8 +139,8 @@ def held(raw: object, path: Path) -> object:
 
 
 def _as_nothing(item: Item, path: Path) -> Item:
-    """Return what is left of the item: of a result what it holds as text, of anything else a quotation."""
-    alone = len(item.path) == 1 and item.name not in IMAGES_ONLY  # of a part, another kind may be what is wrong
+    """Return the item to send instead of an invalid one: a result as text, anything else as a quotation."""
+    alone = len(item.path) == 1 and item.name not in IMAGES_ONLY  # in a part, another kind may be the fault
     if item.kind == "result" and (alone or len(path) > len(item.path)):
         return msgspec.structs.replace(item, flags=item.flags | _FOREIGN)
     role = "assistant" if item.role == "tool" else item.role
@@ -152,13 +154,13 @@ def _of_field(value: object, type_: object, path: Path, field: str) -> tuple[Fie
     if isinstance(type_, Objects):
         here = (*path, name)
         if type_.many and isinstance(value, list | tuple):
-            each = enumerate(cast("Sequence[object]", value))
-            inner = tuple(fault for at, one in each for fault in faults(one, type_, (*here, at)))
+            elements = enumerate(cast("Sequence[object]", value))
+            inner = tuple(fault for at, element in elements for fault in faults(element, type_, (*here, at)))
         elif isinstance(value, dict):
             inner = faults(cast("_Object", value), type_, here)
         many = type_.many and isinstance(value, list | tuple)
-        right = many or (isinstance(value, dict) and not type_.listed) or _is(cast("object", value), type_.beside)
-        if right and (type_.said or all(fault.name is not None for fault in inner)):
+        right = many or (isinstance(value, dict) and not type_.listed) or _is(cast("object", value), type_.alternative)
+        if right and (type_.is_content or all(fault.name is not None for fault in inner)):
             return inner
     elif _is(value, type_):
         return ()
@@ -176,7 +178,7 @@ def _is(value: object, type_: object) -> bool:
 
 
 class _Glance(NamedTuple):
-    """What is right in a field at a glance: a value of these types, a text (with this pattern), such an object."""
+    """The fast check of a field: allowed types, any text or its pattern, and the objects in it."""
 
     types: frozenset[type]
     any_text: bool
@@ -201,29 +203,29 @@ def _glances(types: Objects) -> Mapping[str, _Glances]:
 
 
 _SURE = frozenset({int, type(None)})
-"""Types whose values are right wherever the type stands by itself."""
+"""Types whose values need no further check."""
 
 
 def _glance(type_: object) -> _Glance:
     inner = type_ if isinstance(type_, Objects) and not type_.listed else None
-    said = type_.beside if isinstance(type_, Objects) else type_
-    union = isinstance(said, UnionType) or get_origin(said) is Union
-    each = get_args(said) if union else (said,)
-    patterns = [meta.pattern for one in each for meta in get_args(one)[1:] if isinstance(meta, msgspec.Meta)]
+    plain = type_.alternative if isinstance(type_, Objects) else type_
+    union = isinstance(plain, UnionType) or get_origin(plain) is Union
+    options = get_args(plain) if union else (plain,)
+    patterns = [meta.pattern for option in options for meta in get_args(option)[1:] if isinstance(meta, msgspec.Meta)]
     texts = [pattern for pattern in patterns if pattern is not None]
     text = texts[0] if len(texts) == 1 else None
-    sure = frozenset(one for one in each if isinstance(one, type) and one in _SURE)
-    return _Glance(sure, str in each, None if text is None else re.compile(text), inner)
+    sure = frozenset(option for option in options if isinstance(option, type) and option in _SURE)
+    return _Glance(sure, str in options, None if text is None else re.compile(text), inner)
 
 
 @cache
 def _shape(types: Objects) -> Any:  # noqa: ANN401 - a type of types that are made here
     """Return the `msgspec` type of such an object; it rejects every fault."""
-    made = [_struct(types, kind, fields) for kind, fields in types.kinds.items() if kind or not types.by]
-    if types.by and len(made) == 1:  # of several, each has to say its kind
-        made.append(_struct(types, "\0", {}))
-    shape = made[0]
-    for each in made[1:]:
+    structs = [_struct(types, kind, fields) for kind, fields in types.kinds.items() if kind or not types.by]
+    if types.by and len(structs) == 1:  # with several kinds, each object must name its kind
+        structs.append(_struct(types, "\0", {}))
+    shape = structs[0]
+    for each in structs[1:]:
         shape |= each
     return shape
 
@@ -243,18 +245,18 @@ def _annotation(type_: object) -> Any:  # noqa: ANN401 - the same
         return type_
     inner = _shape(type_)
     if type_.listed:
-        return list[inner] if type_.beside is Never else list[inner] | type_.beside
-    here = inner if type_.beside is Never else inner | type_.beside
+        return list[inner] if type_.alternative is Never else list[inner] | type_.alternative
+    here = inner if type_.alternative is Never else inner | type_.alternative
     return here | list[inner] if type_.many else here
 
 
-def _says(value: object) -> bool:
+def _has_text(value: object) -> bool:
     """Return whether it contains text."""
     if isinstance(value, str):
         return bool(value.strip())
     if isinstance(value, dict):
-        return any(_says(each) for key, each in cast("_Object", value).items() if key != "type")
-    return isinstance(value, list | tuple) and any(map(_says, cast("Sequence[object]", value)))
+        return any(_has_text(each) for key, each in cast("_Object", value).items() if key != "type")
+    return isinstance(value, list | tuple) and any(map(_has_text, cast("Sequence[object]", value)))
 
 
 _MANY = 1_000
@@ -275,7 +277,7 @@ def all_known(raw: object, kinds: Kinds) -> bool:
     return any(_fits(raw, shape) for shape in _shapes(kinds))
 
 
-def strangers(messages: Sequence[object], kinds: Kinds) -> Iterator[int]:
+def unfamiliar_messages(messages: Sequence[object], kinds: Kinds) -> Iterator[int]:
     """Yield the messages that may have unknown fields; the same check, which is faster for many at once."""
     shapes = [list[shape] for shape in _shapes(kinds)]
     for begin in range(0, len(messages), _MANY):
@@ -294,15 +296,15 @@ def _fits(raw: object, shape: Any) -> bool:  # noqa: ANN401 - a type that is mad
 
 @cache
 def _shapes(kinds: Kinds) -> tuple[Any, ...]:
-    """Return the `msgspec` types of objects that say their kind and of those that do not: no other field fits."""
+    """Return the `msgspec` types of tagged and untagged objects, without unknown fields."""
     every = [(_known_struct(kinds, kind, fields), kind) for kind, fields in kinds.fields.items()]
-    told, untold = [shape for shape, kind in every if kind], [shape for shape, kind in every if not kind]
-    if not told:
-        return tuple(untold)
-    either: Any = told[0]
-    for shape in told[1:]:
+    tagged, untagged = [shape for shape, kind in every if kind], [shape for shape, kind in every if not kind]
+    if not tagged:
+        return tuple(untagged)
+    either: Any = tagged[0]
+    for shape in tagged[1:]:
         either |= shape
-    return (either, *untold)
+    return (either, *untagged)
 
 
 def _known_struct(kinds: Kinds, kind: str, fields: Fields) -> type[msgspec.Struct]:
@@ -320,7 +322,7 @@ def _known_within(inner: Kinds | None) -> Any:  # noqa: ANN401 - the same
     return likeliest | list[likeliest] | str | None
 
 
-# --- how a table is written ------------------------------------------------------------------------------------------
+# --- for the tables --------------------------------------------------------------------------------------------------
 
 FieldTable = Mapping[str, object]
 TEXT = str | None
@@ -328,24 +330,24 @@ LIST = list[Any] | None
 MAPS = list[dict[str, Any]] | None
 MAP = dict[str, Any] | None
 SCALAR = str | int | float | bool | None
-"""What may stand in the place of a list of parts, and is judged by other rules."""
+"""Values allowed instead of a list of parts, which other rules check."""
 
 
-def by_kind(by: str, kinds: Mapping[str, FieldTable], *, beside: object = Never, closed: bool = False) -> Objects:
-    """Return the objects of a place where they say by `by` of what kind they are."""
-    return Objects(by, MappingProxyType(dict(kinds)), closed=closed, beside=beside)
+def by_kind(by: str, kinds: Mapping[str, FieldTable], *, alternative: object = Never, closed: bool = False) -> Objects:
+    """Return the objects of a place where the field `by` names their kind."""
+    return Objects(by, MappingProxyType(dict(kinds)), closed=closed, alternative=alternative)
 
 
-def of_one_kind(fields: FieldTable, beside: object = Never) -> Objects:
-    """Return the objects of a place where they say nothing of their kind."""
-    return by_kind("", {"": fields}, beside=beside)
+def of_one_kind(fields: FieldTable, alternative: object = Never) -> Objects:
+    """Return the objects of a place where all are of one, unnamed kind."""
+    return by_kind("", {"": fields}, alternative=alternative)
 
 
-def contents(by: str, kinds: Mapping[str, FieldTable], beside: object = SCALAR) -> Objects:
-    """Return what a content may hold."""
-    return Objects(by, MappingProxyType(dict(kinds)), said=True, many=True, beside=beside)
+def contents(by: str, kinds: Mapping[str, FieldTable], alternative: object = SCALAR) -> Objects:
+    """Return the objects that a content may hold."""
+    return Objects(by, MappingProxyType(dict(kinds)), is_content=True, many=True, alternative=alternative)
 
 
-def listed(by: str, kinds: Mapping[str, FieldTable], beside: object = Never) -> Objects:
-    """Return the objects of which a list stands in a place, all of these kinds."""
-    return Objects(by, MappingProxyType(dict(kinds)), closed=True, many=True, listed=True, beside=beside)
+def listed(by: str, kinds: Mapping[str, FieldTable], alternative: object = Never) -> Objects:
+    """Return the objects of a place that holds a list of these kinds."""
+    return Objects(by, MappingProxyType(dict(kinds)), closed=True, many=True, listed=True, alternative=alternative)

@@ -1,7 +1,7 @@
-"""The fields that a provider knows in each object of a conversation, as data; and the other fields of an object.
+"""The fields that a provider knows in each object of a conversation, as data; finds the unknown ones.
 
-Two rules. An object of a kind that stands in no table is not looked into: what it is, other rules judge. What is known
-is what the vendor's own types declare (`tests/history/test_fields.py` compares them), and what is sent and taken.
+Two rules. An object of a kind that is in no table is not checked: other rules judge its kind. The known fields are
+those that the vendor's types declare (`tests/history/test_fields.py` compares them), and those seen to be accepted.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import cast
 
 import msgspec
 
-from holdfast.history.shape import Odd, Path
+from holdfast.history.shape import BadFields, Path
 
 _Object = dict[str, object]
 _Array = Sequence[object]
 
 
 class Fields(msgspec.Struct, frozen=True):
-    """What is known of an object: the names of its fields, and the objects that some of them hold.
+    """The known fields of an object, and the kinds of the objects in them.
 
-    `judged` are fields that are known where they hold something: then other rules judge them. `texts` are known where
-    they hold a text, an empty one too.
+    Fields in `judged` are known if they are not empty: then other rules check them. Those in `texts` are known if they
+    hold a string, even an empty one.
     """
 
     names: frozenset[str]
@@ -32,81 +32,81 @@ class Fields(msgspec.Struct, frozen=True):
 
 
 class Kinds(msgspec.Struct, frozen=True, eq=False):
-    """The objects that may stand in a place, by what their field `by` says; "" is one that does not say it."""
+    """The objects allowed in a place, by the value of their field `by`; "" is an object without it."""
 
     by: str
     fields: Mapping[str, Fields]
 
 
-def odd_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[Odd]:
+def unknown_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[BadFields]:
     """Yield each object of the message that has unknown fields, with their names."""
     if not isinstance(raw, dict):
         return
-    held = cast("_Object", raw)
-    known = _known(held, kinds)
+    obj = cast("_Object", raw)
+    known = _known(obj, kinds)
     if known is None:
         return
-    if not held.keys() <= known.names and (gone := [key for key in held if not _is_known(key, held, known)]):
-        said = tuple(key for key in gone if key in SAYING and _says(held[key]))
-        yield Odd(path, tuple(key for key in gone if key not in said), said)
+    if not obj.keys() <= known.names and (unknown := [key for key in obj if not _is_known(key, obj, known)]):
+        with_text = tuple(key for key in unknown if key in CONTENT_FIELDS and _has_content(obj[key]))
+        yield BadFields(path, tuple(key for key in unknown if key not in with_text), with_text)
     for key, inner in known.within:
-        value = held.get(key)
+        value = obj.get(key)
         if isinstance(value, dict):
-            yield from odd_fields(cast("_Object", value), inner, (*path, key))
+            yield from unknown_fields(cast("_Object", value), inner, (*path, key))
         elif isinstance(value, list | tuple):
-            for number, each in enumerate(cast("_Array", value)):
-                yield from odd_fields(each, inner, (*path, key, number))
+            for number, element in enumerate(cast("_Array", value)):
+                yield from unknown_fields(element, inner, (*path, key, number))
 
 
 def known_only(raw: object, kinds: Kinds) -> object:
     """Return the message without its unknown fields; the same object if there are none."""
     if not isinstance(raw, dict):
         return raw
-    held = cast("_Object", raw)
-    known = _known(held, kinds)
+    obj = cast("_Object", raw)
+    known = _known(obj, kinds)
     if known is None:
-        return held
-    kept = held
-    if gone := [key for key in held if not _is_known(key, held, known)]:
-        kept = {key: value for key, value in held.items() if key not in gone}
+        return obj
+    result = obj
+    if unknown := [key for key in obj if not _is_known(key, obj, known)]:
+        result = {key: value for key, value in obj.items() if key not in unknown}
     for key, inner in known.within:
-        value = kept.get(key)
+        value = result.get(key)
         now = _known_within(value, inner)
         if now is not value:
-            kept = {**kept, key: now}
-    return kept
+            result = {**result, key: now}
+    return result
 
 
 def _known_within(value: object, kinds: Kinds) -> object:
     if isinstance(value, list | tuple):
-        each = cast("_Array", value)
-        now = [known_only(one, kinds) for one in each]
-        return now if any(new is not old for new, old in zip(now, each, strict=True)) else each
+        array = cast("_Array", value)
+        now = [known_only(element, kinds) for element in array]
+        return now if any(new is not old for new, old in zip(now, array, strict=True)) else array
     return known_only(value, kinds)
 
 
-def _known(held: _Object, kinds: Kinds) -> Fields | None:
-    kind = held.get(kinds.by) or ""
+def _known(obj: _Object, kinds: Kinds) -> Fields | None:
+    kind = obj.get(kinds.by) or ""
     return kinds.fields.get(kind) if isinstance(kind, str) else None
 
 
-SAYING = frozenset(
+CONTENT_FIELDS = frozenset(
     {"content", "text", "output", "input", "arguments", "args", "function", "custom", "refusal", "transcript"}
     | {"parts", "response", "tool_calls", "function_call"}
 )
-"""Names under which words stand in one place or another: out of place they are quoted, for nothing said may be lost."""
+"""Fields that hold text in some format. Out of place they are quoted, so that no text is lost."""
 
 
-def _says(value: object) -> bool:
+def _has_content(value: object) -> bool:
     if isinstance(value, str):
         return bool(value.strip())
     return isinstance(value, dict | list | tuple) and len(cast("Sequence[object]", value)) > 0
 
 
-def _is_known(key: str, held: _Object, known: Fields) -> bool:
-    if key in known.texts and isinstance(held[key], str):
+def _is_known(key: str, obj: _Object, known: Fields) -> bool:
+    if key in known.texts and isinstance(obj[key], str):
         return True
-    return key in known.names or (key in known.judged and bool(held[key]))
+    return key in known.names or (key in known.judged and bool(obj[key]))
 
 
 # --- the tables ------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def _alone(fields: Fields) -> Kinds:
     return _kinds("", {"": fields})
 
 
-_HELD_BY_RESULT = _plain(
+_RESULT_BLOCKS = _plain(
     {
         "text": "type text citations cache_control",
         "image": "type source cache_control transformations",
@@ -144,7 +144,7 @@ _SERVER_RESULTS = (
     " text_editor_code_execution_tool_result"
 )
 _BLOCKS = {
-    **_HELD_BY_RESULT,
+    **_RESULT_BLOCKS,
     **_plain(
         {
             "thinking": "type thinking signature",
@@ -165,11 +165,11 @@ _BLOCKS = {
         }
     ),
     "tool_result": _one(
-        "type tool_use_id content is_error cache_control toolset_name", ("content", _kinds("type", _HELD_BY_RESULT))
+        "type tool_use_id content is_error cache_control toolset_name", ("content", _kinds("type", _RESULT_BLOCKS))
     ),
 }
-_SAID = _one("role content", ("content", _kinds("type", _BLOCKS)), judged="tool_calls function_call")
-ANTHROPIC_FIELDS = _kinds("role", {"user": _SAID, "assistant": _SAID})
+_MESSAGE_FIELDS = _one("role content", ("content", _kinds("type", _BLOCKS)), judged="tool_calls function_call")
+ANTHROPIC_FIELDS = _kinds("role", {"user": _MESSAGE_FIELDS, "assistant": _MESSAGE_FIELDS})
 """Messages of Anthropic's, and the blocks they hold."""
 
 _BLOB = "data mimeType mime_type displayName display_name"
@@ -272,8 +272,8 @@ def _chat(parts: Mapping[str, Fields], call: str, messages: Mapping[str, str], *
 
 def _with_texts(kinds: Kinds, kind: str, *texts: str) -> Kinds:
     """Return the kinds; one of them may hold these texts, even empty ones."""
-    held = msgspec.structs.replace(kinds.fields[kind], texts=frozenset(texts))
-    return _kinds(kinds.by, {**kinds.fields, kind: held})
+    fields = msgspec.structs.replace(kinds.fields[kind], texts=frozenset(texts))
+    return _kinds(kinds.by, {**kinds.fields, kind: fields})
 
 
 _IMAGE_URL = ("image_url", _alone(_one("url detail")))
@@ -298,10 +298,10 @@ OPENAI_CHAT_FIELDS = _chat(
     },
     judged="tool_calls function_call",
 )
-"""Messages of Chat as OpenAI has them; what others call thinking is left to the rules on thinking.
+"""Messages of Chat, OpenAI's fields; the thinking fields of other services are left to the rules on thinking.
 
-`annotations` stand in every answer of OpenAI's, and its SDK sends back an answer that is put into the list of messages
-as it is: OpenAI takes them. Others do not: Groq's words are "property 'annotations' is unsupported".
+OpenAI puts `annotations` in every answer and accepts them back, since its SDK appends an answer unchanged. Other
+services do not: Groq says "property 'annotations' is unsupported".
 """
 
 _STRICT_PARTS = {
@@ -321,7 +321,7 @@ _THOUGHTS_OF_MISTRAL = {
     "thinking": _one("type thinking closed", ("thinking", _kinds("type", _plain({"text": "type text"}))))
 }
 MISTRAL_FIELDS = _chat({**_STRICT_PARTS, **_THOUGHTS_OF_MISTRAL}, "id type function index", _STRICT, judged=_JUDGED)
-"""Messages of Chat as Mistral has them: nothing else may stand there, if it is only null."""
+"""Messages of Chat, Mistral's fields: it refuses any other field, even null."""
 
 COMPATIBLE = _chat(
     _STRICT_PARTS,
@@ -334,12 +334,12 @@ COMPATIBLE = _chat(
     },
     judged=_JUDGED,
 )
-"""Messages of Chat as all services have them that refuse what they do not know."""
+"""Messages of Chat, the fields known to every service that refuses unknown ones."""
 
 COMPATIBLE_THINKING = _with_texts(COMPATIBLE, "assistant", "reasoning_content")
-"""The same, where thinking is on: Moonshot wants it beside calls, and takes an empty one."""
+"""The same with thinking on: Moonshot requires the field with calls, and accepts an empty one."""
 
 EVERYWHERE = _chat(
     _STRICT_PARTS, "id type function", {**_STRICT, "assistant": "role content tool_calls"}, judged=_JUDGED
 )
-"""Messages of Chat with what every service knows."""
+"""Messages of Chat, the fields known to every service."""

@@ -14,13 +14,13 @@ import msgspec
 from holdfast.history.shape import Item, Message, Shape
 
 Verdict = Literal[
-    "ok",  # where its call expects it
-    "first",  # in the right message, but behind other content
+    "ok",  # in the place that its call requires
+    "first",  # in the right message, but after other content
     "split",  # in a second message of results
-    "displaced",  # something stands between it and the calls
+    "displaced",  # other content is between it and the calls
     "late",  # the conversation went on without it
     "duplicate",  # its call has another result
-    "made-up",  # its call has a real one
+    "made-up",  # a repair invented it, and its call has a real one
     "orphan",  # there is no such call before it
 ]
 
@@ -50,12 +50,12 @@ class CallStep(msgspec.Struct, gc=False):
     last: int
     tail: int
     calls: list[PairedCall] = []
-    clean: bool = True  # nothing but results in their place has come since
-    closed: bool = False  # something has come since
+    clean: bool = True  # only results in their place have followed
+    closed: bool = False  # other messages have followed
     _waiting: dict[tuple[str, str], deque[PairedCall]] | None = None
 
     def first(self, key: tuple[str, str]) -> PairedCall | None:
-        """Return the first call without an answer that has that id, that name (`bare`: and no id), both, or `any`."""
+        """Return the first unanswered call with that id, name (`bare`: and no id), both, or `any`."""
         if len(self.calls) <= _FEW:
             by_id = key[0] == "id"  # almost always
             for call in self.calls:
@@ -101,12 +101,12 @@ class Pairing(msgspec.Struct):
     answers: list[tuple[PairedResult, PairedCall | None]]
 
 
-def pair(shape: Shape, *, kept: bool = True) -> Pairing:
-    """Return how the calls and the results of a conversation belong together.
+def pair(shape: Shape, *, stored: bool = True) -> Pairing:
+    """Return the calls and the results of a conversation, paired.
 
-    `kept` tells whether what the conversation refers to is with the provider: a call, say, that does not stand here.
+    `stored`: the provider keeps items that the conversation only refers to, so a call may be missing here.
     """
-    walk = _Walk(shape, kept=kept)
+    walk = _Walk(shape, stored=stored)
     for at, message in enumerate(shape.messages):
         if message.role == "assistant":
             walk.response(at, message)
@@ -116,15 +116,15 @@ def pair(shape: Shape, *, kept: bool = True) -> Pairing:
 
 
 class _Walk:
-    def __init__(self, shape: Shape, *, kept: bool) -> None:
-        self._own = shape.grammar.results == "own"
+    def __init__(self, shape: Shape, *, stored: bool) -> None:
+        self._separate_results = shape.grammar.results == "own"
         self._side = shape.grammar.side
         self._atomic = shape.grammar.atomic
         self._joined = shape.joined
-        self._kept = kept
-        self._continued = kept and shape.continued
-        self._elsewhere: set[str] = set()  # what was answered of the calls that the provider keeps
-        self._known: dict[tuple[str, str], PairedCall] = {}  # the last call of each id, or of each name without one
+        self._stored = stored
+        self._continued = stored and shape.continued
+        self._elsewhere: set[str] = set()  # ids of answered calls that only the provider stores
+        self._known: dict[tuple[str, str], PairedCall] = {}  # the last call of each id, or of each name without an id
         self._step = CallStep(last=-1, tail=-1, closed=True)
         self.steps: list[CallStep] = []
         self.answers: list[tuple[PairedResult, PairedCall | None]] = []
@@ -144,7 +144,7 @@ class _Walk:
             elif item.kind == "result":
                 self._result(item, at)
             elif "reference" in item.flags:
-                self._continued = self._kept
+                self._continued = self._stored
 
     def others(self, at: int, message: Message) -> None:
         """Add a message of another role."""
@@ -162,7 +162,7 @@ class _Walk:
         step = self._step
         call = self._waiting(item)
         if call is not None:
-            verdict = self._stands(at) if item.role == self._side else "displaced"
+            verdict = self._place_verdict(at) if item.role == self._side else "displaced"
             call.answer = PairedResult(item, verdict, at)
             self.answers.append((call.answer, call))
         else:
@@ -182,9 +182,9 @@ class _Walk:
             return step.first(("bare", name)) or (step.first(("name", name)) if item.id is None else None)
         return step.first(("any", "")) if item.id is None else None
 
-    def _stands(self, at: int) -> Verdict:
+    def _place_verdict(self, at: int) -> Verdict:
         step = self._step
-        if self._own:
+        if self._separate_results:
             return "ok" if step.clean else "displaced"
         if at == step.last + 1:
             return "ok" if step.clean else "first"

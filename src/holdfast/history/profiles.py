@@ -23,7 +23,7 @@ from holdfast.history.fields import OPENAI_RESPONSES_FIELDS as _RESPONSES_FIELDS
 from holdfast.history.rules.profile import MediaLimits, Profile, RuleEvidence, TextLimits
 
 _OF_THE_FORMAT = "field-mistyped"
-"""What is wrong for every provider: the format itself does not have it."""
+"""The rule that every provider enforces: the format itself does not allow such fields."""
 
 
 def _known(
@@ -59,9 +59,9 @@ _ANY_NAME = re.compile(r".+", re.DOTALL)
 _LEGACY = "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio user/video_url"
 
 _UNKNOWN_TO_MISTRAL = f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"
-_CALLS_BESIDE = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"
+_CALL_FIELDS = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"
 
-# What Claude refuses wherever it runs, so that it counts for Bedrock too.
+# Rules that Claude enforces wherever it runs, so they apply to Bedrock too.
 _CLAUDE = """
 unknown-role late-system last-not-user block-misplaced arguments-not-object media-invalid server-call-without-result
 server-result-without-call thinking-unsigned thinking-foreign thinking-altered thinking-not-first thinking-forbidden
@@ -76,7 +76,7 @@ class _Pdf(TypedDict):
 
 
 _CLAUDES_PDF: _Pdf = {"pdf": 25_000_000, "pages": 100, "encrypted": False}
-"""A request holds 32 MB, and a third of that is what base64 adds; "no passwords/encryption" is documented."""
+"""A request may have 32 MB, including a third for base64; "no passwords/encryption" is documented."""
 
 _OPENAI_TEXTS = TextLimits(text=10_485_760, arguments=1_048_576)
 """The texts: Shopify/roast#52, VectorlyApp/bluebox#31. The arguments, in Responses: inspect_ai#4682."""
@@ -104,7 +104,7 @@ OPENAI_CHAT = Profile(
         " tool/bare-image"
     ),
 )
-OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
+OPENAI_RESPONSES = Profile(  # it pairs calls and outputs anywhere: adjacency is not required
     name="openai-responses",
     rules=_known(
         recorded="thinking-unbound media-invalid",
@@ -143,7 +143,7 @@ ANTHROPIC = Profile(
     joins=True,
     marks=4,
     fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
-    unknown=_words(anthropic=_CALLS_BESIDE),
+    unknown=_words(anthropic=_CALL_FIELDS),
     media=MediaLimits(  # 100; and 32 MB a request, documented
         size=5_000_000, crowded=20, crowded_side=2_000, most=100, count=100, total=22_000_000, **_CLAUDES_PDF
     ),
@@ -185,7 +185,7 @@ MISTRAL = Profile(
     media=MediaLimits(most=8),
     unknown=_words(openai_chat=_UNKNOWN_TO_MISTRAL),
 )
-MISTRAL_TEMPLATES = Profile(  # its models behind chat templates, which vLLM and llama.cpp run, and read thinking
+MISTRAL_TEMPLATES = Profile(  # Mistral's models with chat templates, as vLLM and llama.cpp run them; they read thinking
     name="mistral-templates",
     rules=_known(
         verified="consecutive-roles first-not-user user-after-result late-system several-systems unknown-role"
@@ -216,7 +216,7 @@ BEDROCK = Profile(
     id_pattern=_WORD,
     makers=frozenset({"anthropic", "bedrock"}),
     fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
-    unknown=_words(anthropic=_CALLS_BESIDE),
+    unknown=_words(anthropic=_CALL_FIELDS),
     media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000, **_CLAUDES_PDF),  # Claude's
 )
 DEEPSEEK = Profile(
@@ -266,7 +266,7 @@ def _unknown_to(profiles: tuple[Profile, ...]) -> Mapping[str, frozenset[str]]:
     )
 
 
-OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral and Cohere speak it too
+OPENAI_COMPATIBLE = Profile(  # the rules of all such services, including DeepSeek, Mistral and Cohere
     name="openai-compatible",
     rules=_known(
         verified=f"no-messages malformed-message unknown-role developer-role lone-surrogate {_PAIRING} {_IDS}"
@@ -295,7 +295,7 @@ SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
         "thinking-not-first": "with thinking off no provider wants any",
     }
 )
-"""The rules that `any` leaves out, each with the reason: they are kept where a request is written."""
+"""The rules that `any` leaves out, each with the reason; the writer of a request obeys them."""
 
 
 def _strictest(profiles: tuple[Profile, ...]) -> Mapping[str, RuleEvidence]:
@@ -373,7 +373,7 @@ PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def find_profile(name: str | Profile, format: str) -> Profile:  # noqa: A002 - the word of the glossary
-    """Return the profile, itself where it is one.
+    """Return the profile of that name, or the given profile itself.
 
     Raises `UsageError` if there is none of that name, or if it cannot be sent documents of that format.
     """

@@ -9,11 +9,11 @@ from hashlib import blake2b
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 _PAIRS = tuple(f"{first}{second}" for second in _ALPHABET for first in _ALPHABET)
-"""Two letters at once: a switch of provider may give each of a hundred thousand calls another id."""
+"""Two letters at once, for speed: a switch of provider may give a hundred thousand calls new ids."""
 
 
-def hashed_id(seed: str, *, taken: Callable[[str], bool]) -> str:
-    """Return nine letters and digits, deterministic for the seed, that are not taken.
+def hashed_id(seed: str, *, is_used: Callable[[str], bool]) -> str:
+    """Return nine letters and digits, deterministic for the seed, that are not in use.
 
     Every provider's rule accepts nine alphanumerics (Mistral's is the strictest), so one id serves all.
     """
@@ -23,10 +23,12 @@ def hashed_id(seed: str, *, taken: Callable[[str], bool]) -> str:
         number, second = divmod(number, len(_PAIRS))
         number, third = divmod(number, len(_PAIRS))
         number, fourth = divmod(number, len(_PAIRS))
-        own = f"{_PAIRS[first]}{_PAIRS[second]}{_PAIRS[third]}{_PAIRS[fourth]}{_ALPHABET[number % len(_ALPHABET)]}"
-        if not taken(own):
-            return own
-    raise AssertionError("a million ids in a row are taken")
+        candidate = (
+            f"{_PAIRS[first]}{_PAIRS[second]}{_PAIRS[third]}{_PAIRS[fourth]}{_ALPHABET[number % len(_ALPHABET)]}"
+        )
+        if not is_used(candidate):
+            return candidate
+    raise AssertionError("a million ids in a row are in use")
 
 
 def legal_name(name: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from holdfast.history.rules import Found, Inspection, inspect
+from holdfast.history.rules import Inspection, RuleFinding, inspect
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import Shape
 
@@ -53,11 +53,11 @@ def repair_shape(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Ed
     return edits_for(inspect(shape, profile, frozen=frozen), frozen=frozen)
 
 
-def edits_for(looked: Inspection, *, frozen: int) -> tuple[Edit, ...]:
+def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     """Return the edits for these findings."""
-    shape, profile, pairing = looked.shape, looked.profile, looked.pairing
+    shape, profile, pairing = inspection.shape, inspection.profile, inspection.pairing
     enforced = profile.enforced(shape.grammar)
-    found = [each for each in looked.found if each.rule in enforced]
+    found = [each for each in inspection.findings if each.rule in enforced]
     if not found:
         return ()
     # These imports take 20 ms, which a check or a valid conversation never needs.
@@ -75,8 +75,8 @@ def edits_for(looked: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     ]
     in_place = not shape.joined and all(each.rule in _IN_PLACE or each.rule == "last-not-user" for each in found)
     if in_place and all(isinstance(edit, AddResult | QuoteArguments | Rename | SetId) for edit in edits):
-        behind = [edit.place.message for edit in edits if isinstance(edit, AddResult)]
-        if _stay_in_turn(behind, shape, found, enforced):
+        places = [edit.place.message for edit in edits if isinstance(edit, AddResult)]
+        if _stay_in_turn(places, shape, found, enforced):
             return tuple(edits)  # roles are unchanged: saves a third of the time for a long conversation
     edits += Turns(shape, enforced, frozen, joins=profile.joins).edits(arrange(shape, edits))
     joined = any(isinstance(edit, Merge) and edit.role == "assistant" for edit in edits)
@@ -85,10 +85,10 @@ def edits_for(looked: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     return tuple(edits)
 
 
-def _stay_in_turn(behind: list[int], shape: Shape, found: list[Found], enforced: frozenset[str]) -> bool:
+def _stay_in_turn(places: list[int], shape: Shape, found: list[RuleFinding], enforced: frozenset[str]) -> bool:
     """Return whether the order of roles stays valid with new results after these messages and all else in place."""
     last = len(shape.messages) - 1
-    if any(each.rule == "last-not-user" for each in found) and last not in behind:
+    if any(each.rule == "last-not-user" for each in found) and last not in places:
         return False
-    roles = (shape.messages[each + 1].role for each in behind if each < last)
+    roles = (shape.messages[each + 1].role for each in places if each < last)
     return "user-after-result" not in enforced or "user" not in roles

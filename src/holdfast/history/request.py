@@ -8,7 +8,7 @@ from typing import TypedDict
 import msgspec
 
 from holdfast.errors import UsageError
-from holdfast.history.formats.format import Declared
+from holdfast.history.formats.format import RequestFacts
 
 _PROVIDERS = frozenset({"anthropic", "bedrock", "openai", "google", "mistral", "deepseek", "cohere"})
 """The makers of signed or encrypted content, as `signed_by` names them."""
@@ -18,13 +18,12 @@ _ANOTHER = "another"
 
 
 class Request(TypedDict, total=False):
-    """What a request says, where its body does not: nothing of it has to be said.
+    """Facts about a request that its body lacks. All are optional.
 
-    `model` is which it asks, `tools` are the names of those it declares, `thinking` whether the model thinks,
-    `text_only` that it takes no images and no files, `store` whether the provider keeps what is sent. `signed_by` is
-    who made what is signed or encrypted: a provider, a model, `provider:model`, or `another` for one of another
-    account; what cannot be read where it goes is dropped. `signed` are texts of thinking as they were signed, by their
-    signatures, where those are known.
+    `model`: the model's name. `tools`: the names of the declared tools. `thinking`: whether the model thinks.
+    `text_only`: the model takes no images and no files. `store`: whether the provider stores what is sent. `signed_by`:
+    the maker of signed or encrypted content: a provider, a model, `provider:model`, or `another` for another account;
+    content that the receiver cannot read is dropped. `signed`: known texts of signed thinking, by their signatures.
     """
 
     model: str | None
@@ -36,15 +35,15 @@ class Request(TypedDict, total=False):
     signed: Mapping[str, str] | None
 
 
-def with_request(said: Declared, request: Request, *, makers: frozenset[str]) -> Declared:
+def with_request(facts: RequestFacts, request: Request, *, makers: frozenset[str]) -> RequestFacts:
     """Return the body's facts combined with the caller's; `makers` are those whose signatures are accepted."""
     tools, thinking, store = request.get("tools"), request.get("thinking"), request.get("store")
-    model = said.model or request.get("model")
+    model = facts.model or request.get("model")
     return msgspec.structs.replace(
-        said,
-        tools=frozenset(tools) if tools is not None and not said.tools else said.tools,
-        thinking=said.thinking if said.thinking is not None else thinking,
-        store=said.store if said.store is not None else store,
+        facts,
+        tools=frozenset(tools) if tools is not None and not facts.tools else facts.tools,
+        thinking=facts.thinking if facts.thinking is not None else thinking,
+        store=facts.store if facts.store is not None else store,
         model=model,
         text_only=request.get("text_only", False),
         foreign=_is_foreign(request.get("signed_by"), model, makers),

@@ -23,28 +23,30 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut(exchanges: Sequence[Round], *, keep: int, most: int) -> int:
-    """Return how many exchanges go, 0 if none. The results of the next one go too.
+    """Return how many exchanges to remove. The results of the next exchange are removed too.
 
-    What stays is the longest end of at most `keep` tokens, or one that begins with a turn if that is at least half as
+    The rest is the longest end of at most `keep` tokens, or one that begins with a turn if that is at least half as
     long. The newest answered exchange stays even if it is longer, up to `most`. An unanswered exchange does not count:
     its texts always stay, and its results stay with their call.
 
-    Laws (`tests/history/test_cut_point_laws.py`): an exchange without an answer never goes, nothing goes if everything
-    fits, and what stays is more than `keep` only if one exchange alone is.
+    Laws (`tests/history/test_cut_point_laws.py`): an exchange without an answer is never removed, nothing is removed if
+    everything fits, and the rest is more than `keep` only if one exchange alone is.
     """
     if not exchanges:
         return 0
     last = len(exchanges) - (exchanges[-1].answer is None)
-    stays = [0] * (last + 1)  # by how many go
-    behind = 0
+    stays = [0] * (last + 1)  # tokens that stay, by the number of removed exchanges
+    newer = 0
     for place in range(len(exchanges) - 1, -1, -1):
         words = exchanges[place].texts + (exchanges[place].answer or 0)
         if place <= last:
-            stays[place] = behind + words
-        behind += words + exchanges[place].results
-    longest = next((gone for gone in range(last) if stays[gone] <= keep), last)
+            stays[place] = newer + words
+        newer += words + exchanges[place].results
+    longest = next((removed for removed in range(last) if stays[removed] <= keep), last)
     if longest == last:
         unseen = exchanges[-1].results if exchanges[-1].answer is None else 0
         return last - 1 if last and stays[last - 1] - unseen <= most else last
-    turns = (gone for gone in range(longest, last) if exchanges[gone].opens and 2 * stays[gone] >= stays[longest])
+    turns = (
+        removed for removed in range(longest, last) if exchanges[removed].opens and 2 * stays[removed] >= stays[longest]
+    )
     return next(turns, longest)

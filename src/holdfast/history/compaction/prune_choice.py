@@ -32,8 +32,8 @@ def prune(outputs: Sequence[ResultSize], *, protect: int, least: int) -> tuple[R
 
     The newest outputs stay, `protect` tokens in total.
 
-    Laws (`tests/history/test_prune_choice_laws.py`): what may not go stays, and so does what is protected; without
-    those left out there is nothing more to leave out.
+    Laws (`tests/history/test_prune_choice_laws.py`): protected outputs and those that may not go stay; a second call
+    on the rest returns nothing.
     """
     newer = 0
     left_out: list[ResultSize] = []

@@ -1,4 +1,4 @@
-"""The types of fields, by the name of a format: what the vendors' own types declare of messages and their parts."""
+"""The field types of each format's messages and parts, as the vendors' own types declare them."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ TYPES: Mapping[str, Objects] = MappingProxyType(
         "gemini": GEMINI_TYPES,
     }
 )
-"""By the name of a format, its messages. Those of pydantic-ai are judged where they are read: a request is parted."""
+"""The messages of each format. pydantic-ai's are checked by its reader, because it splits requests."""

@@ -1,4 +1,4 @@
-"""Of which types the fields of Anthropic's messages and blocks are."""
+"""The field types of Anthropic's messages and blocks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FOUND = Objects(
     },
     closed=True,
     many=True,
-    beside=Never,
+    alternative=Never,
 )
 _FETCHED = by_kind(
     "type",

@@ -1,4 +1,4 @@
-"""Of which types the fields of Chat's messages are."""
+"""The field types of Chat's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of which types the fields of Gemini's contents and parts are."""
+"""The field types of Gemini's contents and parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from holdfast.history.field_types import MAP, MAPS, SCALAR, TEXT, FieldTable, contents, listed, of_one_kind
 
 _Name = str | int | None
-"""A name of an enumeration, or its number in protocol buffers."""
+"""The name of an enumeration's value, or its number in protocol buffers."""
 
 
 def _snake(name: str) -> str:
@@ -15,7 +15,7 @@ def _snake(name: str) -> str:
 
 
 def _either(fields: FieldTable) -> dict[str, object]:
-    """Return the fields by their names in camel case and in snake case; either may be the one that is there."""
+    """Return the fields under their names in camel case and in snake case; either may occur."""
     return {written: type_ for name, type_ in fields.items() for written in (name, _snake(name))}
 
 

@@ -1,4 +1,4 @@
-"""Of which types the fields of pydantic-ai's messages, of their parts and of what a user's content holds are."""
+"""The field types of pydantic-ai's messages, their parts and the entries of a user's content."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PYDANTIC_AI_MESSAGES = by_kind(
         },
     },
 )
-"""Messages, but for their parts."""
+"""Messages, without their parts."""
 
 _FILE: FieldTable = {"data!": object, "media_type!": str, "vendor_metadata": MAP, "identifier": TEXT}
 _BYTES = of_one_kind({"kind": Literal["binary"], **_FILE})
@@ -115,7 +115,7 @@ PYDANTIC_AI_PARTS = by_kind(
         "speech": {
             **_MADE,
             "speaker": Literal["user", "assistant"],
-            "audio": Objects("", _BYTES.kinds, beside=None),
+            "audio": Objects("", _BYTES.kinds, alternative=None),
             "interrupted_at_ms": _Count | None,
             "timestamps": _SAID_WHEN,
         },
@@ -126,7 +126,7 @@ PYDANTIC_AI_PARTS = by_kind(
         "instruction-baseline": {"instructions!": _INSTRUCTIONS},
     },
 )
-"""Parts, but for what they say."""
+"""Parts, without their content."""
 
 _NAMED: FieldTable = {"vendor_metadata": MAP, "identifier": TEXT}
 _AT: FieldTable = {"url!": str, "force_download": bool | str, "media_type": TEXT, **_NAMED}
@@ -141,4 +141,4 @@ PYDANTIC_AI_CONTENTS = by_kind(
         "structured-content": {"content!": str, "value!": object, "tag": TEXT, "description": TEXT},
     },
 )
-"""What stands in a user's content beside texts."""
+"""The entries of a user's content besides plain texts."""

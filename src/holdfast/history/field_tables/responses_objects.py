@@ -1,4 +1,4 @@
-"""Of which types the fields of Responses' items are."""
+"""The field types of Responses' items."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _RESPONSES_PARTS = contents(
 )
 _SAID: FieldTable = {"content": _RESPONSES_PARTS, "phase": TEXT, **_ITEM}
 _CALLERS = {"": {"type!": str}, "direct": {}, "program": {"caller_id!": str}}
-_CALLER: FieldTable = {"caller": by_kind("type", _CALLERS, beside=None)}
+_CALLER: FieldTable = {"caller": by_kind("type", _CALLERS, alternative=None)}
 _MADE_BY: FieldTable = {"namespace": TEXT, **_CALLER}
 _CALL: FieldTable = {"async": bool | None, **_MADE_BY, **_ITEM}
 _ANSWERED: FieldTable = {"output": _RESPONSES_PARTS, "name": TEXT, **_MADE_BY, **_ITEM}
 _TOLD_IN_SUMMARY = listed("type", {"summary_text": {"text!": str}})
-_THOUGHTS = list[Any] | str | dict[str, Any] | None  # any but a list is written as one
+_THOUGHTS = list[Any] | str | dict[str, Any] | None  # other values are rewritten as a list
 _COMMAND: FieldTable = {
     "type?": Literal["exec"],
     "command?": list[str],
@@ -79,12 +79,12 @@ _RAN: Mapping[str, FieldTable] = {
     "mcp_list_tools": {**_OWN, "server_label?": str, "tools?": list[dict[str, Any]]},
     "mcp_approval_request": {**_OWN, **_ASKED},
     "mcp_approval_response": {**_OWN, "approval_request_id?": str, "approve?": bool, "reason": TEXT},
-    "web_search_call": {"id": TEXT, "action?": by_kind("type", _SEARCHES, beside=None)},
+    "web_search_call": {"id": TEXT, "action?": by_kind("type", _SEARCHES, alternative=None)},
     "compaction": {"id": TEXT, "encrypted_content?": str},
     "item_reference": {"id!": str},
     "tool_search_call": {"execution": Literal["server", "client"]},
 }
-"""What the provider ran or keeps itself. A field that is missing is one that programs leave out, and is let pass."""
+"""Items that the provider runs or stores itself. Missing fields pass, because programs leave them out."""
 RESPONSES_TYPES = by_kind(
     "type",
     {
@@ -112,7 +112,7 @@ RESPONSES_TYPES = by_kind(
         "apply_patch_call_output": {"status?": Literal["completed", "failed"], "output?": TEXT, **_CALLER},
         "computer_call": {
             **_OWN,
-            "action?": by_kind("type", _ACTIONS, closed=True, beside=None),
+            "action?": by_kind("type", _ACTIONS, closed=True, alternative=None),
             "pending_safety_checks?": list[dict[str, Any]],
             "status?": Literal["in_progress", "completed", "incomplete"],
         },

@@ -1,4 +1,4 @@
-"""Shared by all formats that read messages: the forms of a content, and whether it says anything."""
+"""Shared by all formats that read messages: reads the forms of a content, and flags empty ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOREIGN_BLOCKS: frozenset[Flag] = frozenset({"foreign"})
 
 
 def content_of(path: Path, role: Role, content: object, part: Callable[[Path, Role, object], Item]) -> Iterator[Item]:
-    """Yield the items of a content: none, a text, or parts, each read by `part`; a text among parts is foreign."""
+    """Yield the items of a content: a text, or parts that `part` reads; a string among parts is foreign."""
     if content is None:
         return
     if isinstance(content, str):
@@ -25,18 +25,18 @@ def content_of(path: Path, role: Role, content: object, part: Callable[[Path, Ro
 
 
 def foreign(path: Path, role: Role, raw: object) -> Item:
-    """Return as an item what does not follow the format: a text if it is only that."""
+    """Return an item for content that does not follow the format: a text if it is only a text."""
     text = raw if isinstance(raw, str) else block_text(raw)
     if text is None:
         return Item("other", role, path, name=as_text(as_object(raw).get("type")), flags=FOREIGN_BLOCKS)
     return Item("text", role, path, flags=FOREIGN_BLOCKS if text.strip() else FOREIGN_BLOCKS | BLANK)
 
 
-def says_nothing(role: Role, items: Sequence[Item]) -> set[MessageFlag]:
-    """Return the findings for a message that says nothing: an empty one, or a blank answer."""
-    said = [item for item in items if item.kind != "thinking"]
-    if not said:
+def empty_flags(role: Role, items: Sequence[Item]) -> set[MessageFlag]:
+    """Return the flags of a message without content: empty, or a blank answer."""
+    content = [item for item in items if item.kind != "thinking"]
+    if not content:
         return {"empty"}
-    if role == "assistant" and all("blank" in item.flags for item in said):
+    if role == "assistant" and all("blank" in item.flags for item in content):
         return {"blank-answer"}
     return set()

@@ -1,6 +1,6 @@
 """Shared by all formats that write messages: original values, contents of results, quotations.
 
-Two rules. What no edit names is written as it was. In the place of what is left out stands a note that says why.
+Two rules. Values that no edit names are written unchanged. A note replaces whatever is left out and says why.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ def note_block(left_out: Sequence[tuple[int, str]]) -> str:
     return "".join(f"[{why}, and was left out.]" for _, why in left_out)
 
 
-def fields_told(fields: Sequence[tuple[Path, Sequence[str]]], messages: Sequence[object]) -> str:
+def quote_fields(fields: Sequence[tuple[Path, Sequence[str]]], messages: Sequence[object]) -> str:
     """Return the text of fields that the provider does not know."""
-    told = (f"field {name}" for _, names in fields for name in names)
-    said = (as_object(raw_at(path, messages)).get(name) for path, names in fields for name in names)
-    return "\n\n".join(quoted(name, words(value)) for name, value in zip(told, said, strict=True))
+    labels = (f"field {name}" for _, names in fields for name in names)
+    values = (as_object(raw_at(path, messages)).get(name) for path, names in fields for name in names)
+    return "\n\n".join(quoted(name, words(value)) for name, value in zip(labels, values, strict=True))
 
 
-def held_now(
+def edited_content(
     parts: Sequence[object], piece: DraftPart, *, is_media: Callable[[object], bool], text: Callable[[str], object]
 ) -> object:
     """Return the new content of a result: filled if nothing else is left, with a note in place of bad media."""
     reasons = dict(piece.left_out)
     which = -1
-    kept: list[object] = []
+    result: list[object] = []
     for part in parts:
         which += (media := is_media(part))
         if media and which in reasons:
-            kept.append(text(note_block([(which, reasons[which])])))
+            result.append(text(note_block([(which, reasons[which])])))
         elif piece.text is None or not _is_blank(part):
-            kept.append(part)
-    return kept if kept or piece.text is None else piece.text
+            result.append(part)
+    return result if result or piece.text is None else piece.text
 
 
 def _is_blank(part: object) -> bool:
@@ -54,16 +54,16 @@ def _is_blank(part: object) -> bool:
     return isinstance(text, str) and not text.strip()
 
 
-def quoted_result(what: str, held: object, fits: Callable[[object], bool]) -> Iterator[object]:
-    """Yield a result as text, then each of its blocks that `fits` into a user message, unchanged."""
-    values = list(_along(held if is_array(held) else [held], fits))
+def quote_result(label: str, content: object, fits: Callable[[object], bool]) -> Iterator[object]:
+    """Yield a result as text, followed by each of its blocks that `fits` into a user message, unchanged."""
+    values = list(_quotable_values(content if is_array(content) else [content], fits))
     lead = list(takewhile(lambda value: isinstance(value, str), values))
-    yield quoted(what, "\n".join(map(words, lead))) if lead or not values else quoted(what, "").rstrip()
+    yield quoted(label, "\n".join(map(words, lead))) if lead or not values else quoted(label, "").rstrip()
     yield from values[len(lead) :]
 
 
-def _along(held: Sequence[object], fits: Callable[[object], bool]) -> Iterator[object]:
-    for each in held:
-        text = block_text(each) if is_object(each) else words(each) if each is not None else ""
-        if each != {} and (text is None or text.strip()):
-            yield each if fits(each) else words(each)
+def _quotable_values(values: Sequence[object], fits: Callable[[object], bool]) -> Iterator[object]:
+    for value in values:
+        text = block_text(value) if is_object(value) else words(value) if value is not None else ""
+        if value != {} and (text is None or text.strip()):
+            yield value if fits(value) else words(value)

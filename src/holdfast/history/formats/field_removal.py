@@ -29,8 +29,8 @@ class _Dropped(NamedTuple):
 def _without(raw: object, dropped: _Dropped) -> object:
     inside = dropped.inside
     if isinstance(raw, dict):
-        kept = {key: value for key, value in cast("Mapping[str, object]", raw).items() if key not in dropped.names}
-        return kept | {key: _without(kept[key], inside[key]) for key in kept.keys() & inside.keys()}
+        result = {key: value for key, value in cast("Mapping[str, object]", raw).items() if key not in dropped.names}
+        return result | {key: _without(result[key], inside[key]) for key in result.keys() & inside.keys()}
     if isinstance(raw, list | tuple):
         every = enumerate(cast("Sequence[object]", raw))
         return [_without(each, inside[at]) if at in inside else each for at, each in every]

@@ -1,7 +1,7 @@
-"""The interface of a format, and what all formats share: applying edits, cleaning text, quoting.
+"""The interface of a format, and functions that all formats share: projecting, cleaning text, quoting.
 
-Two rules. A format reads everything a document holds and changes only what an edit names. A message that no edit
-touches comes back as the same object.
+Two rules. A format reads everything in a document and changes only what an edit names. A message that no edit touches
+is returned as the same object.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Protocol, TypeGuard, runtime_checkable
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.field_types import strangers, with_faults
-from holdfast.history.fields import SAYING, Kinds, odd_fields
-from holdfast.history.formats.shape_marks import marked, typed_messages, with_odd
+from holdfast.history.field_types import unfamiliar_messages, with_faults
+from holdfast.history.fields import CONTENT_FIELDS, Kinds, unknown_fields
+from holdfast.history.formats.shape_marks import marked, typed_messages, with_unknown_fields
 from holdfast.history.formats.strings import with_strings
 from holdfast.history.media.images import type_of
 from holdfast.history.rules.profile import TextLimits
@@ -28,13 +28,13 @@ from holdfast.typed_data import convert_value, json_decoder
 Json = dict[str, object]
 
 
-class Declared(msgspec.Struct, frozen=True):
-    """What a request declares beside its messages: names of tools (None if it cannot be told), thinking on or off.
+class RequestFacts(msgspec.Struct, frozen=True):
+    """Facts about a request besides its messages: tool names and thinking on or off, None if unknown.
 
-    `continued` tells that it goes on from messages that the provider keeps, `marks` counts the cache markers, `blocks`
-    are the parts that rules look at, `signed` are the texts of thinking that are known, by the signatures they got.
-    `model` is which it asks, `text_only` that it takes no images and no files, `foreign` that what is signed or
-    encrypted was made by another, `store` whether the provider keeps what is sent.
+    `continued`: it continues messages that the provider stores. `marks` counts the cache markers, `blocks` are the
+    parts that rules check. `signed`: known texts of signed thinking, by their signatures. `model`: the model's name.
+    `text_only`: the model takes no images and no files. `foreign`: another maker signed or encrypted the content.
+    `store`: whether the provider stores what is sent.
     """
 
     tools: frozenset[str] | None = None
@@ -50,34 +50,34 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 class Format(Protocol):
-    """One kind of document. A message is any JSON value: what is not one is projected as malformed, never refused."""
+    """One kind of document. A message may be any JSON value: invalid ones are projected as malformed, not refused."""
 
     @property
     def name(self) -> str:
-        """Return the name that callers use for it."""
+        """Return the name that callers use for the format."""
         ...
 
     @property
     def grammar(self) -> Grammar:
-        """Return how it arranges a conversation."""
+        """Return the arrangement of a conversation in the format."""
         ...
 
     @property
     def profile(self) -> str:
-        """Return the profile of the provider whose format it is."""
+        """Return the profile of the provider that defines the format."""
         ...
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the keys under which a request body may hold the messages, the likeliest first."""
+        """Return the keys of a request body that may hold the messages, the likeliest first."""
         ...
 
-    def declared(self, body: Mapping[str, object]) -> Declared:
+    def request_facts(self, body: Mapping[str, object]) -> RequestFacts:
         """Return what the request body says about tools and thinking."""
         ...
 
     def message(self, index: int, raw: object) -> Message:
-        """Return the projection of one message (without `unclean`, which is the same for every format)."""
+        """Return the projection of one message (without `invalid_strings`, which is the same for every format)."""
         ...
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
@@ -86,27 +86,27 @@ class Format(Protocol):
 
 
 @runtime_checkable
-class Across(Protocol):
+class CrossMessageFormat(Protocol):
     """A format in which findings can involve several messages."""
 
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+    def cross_check(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
         """Return the projection with the findings across messages: duplicate items, thinking without its call."""
         ...
 
 
 @runtime_checkable
-class Addressed(Protocol):
-    """A format whose messages can get new ids without being written again."""
+class IdRewriter(Protocol):
+    """A format that can give a message new ids without rewriting it."""
 
     def with_ids(self, raw: object, ids: Mapping[Path, str]) -> object:
-        """Return a message without faults as `build` would, with new ids of the calls or the result at these places."""
+        """Return a message without faults with new ids for its calls or its result, by path."""
         ...
 
 
 def project_messages(
     form: Format,
     messages: Sequence[object],
-    declared: Declared | None = None,
+    declared: RequestFacts | None = None,
     *,
     known: Kinds | None = None,
     limits: TextLimits | None = None,
@@ -114,28 +114,28 @@ def project_messages(
 ) -> Shape:
     """Return the shape of the messages; the index of the first is `begin`.
 
-    `known` are the fields that the provider knows, if it refuses others; `limits` those of its texts.
+    `known` are the fields that the provider knows, if it refuses others. `limits` are its text limits.
     """
-    declared = declared or Declared()
+    declared = declared or RequestFacts()
     read, wrong = typed_messages(form.name, messages, begin, known)
     projected = [form.message(index, raw) for index, raw in enumerate(read, begin)]
     for at, (found, raw) in wrong.items():
         projected[at] = with_faults(projected[at], found, raw)
     if known is not None:
-        for at in strangers(read, known):
-            projected[at] = with_odd(projected[at], tuple(odd_fields(read[at], known, (begin + at,))))
+        for at in unfamiliar_messages(read, known):
+            projected[at] = with_unknown_fields(projected[at], tuple(unknown_fields(read[at], known, (begin + at,))))
     projected = with_strings(projected, messages, limits, begin=begin)
-    whole = form.across(projected, read) if isinstance(form, Across) else projected
+    checked = form.cross_check(projected, read) if isinstance(form, CrossMessageFormat) else projected
     if declared.signed:
         texts = {digest(signature): digest(text) for signature, text in declared.signed.items()}
-        whole = [_compared(message, texts) for message in whole]
+        checked = [_compared(message, texts) for message in checked]
     unkept = declared.store is False and not declared.continued
     if declared.foreign or unkept:
-        whole = [marked(message, foreign=declared.foreign, unkept=unkept) for message in whole]
+        checked = [marked(message, foreign=declared.foreign, unkept=unkept) for message in checked]
     return Shape(
         form.name,
         form.grammar,
-        tuple(whole),
+        tuple(checked),
         declared.tools,
         declared.thinking,
         declared.continued,
@@ -153,16 +153,19 @@ def spliced(
     shape: Shape,
     project: Callable[[Sequence[object], int], Shape],
 ) -> Shape | None:
-    """Return the shape of messages most of which are objects in `of`, whose shape is known; None if it takes all.
+    """Return the shape of messages that are mostly objects of `of`; None if all must be projected again.
 
-    Those keep the projection they have, with the index they had: such a shape is for looking whether anything is found.
+    `shape` is the shape of `of`. Known messages keep their projection, with its old index, so the result only shows
+    whether there are any findings.
     """
     projected = dict(zip(map(id, of), shape.messages, strict=True))
-    if isinstance(form, Across) or len(projected) != len(of) or shape.beside:
+    if isinstance(form, CrossMessageFormat) or len(projected) != len(of) or shape.invalid_strings:
         return None
     new = [raw for raw in messages if id(raw) not in projected]
-    made = iter(project(new, len(of)).messages)
-    return msgspec.structs.replace(shape, messages=tuple(projected.get(id(raw)) or next(made) for raw in messages))
+    projections = iter(project(new, len(of)).messages)
+    return msgspec.structs.replace(
+        shape, messages=tuple(projected.get(id(raw)) or next(projections) for raw in messages)
+    )
 
 
 def _compared(message: Message, known: Mapping[int, int]) -> Message:
@@ -212,15 +215,17 @@ def _declared(raw: object) -> object:
         return [_declared(each) for each in raw]
     if not is_object(raw):
         return raw
-    held = {key: _declared(value) for key, value in raw.items()}
+    result = {key: _declared(value) for key, value in raw.items()}
     for key, value in raw.items():
         if isinstance(value, str) and key in _TYPES:
-            held[key] = type_of(str(raw.get("data"))) or value
+            result[key] = type_of(str(raw.get("data"))) or value
         elif isinstance(value, str) and key == "data" and not any(isinstance(raw.get(each), str) for each in _TYPES):
-            held["media_type" if raw.get("type") == "base64" else "mimeType"] = type_of(value)  # Anthropic's, Gemini's
+            result["media_type" if raw.get("type") == "base64" else "mimeType"] = type_of(
+                value
+            )  # Anthropic's, Gemini's
         elif isinstance(value, str) and key in ("url", "image_url", "file_data"):
-            held[key] = _declared_url(value, key)
-    return held
+            result[key] = _declared_url(value, key)
+    return result
 
 
 def _declared_url(url: str, key: str) -> str:
@@ -264,7 +269,7 @@ _ELSEWHERE = ("parts", "text", "message")
 
 
 def not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
-    """Return the projection of something that is not a message, or has an unknown role: `written` is that role."""
+    """Return the projection of something that is not a message, or has the unknown role `written`."""
     return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
 
 
@@ -278,15 +283,15 @@ def role_in(roles: Mapping[str, Role], written: object) -> Role | None:
     return (roles.get(written) or _MISNAMED.get(written)) if isinstance(written, str) else None
 
 
-def says_elsewhere(raw: Json, *keys: str) -> bool:
-    """Return whether a message without content has one of the keys, or other formats' key for it."""
+def has_content_elsewhere(raw: Json, *keys: str) -> bool:
+    """Return whether a message without content has one of the keys, or a key that other formats use for content."""
     return not raw.get("content") and any(raw.get(key) for key in (*keys, *_ELSEWHERE))
 
 
-def told_by(message: object) -> object:
-    """Return the text of something that is not a message: its content, or all of it if it says more."""
+def quotable_content(message: object) -> object:
+    """Return the part to quote of something that is not a message: its content, or all of it if it has more."""
     raw = as_object(message)
-    more = any(raw.get(key) for key in (*SAYING, *_ELSEWHERE) if key != "content")
+    more = any(raw.get(key) for key in (*CONTENT_FIELDS, *_ELSEWHERE) if key != "content")
     return message if more or not raw.get("content") else raw["content"]
 
 
@@ -338,14 +343,14 @@ def json_text(raw: object) -> str:
     return json.dumps(raw, sort_keys=True, ensure_ascii=False, default=str)
 
 
-def quoted(what: str, words: str) -> str:
+def quoted(label: str, text: str) -> str:
     """Return a text that quotes something literally."""
-    return f"[{what[:1].upper()}{what[1:]}]\n{words}"
+    return f"[{label[:1].upper()}{label[1:]}]\n{text}"
 
 
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}
 _BYTES = re.compile(r"(data:[^,]*,)?[A-Za-z0-9+/_-]{1000,}={0,2}")
-_HELD_IN = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
+_BYTE_FIELDS = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
 
 
 def words(raw: object) -> str:
@@ -375,7 +380,7 @@ def _without_bytes(raw: object) -> object:
     if is_object(raw):
         return {
             key: f"({len(value)} characters of base64, left out)"
-            if key in _HELD_IN and isinstance(value, str) and _BYTES.fullmatch(value)
+            if key in _BYTE_FIELDS and isinstance(value, str) and _BYTES.fullmatch(value)
             else _without_bytes(value)
             for key, value in raw.items()
         }

@@ -1,7 +1,7 @@
 """Contents of Google's Gemini API, as its endpoints take them and as its SDKs write them.
 
-Two rules. Results stand in a content of the user's, and are paired by id where both sides have one, else by name and
-position. Names of fields are read in camel case and in snake case, and stay as they are written.
+Two rules. Results are in a user content, and are paired by id if both sides have one, else by name and position. Field
+names are read in camel case and in snake case, and keep their spelling.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS
-from holdfast.history.formats.content_writer import note_block, quoted_result, raw_at
+from holdfast.history.formats.content_writer import note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
-    Declared,
     Json,
+    RequestFacts,
     as_array,
     as_object,
     as_text,
@@ -24,40 +24,40 @@ from holdfast.history.formats.format import (
     is_object,
     not_a_message,
     object_arguments,
+    quotable_content,
     quoted,
     role_in,
-    told_by,
     words,
 )
 from holdfast.history.formats.gemini_parts import (
     KINDS,
     KNOWN,
+    extra_data_keys,
     field,
     first_part,
     key_of,
     second_part,
-    seconds_in,
     signature_of,
 )
-from holdfast.history.formats.other_wire_results import result_beside, result_of_another, text_of_another
+from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another, text_of_another
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64, is_base64
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
 from holdfast.history.shape import is_synthetic as is_made_up
 
 UNSIGNED = "skip_thought_signature_validator"
-"""What Google documents in place of the signature of a call that its model did not make."""
+"""The placeholder that Google documents for the signature of a call that its model did not make."""
 
 _ROLES: dict[str, Role] = {
     "user": "user",
-    "function": "user",  # of results, in older documents
+    "function": "user",  # the role of results in older documents
     "model": "assistant",
     "system": "system",
     "developer": "system",
 }
-_OWN = {"role", "parts"}
+_FIELDS = {"role", "parts"}
 _NOTHING: frozenset[Flag] = frozenset({"null"})
-_OF_RESULTS: frozenset[MessageFlag] = frozenset({"role-misnamed"})  # a role that no other message has
+_OF_RESULTS: frozenset[MessageFlag] = frozenset({"role-misnamed"})  # only results may have the role `function`
 
 
 class Gemini:
@@ -68,7 +68,7 @@ class Gemini:
     profile = "gemini"
     keys = ("contents",)
 
-    def declared(self, body: Mapping[str, object]) -> Declared:
+    def request_facts(self, body: Mapping[str, object]) -> RequestFacts:
         """Return what the request body, or the `config` of an SDK's call, says about tools and thinking."""
         config = as_object(body.get("config"))
         names = [
@@ -78,20 +78,22 @@ class Gemini:
             for function in as_array(as_object(tool).get(key))
             if (name := as_text(as_object(function).get("name")))
         ]
-        return Declared(frozenset(names), _thinking(body, config), model=as_text(body.get("model")))
+        return RequestFacts(frozenset(names), _thinking(body, config), model=as_text(body.get("model")))
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
         if is_object(raw) and "parts" not in raw and (result := result_of_another((index,), "user", raw, self.grammar)):
             return Message(index, "user", (result,))
-        if not is_object(raw) or (raw.get("parts") is None and any(raw[key] is not None for key in raw.keys() - _OWN)):
+        if not is_object(raw) or (
+            raw.get("parts") is None and any(raw[key] is not None for key in raw.keys() - _FIELDS)
+        ):
             return not_a_message(index, "malformed")
         role = _role(raw)
         if role is None:
             return not_a_message(index, "unknown-role", as_text(raw.get("role")))
         items = tuple(_parts(index, role, raw.get("parts")))
         flags: set[MessageFlag] = set()
-        if role == "system":  # the system prompt stands beside the contents
+        if role == "system":  # the system prompt is not one of the contents
             flags.add("unknown-role")
         elif raw.get("role") not in _ROLES and (role == "assistant" or raw.get("role") is not None):
             flags.add("role-misnamed")
@@ -127,20 +129,20 @@ FORMAT = Gemini()
 
 def _thinking(body: Mapping[str, object], config: Json) -> bool | None:
     for holder in (as_object(body.get("generationConfig")), as_object(body.get("generation_config")), config):
-        told = as_object(holder.get("thinkingConfig") or holder.get("thinking_config"))
-        if told:
-            return told.get("thinkingBudget", told.get("thinking_budget")) != 0
+        settings = as_object(holder.get("thinkingConfig") or holder.get("thinking_config"))
+        if settings:
+            return settings.get("thinkingBudget", settings.get("thinking_budget")) != 0
     return None
 
 
 def _role(raw: Json) -> Role | None:
-    """Return the role; if it is missing, the model if a part can only be its own, else the user."""
+    """Return the role; if it is missing, the assistant if only the model can have made a part, else the user."""
     written = raw.get("role")
     if written is None:
         parts = [as_object(part) for part in _listed(raw.get("parts"))]
-        made = any(_kind(part) in ("call", "server-call") or part.get("thought") is True for part in parts)
-        return "assistant" if made else "user"
-    return "user" if written == "tool" else role_in(_ROLES, written)  # as others name who has the results
+        by_model = any(_kind(part) in ("call", "server-call") or part.get("thought") is True for part in parts)
+        return "assistant" if by_model else "user"
+    return "user" if written == "tool" else role_in(_ROLES, written)  # the role of results in other formats
 
 
 def _listed(parts: object) -> Sequence[object]:
@@ -157,13 +159,13 @@ def _parts(index: int, role: Role, parts: object) -> Iterator[Item]:
 
 
 def _within(path: Path, role: Role, part: object) -> Iterator[Item]:
-    """Yield what the part holds: what it holds beside its own data by a path to that."""
-    whole = _part(path, role, part)
+    """Yield the items of the part; surplus data fields have a path of their own."""
+    whole_part = _part(path, role, part)
     raw = as_object(part)
-    if role == "system" or "other-wire" in whole.flags or not (beside := seconds_in(raw)):
-        yield whole
+    if role == "system" or "other-wire" in whole_part.flags or not (extra_keys := extra_data_keys(raw)):
+        yield whole_part
         return
-    more = [_part((*path, key), role, second_part(raw, key)) for key in beside]
+    more = [_part((*path, key), role, second_part(raw, key)) for key in extra_keys]
     items = [msgspec.structs.replace(item, flags=item.flags | {"second"}) for item in more]
     first = _part(path, role, first_part(raw))
     yield from (first, *items) if first.kind == "result" else (*items, first)
@@ -174,7 +176,7 @@ def _kind(part: Json) -> Kind:
 
 
 def _part(path: Path, role: Role, part: object) -> Item:
-    raw: Json = {"text": part} if isinstance(part, str) else as_object(part)  # SDKs take a text for a part
+    raw: Json = {"text": part} if isinstance(part, str) else as_object(part)  # SDKs accept a string as a part
     key = key_of(raw)
     if is_object(part) and not key and all(raw[unknown] is None for unknown in raw.keys() - KNOWN):
         return Item("other", role, path, flags=_NOTHING)
@@ -195,12 +197,12 @@ def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
     if kind == "text" and isinstance(value, str):
         item = _text(path, role, raw, value)
     elif role == "system":
-        pass  # which is quoted as a whole
+        pass  # the whole part is quoted
     elif kind == "call" and is_object(value):
         item = _call(path, role, raw, value)
     elif kind == "result" and is_object(value):
         bare = value.get("response") is None and "parts" not in value
-        item = (bare and result_beside(path, role, raw, Gemini.grammar)) or _result(path, role, value)
+        item = (bare and result_in_other_field(path, role, raw, Gemini.grammar)) or _result(path, role, value)
     elif kind in ("server-call", "server-result") and is_object(value) and role == "assistant":
         item = Item(kind, role, path, as_text(value.get("id")), key)
     elif kind == "media" and (media := _media(value)) is not None:
@@ -245,17 +247,17 @@ def _result(path: Path, role: Role, result: Json) -> Item:
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
     parts = map(as_object, as_array(result.get("parts")))
-    held = tuple(_media(part.get(key_of(part))) or Media() for part in parts)
-    return Item("result", role, path, as_text(result.get("id")), name, kinds, None, digest(text), held)
+    media = tuple(_media(part.get(key_of(part))) or Media() for part in parts)
+    return Item("result", role, path, as_text(result.get("id")), name, kinds, None, digest(text), media)
 
 
 def _response(response: object) -> str:
     """Return the text of a result: its output unchanged, other fields line by line."""
     if not is_object(response):
-        return "" if response is None else _said(response)
+        return "" if response is None else _text_of(response)
     if len(response) == 1 and isinstance(output := next(iter(response.values())), str) and "error" not in response:
         return output
-    return "\n".join(f"{key}: {_said(value)}" for key, value in response.items())
+    return "\n".join(f"{key}: {_text_of(value)}" for key, value in response.items())
 
 
 def _media(raw: object) -> Media | None:
@@ -270,19 +272,19 @@ def _media(raw: object) -> Media | None:
     if declared is None or declared.startswith("image/") or declared == "application/octet-stream":
         return inspect_base64(declared or "no type", data.translate(STANDARD) + padding)
     if declared == pdf.TYPE:
-        return pdf.look(data.translate(STANDARD) + padding, name=as_text(blob.get("displayName")) or "")
+        return pdf.inspect_pdf(data.translate(STANDARD) + padding, name=as_text(blob.get("displayName")) or "")
     return Media() if is_base64(data) else None
 
 
 # --- from a row to its message ---------------------------------------------------------------------------------------
 
 
-def _said(raw: object) -> str:
+def _text_of(raw: object) -> str:
     """Return the text of `raw`: a string unchanged, the texts of a list of parts, anything else as JSON."""
     if isinstance(raw, str):
         return raw
     if is_array(raw):
-        return "\n".join(_said(each) for each in raw)
+        return "\n".join(_text_of(each) for each in raw)
     text = raw.get("text") if is_object(raw) and _kind(raw) == "text" else None
     return text if isinstance(text, str) else words(raw)
 
@@ -293,8 +295,8 @@ def _built(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
         yield _made_up(piece, messages) if piece.kind == "result" else {"text": piece.text or ""}
         return
     raw = _part_at(piece.item.path, messages)
-    if piece.what is not None:
-        yield from _quoted(piece.what, piece, raw)
+    if piece.label is not None:
+        yield from _quoted(piece.label, piece, raw)
         return
     part: object = raw
     if piece.left_out and piece.kind == "media":
@@ -305,7 +307,7 @@ def _built(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
 
 
 def _part_at(path: Path, messages: Sequence[object]) -> object:
-    """Return the part at the path, which holds one thing."""
+    """Return the part at the path, with a single data field."""
     key = path[-1]
     if isinstance(key, str) and key in KINDS:
         return second_part(as_object(raw_at(path[:-1], messages)), key)
@@ -313,28 +315,28 @@ def _part_at(path: Path, messages: Sequence[object]) -> object:
     return first_part(raw) if is_object(raw) and len(path) > 1 else raw
 
 
-def _kept(piece: DraftPart, result: Json) -> list[object]:
+def _sendable_media(piece: DraftPart, result: Json) -> list[object]:
     """Return the images and files of a result that can be sent."""
-    gone = {which for which, _ in piece.left_out}
-    return [held for which, held in enumerate(as_array(result.get("parts"))) if which not in gone]
+    left_out = {which for which, _ in piece.left_out}
+    return [part for which, part in enumerate(as_array(result.get("parts"))) if which not in left_out]
 
 
-def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
+def _quoted(label: str, piece: DraftPart, raw: object) -> Iterator[object]:
     part, item = as_object(raw), piece.item
     if item is not None and "other-wire" in item.flags:
-        yield {"text": quoted(what, text_of_another(raw))}
+        yield {"text": quoted(label, text_of_another(raw))}
     elif item is not None and item.kind == "result":
         result = as_object(part.get(key_of(part)))
-        held = [_response(result.get("response")), note_block(piece.left_out), *_kept(piece, result)]
-        for value in quoted_result(what, held, _is_said):
+        content = [_response(result.get("response")), note_block(piece.left_out), *_sendable_media(piece, result)]
+        for value in quote_result(label, content, _fits_user_message):
             yield {"text": value} if isinstance(value, str) else value
     elif item is not None and len(item.path) == 1:
-        yield {"text": quoted(what, _said(part.get("parts") or told_by(raw)))}
+        yield {"text": quoted(label, _text_of(part.get("parts") or quotable_content(raw)))}
     else:
-        yield {"text": quoted(what, _said(raw))}
+        yield {"text": quoted(label, _text_of(raw))}
 
 
-def _is_said(part: object) -> bool:
+def _fits_user_message(part: object) -> bool:
     """Return whether a user message may contain it: a text or a file, but no call."""
     item = _part((), "user", part)
     return item.kind in ("text", "media") and not item.flags - {"signed"}
@@ -351,8 +353,8 @@ def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
 def _built_result(piece: DraftPart, part: Json) -> Json:
     if piece.item is not None and "other-wire" in piece.item.flags:
         known = {} if piece.id is None else {"id": piece.id}
-        said = text_of_another(part) if piece.text is None else piece.text
-        return {"functionResponse": {**known, "name": piece.name or "", "response": {"output": said}}}
+        text = text_of_another(part) if piece.text is None else piece.text
+        return {"functionResponse": {**known, "name": piece.name or "", "response": {"output": text}}}
     key = key_of(part)
     result = _named(piece, as_object(part[key]))
     if piece.text is not None:
@@ -360,7 +362,7 @@ def _built_result(piece: DraftPart, part: Json) -> Json:
     elif piece.as_text:
         result["response"] = {"output": _response(result.get("response"))}
     if piece.left_out:
-        result["parts"] = _kept(piece, result)
+        result["parts"] = _sendable_media(piece, result)
         result["response"] = {**as_object(result.get("response")), "left_out": note_block(piece.left_out)}
     return {**part, key: result}
 
@@ -385,8 +387,8 @@ def _named(piece: DraftPart, raw: Json) -> Json:
 
 
 def _signed(piece: DraftPart, part: Json) -> Json:
-    """Return the part without a signature that goes, or with a placeholder signature if it needs one."""
-    kept = {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
+    """Return the part without its signature, or with a placeholder signature if it needs one."""
+    unsigned = {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
     if "signature" in piece.added:
-        kept["thought_signature" if key_of(part) == "function_call" else "thoughtSignature"] = UNSIGNED
-    return kept
+        unsigned["thought_signature" if key_of(part) == "function_call" else "thoughtSignature"] = UNSIGNED
+    return unsigned

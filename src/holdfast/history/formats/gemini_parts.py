@@ -19,16 +19,16 @@ CAMEL: dict[str, Kind] = {
     "inlineData": "media",
     "fileData": "media",
 }
-BESIDE = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
+ATTRIBUTES = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
 
 
 def _snake(name: str) -> str:
     return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
-SNAKE = {name: _snake(name) for name in (*CAMEL, *BESIDE, "mimeType", "fileUri")}
+SNAKE = {name: _snake(name) for name in (*CAMEL, *ATTRIBUTES, "mimeType", "fileUri")}
 KINDS: dict[str, Kind] = {**CAMEL, **{SNAKE[name]: kind for name, kind in CAMEL.items()}}
-KNOWN = {*KINDS, *BESIDE, *(SNAKE[name] for name in BESIDE)}
+KNOWN = {*KINDS, *ATTRIBUTES, *(SNAKE[name] for name in ATTRIBUTES)}
 
 
 def field(raw: Json, name: str) -> object:
@@ -43,21 +43,21 @@ def key_of(part: Json) -> str:
     return next((key for key in keys if key != "text"), keys[0] if keys else "")
 
 
-def seconds_in(part: Json) -> list[str]:
-    """Return the names of the part's data fields beside its own: a part holds one, and some programs write more."""
+def extra_data_keys(part: Json) -> list[str]:
+    """Return the names of surplus data fields: a part may have one, but some programs write more."""
     first = key_of(part)
     return [key for key, value in part.items() if key in KINDS and value is not None and key != first]
 
 
 def first_part(part: Json) -> Json:
-    """Return the part without what it holds beside its own data; the same object if that is nothing."""
-    gone = seconds_in(part)
-    gone += ["thought"] if "text" in gone and "thought" in part else []  # it is of the text
-    return {key: value for key, value in part.items() if key not in gone} if gone else part
+    """Return the part without its surplus data fields; the same object if there are none."""
+    extra = extra_data_keys(part)
+    extra += ["thought"] if "text" in extra and "thought" in part else []  # it describes the text
+    return {key: value for key, value in part.items() if key not in extra} if extra else part
 
 
 def second_part(part: Json, key: str) -> Json:
-    """Return as a part what the part holds beside its own data."""
+    """Return a part with one surplus data field of the part."""
     thought = {"thought": part["thought"]} if key == "text" and "thought" in part else {}
     return {key: part.get(key), **thought}
 

@@ -1,7 +1,7 @@
 """Writes edited messages of Chat, in a form that every service accepts.
 
-Two rules. A call or an image that is spelled in a way that only some know is spelled as all do. Everything else keeps
-the fields it had.
+Two rules. A call or an image in a form that only some services know gets the common form. Everything else keeps its
+fields.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.fields import SAYING
-from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
+from holdfast.history.fields import CONTENT_FIELDS
+from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_object,
@@ -21,10 +21,10 @@ from holdfast.history.formats.format import (
     is_array,
     is_object,
     json_text,
+    quotable_content,
     quoted,
     quoted_arguments,
     role_in,
-    told_by,
     words,
 )
 from holdfast.history.formats.other_wire_results import text_of_another
@@ -78,14 +78,14 @@ def calls_in(result: Json) -> Json:
 
 
 def flat_function(call: Json) -> Json:
-    """Return the function of a call that some programs write into the call itself, else an empty object."""
+    """Return the function that some programs write into the call itself, else an empty object."""
     if is_object(call.get("function")) or is_object(call.get("custom")):
         return {}
     return {_FLAT[key]: value for key, value in call.items() if key in _FLAT}
 
 
 def custom_of(call: Json) -> Json | None:
-    """Return what a call of a custom tool says, None if it is of a function: its kind tells where it holds both."""
+    """Return the data of a custom tool's call, None for a function; the type decides if the call has both."""
     custom = call.get("custom")
     by_name = call.get("type") == "function" and is_object(call.get("function"))
     return custom if is_object(custom) and not by_name else None
@@ -118,25 +118,25 @@ def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
         _put_calls(base, calls, messages)
         _put_thinking(base, row, messages)
     else:
-        _put_calls(base, [], messages)  # which are not the assistant's, and were quoted
+        _put_calls(base, [], messages)  # calls of another role were quoted
     return _with_legal_name(base) if "name" in row.added else base
 
 
 def readdressed(message: Json, ids: Mapping[Path, str]) -> Json:
-    """Return a message without faults with new ids, by the places of its calls; of a result, by its own."""
+    """Return a message without faults with new ids, by the paths of its calls or of its result."""
     calls = message.get("tool_calls")
     if not is_array(calls):
         return {**message, "tool_call_id": next(iter(ids.values()))}
     numbers = {path[-1]: new for path, new in ids.items()}
-    written = {
+    result = {
         **message,
         "tool_calls": [
             {**as_object(call), "id": numbers[number]} if number in numbers else call
             for number, call in enumerate(calls)
         ],
     }
-    written.pop("function_call", None)  # null
-    return written
+    result.pop("function_call", None)  # null
+    return result
 
 
 def _with_legal_name(message: Json) -> Json:
@@ -172,8 +172,8 @@ def _values(piece: DraftPart, base: Json, messages: Sequence[object]) -> Iterato
     """Yield the values that the piece adds to the content: strings, or unchanged parts."""
     if piece.item is None:
         yield piece.text or ""
-    elif piece.what is not None:
-        yield from _quoted(piece.what, piece, messages)
+    elif piece.label is not None:
+        yield from _quoted(piece.label, piece, messages)
     elif piece.left_out:
         yield _text(note_block(piece.left_out))
     elif piece.kind in ("text", "media", "other", "thinking") and piece.item.path[1] == "content":
@@ -181,9 +181,9 @@ def _values(piece: DraftPart, base: Json, messages: Sequence[object]) -> Iterato
         yield words(raw) if piece.as_text else _spelled(as_object(raw)) if "kind" in piece.added else raw
     elif piece.kind == "text" and "kind" in piece.added:
         base.pop("refusal", None)
-        yield raw_at(piece.item.path, messages)  # of this message, also where it was joined to one with another
+        yield raw_at(piece.item.path, messages)  # this message's, even if joined to one with another refusal
     elif piece.kind == "text" and base.get("refusal") != (refusal := raw_at(piece.item.path, messages)):
-        yield refusal  # of a message that was joined to one with another
+        yield refusal  # of a message joined to one with another refusal
     elif piece.item.path[1] == "audio" and base.get("audio") != (audio := raw_at(piece.item.path, messages)):
         yield quoted("Audio", words(audio))
 
@@ -195,23 +195,23 @@ def _spelled(part: Json) -> object:
     return {**part, "image_url": {"url": part.get("image_url")}}
 
 
-def _quoted(what: str, piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
+def _quoted(label: str, piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
     assert piece.item is not None
     raw = raw_at(piece.item.path, messages)
     if "other-wire" in piece.item.flags:
-        yield quoted(what, text_of_another(raw))
+        yield quoted(label, text_of_another(raw))
     elif piece.item.kind == "result":
-        held = _result_content(piece, as_object(raw).get("content"))
+        content = _result_content(piece, as_object(raw).get("content"))
         calls = calls_in(as_object(raw))
-        yield from quoted_result(what, held if is_array(held) else words(held or raw), is_object)
-        if calls and held:  # else the rest of it names them
+        yield from quote_result(label, content if is_array(content) else words(content or raw), is_object)
+        if calls and content:  # else the rest of it names them
             yield quoted("A call", words(calls))
-        if held:
+        if content:
             known = {"content", *calls, *piece.dropped}
-            beside = [name for name in as_object(raw) if name in SAYING - known and as_object(raw)[name]]
-            yield from (quoted(f"field {name}", words(as_object(raw)[name])) for name in beside)
+            names = [name for name in as_object(raw) if name in CONTENT_FIELDS - known and as_object(raw)[name]]
+            yield from (quoted(f"field {name}", words(as_object(raw)[name])) for name in names)
     else:
-        yield quoted(what, words(raw if len(piece.item.path) > 1 else told_by(raw)))
+        yield quoted(label, words(raw if len(piece.item.path) > 1 else quotable_content(raw)))
 
 
 def _joined(values: list[object]) -> object:
@@ -228,8 +228,8 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
             return {"role": "function", "name": piece.name, "content": piece.text}
         return {"role": "tool", "tool_call_id": piece.id, "content": piece.text}
     if "other-wire" in piece.item.flags:
-        said = text_of_another(raw_at(piece.item.path, messages)) if piece.text is None else piece.text
-        return {"role": "tool", "tool_call_id": piece.id, "content": said}
+        text = text_of_another(raw_at(piece.item.path, messages)) if piece.text is None else piece.text
+        return {"role": "tool", "tool_call_id": piece.id, "content": text}
     if piece.id != piece.item.id:
         base["tool_call_id"] = piece.id
     if "kind" in piece.added:
@@ -238,24 +238,24 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
         base["name"] = piece.name
     if piece.text is not None or piece.as_text or piece.left_out:
         base["content"] = _result_content(piece, base.get("content"))
-    told: list[object] = [piece.told] if piece.beside else []
+    notes: list[object] = [piece.quotation] if piece.quoted_fields else []
     if calls := calls_in(base):
-        told.append(quoted("A call", words(calls)))
+        notes.append(quoted("A call", words(calls)))
         base = {key: value for key, value in base.items() if key not in calls}
-    if told:
-        said = base.get("content")
-        base["content"] = _joined([*(said if is_array(said) else [said or ""]), *told])
+    if notes:
+        text = base.get("content")
+        base["content"] = _joined([*(text if is_array(text) else [text or ""]), *notes])
     return base
 
 
 def _result_content(piece: DraftPart, content: object) -> object:
     """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
     if piece.as_text:
-        said = words(content)
-        return said if said.strip() or piece.text is None else piece.text
+        text = words(content)
+        return text if text.strip() or piece.text is None else piece.text
     if not is_array(content):
         return content if piece.text is None else piece.text
-    return held_now(content, piece, is_media=_is_image, text=_text)
+    return edited_content(content, piece, is_media=_is_image, text=_text)
 
 
 def _is_image(part: object) -> bool:
@@ -279,7 +279,7 @@ def _built_call(piece: DraftPart, messages: Sequence[object]) -> object:
         call = {**call, "type": "function"}
         if custom is not None:
             arguments = {"input": custom.get("input"), **{key: custom[key] for key in custom if key != "name"}}
-            arguments |= {"function": beside} if is_object(beside := call.get("function")) else {}
+            arguments |= {"function": extra_function} if is_object(extra_function := call.get("function")) else {}
             del call["custom"]
             call["function"] = {"name": custom.get("name"), "arguments": json_text(arguments)}
     if flat := flat_function(call):
@@ -313,14 +313,14 @@ def _put_calls(base: Json, calls: list[DraftPart], messages: Sequence[object]) -
 
 
 def _put_thinking(base: Json, row: DraftMessage, messages: Sequence[object]) -> None:
-    kept: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for piece in row.pieces:
         if piece.kind == "thinking" and piece.item is not None and piece.item.path[1] in THINKING:
-            kept.setdefault(str(piece.item.path[1]), []).append(str(raw_at(piece.item.path, messages)))
+            texts.setdefault(str(piece.item.path[1]), []).append(str(raw_at(piece.item.path, messages)))
     for key in THINKING:
-        if key in kept:
-            base[key] = "\n\n".join(kept[key])
+        if key in texts:
+            base[key] = "\n\n".join(texts[key])
         elif isinstance(base.get(key), str):
             del base[key]
-    if "thinking" in row.added:  # what is known of it by another name, if anything is
+    if "thinking" in row.added:  # the same thinking under its other name, if there
         base["reasoning_content"] = base.get("reasoning", "")

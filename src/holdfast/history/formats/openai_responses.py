@@ -1,7 +1,7 @@
 """Items of OpenAI's Responses, and of the services that speak it.
 
-Two rules. A message is one item; what follows each other of the assistant's is one response. An item keeps every field
-that is not known here, and what the provider ran itself is left as it is: it answers itself.
+Two rules. A message is one item; consecutive items of the assistant are one response. An item keeps every unknown
+field, and calls that the provider ran itself stay unchanged, since they hold their results.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, foreign, says_nothing
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, empty_flags, foreign
 from holdfast.history.formats.format import (
-    Declared,
     Json,
+    RequestFacts,
     as_array,
     as_object,
     as_text,
     digest,
+    has_content_elsewhere,
     is_arguments,
     is_array,
     is_object,
     not_a_message,
     role_in,
-    says_elsewhere,
     words,
 )
 from holdfast.history.formats.openai_responses_writer import (
@@ -34,16 +34,16 @@ from holdfast.history.formats.openai_responses_writer import (
     RESULTS,
     TEXTUAL,
     build_item,
-    has_odd_value,
+    has_illegal_value,
     id_key,
     is_file_part,
     is_hollow_content,
     is_image_part,
     is_message,
 )
-from holdfast.history.formats.other_wire_results import result_beside, result_of_another
-from holdfast.history.formats.shape_marks import tells_fields
-from holdfast.history.media.images import NO_TYPE, look_at, type_of
+from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
+from holdfast.history.formats.shape_marks import has_fields_to_quote
+from holdfast.history.media.images import NO_TYPE, inspect_data_url, type_of
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
 
 _OTHERS = frozenset(
@@ -61,10 +61,10 @@ _OTHERS = frozenset(
         "tool_search_output",
     }
 )
-"""Kinds that stand for themselves."""
+"""Kinds of items that need no other item."""
 
 _OF_CALLS = frozenset({"call_id", "name", "arguments", "input", "action"})
-"""The fields of calls, one of which each has."""
+"""The fields of calls; every call has at least one of them."""
 
 _SERVED = frozenset(
     f"{kind}_call"
@@ -72,8 +72,8 @@ _SERVED = frozenset(
 )
 """Calls that the provider runs itself, which hold their results."""
 
-_ODD: frozenset[Flag] = frozenset({"odd-value"})
-_SEALED: frozenset[Flag] = frozenset({"signed", "untold"})
+_ILLEGAL_VALUE: frozenset[Flag] = frozenset({"illegal-value"})
+_SEALED: frozenset[Flag] = frozenset({"signed", "no-text"})
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 _ID_LENGTH = 64
@@ -88,7 +88,7 @@ class OpenAIResponses:
     profile = "openai-responses"
     keys = ("input",)
 
-    def declared(self, body: Mapping[str, object]) -> Declared:
+    def request_facts(self, body: Mapping[str, object]) -> RequestFacts:
         """Return what the request body says about tools and thinking, and whether it continues a stored response."""
         effort = as_text(as_object(body.get("reasoning")).get("effort"))
         thinking = effort != "none" if effort else None
@@ -96,9 +96,9 @@ class OpenAIResponses:
             thinking = False
         stored = body.get("previous_response_id") or body.get("conversation")
         model, store = as_text(body.get("model")), body.get("store")
-        kept = store if isinstance(store, bool) else None
+        store_flag = store if isinstance(store, bool) else None
         tools = frozenset(_tools(body.get("tools")))
-        return Declared(tools, thinking, continued=bool(stored), model=model, store=kept)
+        return RequestFacts(tools, thinking, continued=bool(stored), model=model, store=store_flag)
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one item."""
@@ -108,14 +108,14 @@ class OpenAIResponses:
             return _message(index, raw)
         kind = as_text(raw.get("type")) or ""
         if kind == "reasoning" and role_in(RESPONSES_ROLES, raw.get("role")) in ("user", "system"):
-            return not_a_message(index, "malformed")  # only the assistant thinks: what they said stays
+            return not_a_message(index, "malformed")  # only the assistant thinks; the content of others stays
         if kind in CALLS and raw.get("content") and raw.get("role") and raw.keys().isdisjoint(_OF_CALLS):
-            return not_a_message(index, "malformed")  # what was said, under the name of a call
+            return not_a_message(index, "malformed")  # content under the name of a call
         item = _item(index, kind, raw)
         item = item or result_of_another((index,), "tool", raw, self.grammar)
         return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
 
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+    def cross_check(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
         """Return the projection with the findings across items: duplicates, reasoning without effect."""
         return _bound(_once(projected, messages))
 
@@ -141,7 +141,7 @@ def _tools(listed: object) -> Iterator[str]:
 
 
 def _item(index: int, kind: str, raw: Json) -> Item | None:
-    """Return as an item what is not a message, None if its kind is unknown."""
+    """Return the item of anything but a message, None if its kind is unknown."""
     item: Item | None = None
     if kind == "reasoning":
         item = _reasoning(index, raw)
@@ -150,16 +150,23 @@ def _item(index: int, kind: str, raw: Json) -> Item | None:
     elif kind in RESULTS:
         item = _result(index, kind, raw)
     elif kind == "item_reference" or (raw.get("type") is None and as_text(raw.get("id"))):
-        written = () if kind else ("assistant/untyped-reference",)
-        item = Item("other", "assistant", (index,), flags=frozenset({"reference"}), written=written)
+        kind_names = () if kind else ("assistant/untyped-reference",)
+        item = Item("other", "assistant", (index,), flags=frozenset({"reference"}), kind_names=kind_names)
     elif kind.endswith(("_call", "_output")) and kind not in _OTHERS | _SERVED:
         item = Item("other", "assistant", (index,), name=kind, flags=FOREIGN_BLOCKS)
     elif kind in _OTHERS | _SERVED:
         nameless = kind.startswith("tool_search_") and as_text(raw.get("call_id")) is None
-        written = ("assistant/tool-search-without-id",) if nameless else ()
+        kind_names = ("assistant/tool-search-without-id",) if nameless else ()
         sealed = kind == "compaction" and as_text(raw.get("encrypted_content"))
-        flags = _SEALED if sealed else _ODD if kind in _SERVED and has_odd_value(raw) else NO_FLAGS
-        item = Item("other", "assistant", (index,), name=kind if flags == _ODD else None, flags=flags, written=written)
+        flags = _SEALED if sealed else _ILLEGAL_VALUE if kind in _SERVED and has_illegal_value(raw) else NO_FLAGS
+        item = Item(
+            "other",
+            "assistant",
+            (index,),
+            name=kind if flags == _ILLEGAL_VALUE else None,
+            flags=flags,
+            kind_names=kind_names,
+        )
     return item
 
 
@@ -168,47 +175,51 @@ def _message(index: int, raw: Json) -> Message:
     role = role_in(RESPONSES_ROLES, written)
     if role is None:
         return not_a_message(index, "unknown-role", as_text(written))
-    if says_elsewhere(raw, "tool_calls"):
+    if has_content_elsewhere(raw, "tool_calls"):
         return not_a_message(index, "malformed")
     items = tuple(content_of((index, "content"), role, raw.get("content"), _part))
-    flags = says_nothing(role, items)
+    flags = empty_flags(role, items)
     if written not in RESPONSES_ROLES:
         flags.add("role-misnamed")
-    if items and (own := _own_id("message", raw)):
-        items = (_flagged(items[0], own), *items[1:])
+    if items and (id_flag := _item_id_flag("message", raw)):
+        items = (_flagged(items[0], id_flag), *items[1:])
     return Message(index, role, items, frozenset(flags))
 
 
-def _own_id(kind: str, raw: Json) -> Flag | None:
-    """Return the findings about the item's own id."""
-    own = raw.get("id")
-    if own is None:
+def _item_id_flag(kind: str, raw: Json) -> Flag | None:
+    """Return the flag for the item's own id, None if it has no id and needs none."""
+    item_id = raw.get("id")
+    if item_id is None:
         spoken = kind != "message" or raw.get("role") == "assistant"
         return "item-id" if "id" in raw and kind in _PREFIXES and spoken else None
-    if not isinstance(own, str) or not 0 < len(own) <= _ID_LENGTH or not own.startswith(_PREFIXES.get(kind, "")):
+    if (
+        not isinstance(item_id, str)
+        or not 0 < len(item_id) <= _ID_LENGTH
+        or not item_id.startswith(_PREFIXES.get(kind, ""))
+    ):
         return "item-id"
     return "own-id"
 
 
 def _flagged(item: Item, flag: Flag) -> Item:
-    return msgspec.structs.replace(item, flags=item.flags - {"reference"} | {flag})  # a second reference is none
+    return msgspec.structs.replace(item, flags=item.flags - {"reference"} | {flag})  # a second one does not count
 
 
 def _part(path: Path, role: Role, part: object) -> Item:
-    """Return a part of a message, or of a result (then `role` is `tool`), as an item."""
+    """Return the item of a part of a message, or of a result (then `role` is `tool`)."""
     raw = as_object(part)
     kind = as_text(raw.get("type")) or ""
     text = part if isinstance(part, str) else raw.get("refusal" if kind == "refusal" else "text")
-    said = kind == CONTENT_TYPES[role]
+    usual = kind == CONTENT_TYPES[role]
     if isinstance(text, str) and (
         kind in ("", "text", *CONTENT_TYPES.values()) or (kind == "refusal" and role == "assistant")
     ):
         blank = NO_FLAGS if text.strip() else BLANK
         if isinstance(part, str):
             return Item("text", role, path, flags=blank | FOREIGN_BLOCKS)
-        return Item("text", role, path, flags=blank, written=() if said else (f"{role}/{kind or 'text'}",))
+        return Item("text", role, path, flags=blank, kind_names=() if usual else (f"{role}/{kind or 'text'}",))
     if role != "assistant" and is_image_part(raw):
-        return Item("media", role, path, media=(look_at(raw.get("image_url")),))
+        return Item("media", role, path, media=(inspect_data_url(raw.get("image_url")),))
     if role != "assistant" and is_file_part(raw):
         return Item("media", role, path, media=(_file(raw),))
     result = result_of_another(path, role, part, OpenAIResponses.grammar) if role == "user" else None
@@ -227,16 +238,16 @@ def _reasoning(index: int, raw: Json) -> Item:
     flags: set[Flag] = set()
     if not is_array(raw.get("summary")):
         flags.add("incomplete")
-    if own := _own_id("reasoning", raw):
-        flags.add(own)
+    if id_flag := _item_id_flag("reasoning", raw):
+        flags.add(id_flag)
     content = raw.get("content")
-    told = [as_object(part).get("text") for part in as_array(content)]
+    texts = [as_object(part).get("text") for part in as_array(content)]
     if is_hollow_content(content):
         flags.add("mistyped")
-    elif (content is not None and not is_array(content)) or not all(isinstance(text, str) for text in told):
+    elif (content is not None and not is_array(content)) or not all(isinstance(text, str) for text in texts):
         flags.add("foreign")
-    if not any(as_text(text) for text in told) and not as_text(content):
-        flags.add("untold")
+    if not any(as_text(text) for text in texts) and not as_text(content):
+        flags.add("no-text")
     if content and "mistyped" not in flags:
         flags.add("thoughts")
     maker = None
@@ -251,8 +262,8 @@ def _call(index: int, kind: str, raw: Json) -> Item:
     flags: set[Flag] = set()
     if call is None:
         flags.add("id-missing")
-    if kind in _PREFIXES and (own := _own_id(kind, raw)):
-        flags.add(own)  # of the others it is a field that is required
+    if kind in _PREFIXES and (id_flag := _item_id_flag(kind, raw)):
+        flags.add(id_flag)  # in other calls the id is a required field
     if kind == "function_call":
         if not isinstance(raw.get("arguments"), str):
             flags.add("arguments-type")
@@ -268,27 +279,31 @@ def _result(index: int, kind: str, raw: Json) -> Item:
     key = id_key(raw)
     call = as_text(raw.get(key))
     output = raw.get("output")
-    if output is None and kind in TEXTUAL and (beside := result_beside((index,), "tool", raw, OpenAIResponses.grammar)):
-        return beside
+    if (
+        output is None
+        and kind in TEXTUAL
+        and (other_field := result_in_other_field((index,), "tool", raw, OpenAIResponses.grammar))
+    ):
+        return other_field
     flags: set[Flag] = set()
     parts: list[Item] = []
     if call is None:
         flags.add("id-missing")
-    if key != "id" and _own_id(kind, raw) == "item-id":
+    if key != "id" and _item_id_flag(kind, raw) == "item-id":
         flags.add("item-id")
     if kind in TEXTUAL:
-        parts = _look_at(output, flags)
+        parts = _output_parts(output, flags)
     text = output if isinstance(output, str) else words(output)
     if is_synthetic(text):
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
     name = CALLS[kind.removesuffix("_output")] or as_text(raw.get("name"))
     media = tuple(each for part in parts for each in part.media)
-    spelled = tuple(word for part in parts for word in part.written)
-    return Item("result", "tool", (index,), call, name, kinds, digest=digest(text), media=media, written=spelled)
+    kind_names = tuple(word for part in parts for word in part.kind_names)
+    return Item("result", "tool", (index,), call, name, kinds, digest=digest(text), media=media, kind_names=kind_names)
 
 
-def _look_at(output: object, flags: set[Flag]) -> list[Item]:
+def _output_parts(output: object, flags: set[Flag]) -> list[Item]:
     """Return the parts of a result, with their faults."""
     if output is None:
         flags.add("null")
@@ -315,36 +330,36 @@ def _look_at(output: object, flags: set[Flag]) -> list[Item]:
 def _once(projected: list[Message], messages: Sequence[object]) -> list[Message]:
     """Return the projection with a finding for each item whose own id occurred before."""
     seen: set[str] = set()
-    told = list(projected)
+    result = list(projected)
     for index, message in enumerate(projected):
         raw = as_object(messages[index])
-        own = as_text(raw.get("id"))
-        if own is None or not message.items or (message.items[0].kind == "result" and id_key(raw) == "id"):
+        item_id = as_text(raw.get("id"))
+        if item_id is None or not message.items or (message.items[0].kind == "result" and id_key(raw) == "id"):
             continue
-        if own in seen:
-            told[index] = _told(message, "duplicate")
-        elif "item-id" not in message.items[0].flags:  # which goes
-            seen.add(own)
-    return told
+        if item_id in seen:
+            result[index] = _with_flag(message, "duplicate")
+        elif "item-id" not in message.items[0].flags:  # which is removed
+            seen.add(item_id)
+    return result
 
 
 def _bound(projected: list[Message]) -> list[Message]:
     """Return the projection with a finding for each reasoning that no item of its response follows."""
-    told = list(projected)
+    result = list(projected)
     follows = False
     for index in range(len(projected) - 1, -1, -1):
         message = projected[index]
         if message.role != "assistant":
-            follows = follows and not (message.items or tells_fields(message))
+            follows = follows and not (message.items or has_fields_to_quote(message))
         elif message.items and message.items[0].kind == "thinking":
             if not follows:
-                told[index] = _told(message, "unbound")
+                result[index] = _with_flag(message, "unbound")
         elif any(
             item.kind != "result" and not (item.kind == "other" and "duplicate" in item.flags) for item in message.items
         ):
             follows = True
-    return told
+    return result
 
 
-def _told(message: Message, flag: Flag) -> Message:
+def _with_flag(message: Message, flag: Flag) -> Message:
     return msgspec.structs.replace(message, items=(_flagged(message.items[0], flag), *message.items[1:]))

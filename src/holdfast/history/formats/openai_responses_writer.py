@@ -1,4 +1,4 @@
-"""Writes edited items of OpenAI's Responses; which kind of item answers which."""
+"""Writes edited items of OpenAI's Responses, and names the kinds of calls and results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
+from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,
@@ -15,10 +15,10 @@ from holdfast.history.formats.format import (
     is_array,
     is_object,
     json_text,
+    quotable_content,
     quoted,
     quoted_arguments,
     role_in,
-    told_by,
     words,
 )
 from holdfast.history.formats.other_wire_results import text_of_another
@@ -34,7 +34,7 @@ CALLS: Mapping[str, str] = MappingProxyType(
         "computer_call": "computer",
     }
 )
-"""The calls that a client answers, each with the name of its tool; "" where the call says it."""
+"""The calls that a client answers, each with the name of its tool; "" if the call names it."""
 
 RESULTS = frozenset(f"{kind}_output" for kind in CALLS)
 TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
@@ -43,7 +43,7 @@ TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output", "local_s
 CONTENT_TYPES: Mapping[Role, str] = MappingProxyType(
     {"system": "input_text", "user": "input_text", "assistant": "output_text", "tool": "input_text"}
 )
-"""What a part is called that is text."""
+"""The type of a text part, by role."""
 
 RESPONSES_ROLES: Mapping[str, Role] = MappingProxyType(
     {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -51,28 +51,28 @@ RESPONSES_ROLES: Mapping[str, Role] = MappingProxyType(
 _NOTHING_SEEN = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 )
-"""An image of a single transparent pixel: a screen can only be answered by an image."""
+"""An image of a single transparent pixel: a computer call can only be answered by an image."""
 
 _NOTHING_THOUGHT: Json = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": " "}]}
-"""Thinking where some is required and none is recorded: DeepSeek refuses an empty text, and takes a blank one."""
+"""Thinking to add where some is required and none is recorded: DeepSeek refuses an empty text, but not a blank one."""
 
 
 _STATUSES = frozenset({"in_progress", "completed", "incomplete", "failed"})
 
 
 _BUSY = _STATUSES | {"searching", "interpreting", "generating", "calling"}
-"""What a call has besides that the provider runs itself."""
+"""The statuses of a call that the provider runs itself."""
 
 _SEARCHES = frozenset({"search", "open_page", "find_in_page", "find"})
-"""What a search of the web does; the last was called so once."""
+"""The actions of a web search; the last is a former name."""
 
 
-def has_odd_value(call: Json) -> bool:
+def has_illegal_value(call: Json) -> bool:
     """Return whether a provider-run call has an unknown status or action."""
     status, action = call.get("status"), as_object(call.get("action")).get("type")
-    odd = status is not None and not (isinstance(status, str) and status in _BUSY)
+    bad_status = status is not None and not (isinstance(status, str) and status in _BUSY)
     acts = call.get("type") == "web_search_call" and action is not None
-    return odd or (acts and not (isinstance(action, str) and action in _SEARCHES))
+    return bad_status or (acts and not (isinstance(action, str) and action in _SEARCHES))
 
 
 def id_key(result: Json) -> str:
@@ -81,7 +81,7 @@ def id_key(result: Json) -> str:
 
 
 def is_hollow_content(content: object) -> bool:
-    """Return whether the content of reasoning is no list, and tells nothing: an empty object, a blank text."""
+    """Return whether the content of reasoning is an empty object or a blank text instead of a list."""
     return content == {} or (isinstance(content, str) and not content.strip())
 
 
@@ -93,7 +93,7 @@ def build_item(row: DraftMessage, messages: Sequence[object]) -> object:
 
 
 def _is_item(piece: DraftPart) -> bool:
-    if piece.what is not None:
+    if piece.label is not None:
         return False
     return piece.kind in ("call", "result", "thinking") or (
         piece.kind == "other" and piece.item is not None and len(piece.item.path) == 1
@@ -110,8 +110,8 @@ def _item(piece: DraftPart, messages: Sequence[object]) -> object:
     if not piece.touched:
         return raw
     if "other-wire" in piece.item.flags:
-        said = text_of_another(raw) if piece.text is None else piece.text
-        return {"type": "function_call_output", "call_id": piece.id, "output": said}
+        text = text_of_another(raw) if piece.text is None else piece.text
+        return {"type": "function_call_output", "call_id": piece.id, "output": text}
     item = dict(as_object(raw))
     if "item-id" in piece.dropped:
         item.pop("id", None)
@@ -119,27 +119,30 @@ def _item(piece: DraftPart, messages: Sequence[object]) -> object:
         _change_call(item, piece)
     elif piece.kind == "result":
         _change_result(item, piece)
-        if piece.beside:
-            item["output"] = _output_with(item, piece.told)
+        if piece.quoted_fields:
+            item["output"] = _output_with(item, piece.quotation)
     elif piece.kind == "thinking":
         _change_reasoning(item, piece)
     return item
 
 
-def _output_with(item: Json, told: str) -> object:
-    """Return what the result holds, and what else it tells, as its kind writes a text."""
-    held = item.get("output")
+def _output_with(item: Json, quotation: str) -> object:
+    """Return the output of the result followed by the quotation, in the form of its kind."""
+    output = item.get("output")
     match item.get("type"):
         case "shell_call_output":
-            return [*as_array(held), _stream(told)]
+            return [*as_array(output), _stream(quotation)]
         case "apply_patch_call_output" | "local_shell_call_output":
-            return "\n\n".join(filter(None, (words(held) if held else "", told)))
+            return "\n\n".join(filter(None, (words(output) if output else "", quotation)))
         case _:
-            return [*(held if is_array(held) else [_text("tool", words(held))] if held else []), _text("tool", told)]
+            return [
+                *(output if is_array(output) else [_text("tool", words(output))] if output else []),
+                _text("tool", quotation),
+            ]
 
 
 def _stream(text: str) -> Json:
-    """Return an output of a shell of which nothing else is known: that it came to an end would be a claim."""
+    """Return a shell output with the text; its outcome is a timeout, since an exit would be a claim."""
     return {"stdout": "", "stderr": text, "outcome": {"type": "timeout"}}
 
 
@@ -151,9 +154,9 @@ def _change_reasoning(item: Json, piece: DraftPart) -> None:
     if piece.as_text:
         item["content"] = [{"type": "reasoning_text", "text": words(item["content"])}]
     if "thoughts" in piece.dropped:
-        told = [as_text(as_object(part).get("text")) for part in as_array(item.pop("content", None))]
-        if not item.get("encrypted_content"):  # which holds them
-            summed = ({"type": "summary_text", "text": text} for text in told if text)
+        thoughts = [as_text(as_object(part).get("text")) for part in as_array(item.pop("content", None))]
+        if not item.get("encrypted_content"):  # which contains the thoughts
+            summed = ({"type": "summary_text", "text": text} for text in thoughts if text)
             item["summary"] = [*as_array(item.get("summary")), *summed]
 
 
@@ -181,18 +184,22 @@ def _change_result(item: Json, piece: DraftPart) -> None:
         item["output"] = [_stream(words(item.get("output")))]
     elif piece.as_text and kind == "apply_patch_call_output":
         ended = item.get("status") in ("completed", "failed")
-        told = item.get("output") if ended else {key: item[key] for key in ("status", "output") if key in item}
-        item |= {"status": item["status"] if ended else "failed", "output": words(told)}
+        content = item.get("output") if ended else {key: item[key] for key in ("status", "output") if key in item}
+        item |= {"status": item["status"] if ended else "failed", "output": words(content)}
     elif piece.text is not None or piece.as_text or piece.left_out:
         item["output"] = _output(piece, item)
 
 
 def _output(piece: DraftPart, item: Json) -> object:
     """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
-    said = words(item.get("output")) if piece.as_text else item.get("output")
-    if is_array(said):
-        return held_now(said, piece, is_media=_is_media, text=lambda note: _text("tool", note))
-    return piece.text if piece.text is not None and (not said or (isinstance(said, str) and not said.strip())) else said
+    output = words(item.get("output")) if piece.as_text else item.get("output")
+    if is_array(output):
+        return edited_content(output, piece, is_media=_is_media, text=lambda note: _text("tool", note))
+    return (
+        piece.text
+        if piece.text is not None and (not output or (isinstance(output, str) and not output.strip()))
+        else output
+    )
 
 
 def is_image_part(raw: Json) -> bool:
@@ -211,7 +218,7 @@ def _is_media(part: object) -> bool:
 
 
 def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
-    """Return a result that says that none was recorded, if its kind has a text for that."""
+    """Return a new result for a call without one, which says so if its kind can hold text."""
     assert piece.call is not None
     assert piece.call.item is not None
     kind = as_object(messages[piece.call.item.message]).get("type")
@@ -235,7 +242,7 @@ def _message(row: DraftMessage, messages: Sequence[object]) -> Json:
     holding = {piece.item.message for piece in row.pieces if piece.item is not None}
     for index in row.sources:
         message = as_object(messages[index])
-        if index not in holding:  # of a message that held nothing, an id would name what the provider never made
+        if index not in holding:  # the id of an empty message would name an item that the provider never made
             message = {key: value for key, value in message.items() if key != "id"}
         if is_message(message) and role_in(RESPONSES_ROLES, message.get("role")) == row.role:
             base = {**message, **base}
@@ -268,35 +275,35 @@ def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
         yield piece.text or ""
         return
     raw = raw_at(piece.item.path, messages)
-    if piece.what is not None:
-        yield from _quoted(piece.what, piece, raw)
+    if piece.label is not None:
+        yield from _quoted(piece.label, piece, raw)
     elif piece.left_out:
         yield note_block(piece.left_out)
     elif piece.as_text:
-        yield _said(raw)
+        yield _part_text(raw)
     else:
         yield raw
 
 
-def _said(part: object) -> str:
+def _part_text(part: object) -> str:
     raw = as_object(part)
     text = raw.get("refusal" if raw.get("type") == "refusal" else "text")
     return text if isinstance(text, str) else words(part)
 
 
-def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
+def _quoted(label: str, piece: DraftPart, raw: object) -> Iterator[object]:
     assert piece.item is not None
     item = as_object(raw)
     if "other-wire" in piece.item.flags:
-        yield quoted(what, text_of_another(raw))
+        yield quoted(label, text_of_another(raw))
         return
     if piece.item.kind != "result":
-        yield quoted(what, words(told_by(raw) if len(piece.item.path) == 1 else raw))
+        yield quoted(label, words(quotable_content(raw) if len(piece.item.path) == 1 else raw))
         return
-    held = _output(piece, item)
-    if item.get("type") == "computer_call_output" and (url := as_text(as_object(held).get("image_url"))):
-        held = [{"type": "input_image", "image_url": url}]
-    elif is_array(held) and item.get("type") not in TEXTUAL:
-        held = words(held)
-    held = held if is_array(held) else words(raw if held is None else held)
-    yield from quoted_result(what, held, is_object)
+    content = _output(piece, item)
+    if item.get("type") == "computer_call_output" and (url := as_text(as_object(content).get("image_url"))):
+        content = [{"type": "input_image", "image_url": url}]
+    elif is_array(content) and item.get("type") not in TEXTUAL:
+        content = words(content)
+    content = content if is_array(content) else words(raw if content is None else content)
+    yield from quote_result(label, content, is_object)

@@ -1,6 +1,6 @@
 """Reads results written in other protocols, so that a result stays with its call after a switch of provider.
 
-Two rules. Only what says plainly that it is a result is taken for one. It becomes a text that keeps all it says.
+Two rules. Only an unmistakable result counts as one. It becomes a text with all of its content.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ _WIRES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "tool-return": ("tool_call_id", "content"),  # pydantic-ai
     }
 )
-"""Where a result says which call it answers, and what it holds, by what it is called."""
+"""The keys of a result's call id and of its content, by the name of its kind."""
 
-_UNSAID = frozenset({"type", "role", "name", "id", "is_error", "status", "cache_control", "part_kind", "tool_name"})
+_WITHOUT_TEXT = frozenset(
+    {"type", "role", "name", "id", "is_error", "status", "cache_control", "part_kind", "tool_name"}
+)
 
 
 def result_of_another(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
-    """Return as an item a result written in another protocol, None if it is not one."""
-    found = _told(raw)
+    """Return the item of a result written in another protocol, None if it is not one."""
+    found = _other_wire_result(raw)
     if found is None:
         return None
-    kind, told = found
-    call = as_text(told.get(_WIRES[kind][0]))
-    name = as_text(told.get("name")) or as_text(told.get("tool_name"))
+    kind, fields = found
+    call = as_text(fields.get(_WIRES[kind][0]))
+    name = as_text(fields.get("name")) or as_text(fields.get("tool_name"))
     text = text_of_another(raw)
     flags: set[Flag] = {"other-wire"}
     if call is None and grammar.by_id:
@@ -50,28 +52,32 @@ def result_of_another(path: Path, role: Role, raw: object, grammar: Grammar) -> 
     return Item("result", role, path, call, name, frozenset(flags), digest=digest(text))
 
 
-def result_beside(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
-    """Return as an item a result whose text is in another protocol's field, None if it is in none."""
+def result_in_other_field(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
+    """Return the item of a result whose text is in another protocol's field, None if there is no text."""
     item = result_of_another(path, role, raw, grammar)
     return item if item is not None and "blank" not in item.flags else None
 
 
 def text_of_another(raw: object) -> str:
     """Return the text of a result written in another protocol, with its other fields."""
-    found = _told(raw)
+    found = _other_wire_result(raw)
     if found is None:
         return words(raw)
-    kind, told = found
-    own, holds = _WIRES[kind]
-    held = told.get(holds)
-    outputs = held.get("output") if is_object(held) and held.keys() == {"output"} else held  # as Gemini wants it
-    beside = {key: value for key, value in told.items() if key not in _UNSAID and key not in (own, holds)}
-    said = [words(each) for each in (outputs, beside or None) if each is not None]
-    return "\n".join(each for each in said if each)
+    kind, fields = found
+    id_key, content_key = _WIRES[kind]
+    content = fields.get(content_key)
+    outputs = (
+        content.get("output") if is_object(content) and content.keys() == {"output"} else content
+    )  # as Gemini wants it
+    other_fields = {
+        key: value for key, value in fields.items() if key not in _WITHOUT_TEXT and key not in (id_key, content_key)
+    }
+    texts = [words(each) for each in (outputs, other_fields or None) if each is not None]
+    return "\n".join(each for each in texts if each)
 
 
-def _told(raw: object) -> tuple[str, Json] | None:
-    """Return the kind of the result and the key that names it, None if it is not a result."""
+def _other_wire_result(raw: object) -> tuple[str, Json] | None:
+    """Return the kind of a result and the object with its fields, None if it is not a result."""
     message = as_object(raw)
     for key in ("functionResponse", "function_response"):
         if is_object(message.get(key)):

@@ -1,6 +1,6 @@
 """Documents whose messages are not sent one to one: a request of several parts is several messages.
 
-Rules and edits work on what is sent. Callers get positions in the document.
+Rules and edits work on the sent messages. Callers get positions in the document.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Unit(msgspec.Struct, frozen=True, gc=False):
 
 
 @runtime_checkable
-class Parted(Protocol):
+class SplitFormat(Protocol):
     """A format whose messages are not sent one to one."""
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
@@ -33,7 +33,7 @@ class Parted(Protocol):
         ...
 
     def unsent(self, messages: Sequence[object]) -> Iterator[tuple[int, object]]:
-        """Yield each message that no unit comes from and that is wrong, by its place, as it would be right."""
+        """Yield the index and the correction of each invalid message that is not sent."""
         ...
 
     def fold(
@@ -43,7 +43,7 @@ class Parted(Protocol):
         ...
 
 
-def whereabouts(path: Path, units: Sequence[Unit]) -> Path:
+def document_path(path: Path, units: Sequence[Unit]) -> Path:
     """Return the position in the document of a position among the units."""
     if not path or not isinstance(path[0], int):
         return path
@@ -57,8 +57,8 @@ def whereabouts(path: Path, units: Sequence[Unit]) -> Path:
     return (unit.message, *rest)
 
 
-def place_among(place: EditPlace, units: Sequence[Unit]) -> EditPlace:
-    """Return an insertion place in the document; what goes after a part is in the part's message."""
+def document_place(place: EditPlace, units: Sequence[Unit]) -> EditPlace:
+    """Return an insertion place in the document; after a part means into the part's message."""
     unit = units[place.message]
     following = units[place.message + 1] if place.message + 1 < len(units) else unit
     if unit.part is None and following.part is not None:

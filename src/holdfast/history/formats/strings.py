@@ -1,7 +1,7 @@
 """Checks the strings of a message: accepted by JSON parsers, and not longer than the provider accepts.
 
-Two rules. A fast look may say that something is wrong where nothing is, and never the reverse. Bytes, ids and thinking
-are no texts: other limits hold for them.
+Two rules. The fast check may report a valid string, but never misses an invalid one. Bytes, ids and thinking are not
+texts: other limits apply to them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import cast
 import msgspec
 
 from holdfast.history.rules.profile import TextLimits
-from holdfast.history.shape import Long, Message, Path, Unclean
+from holdfast.history.shape import InvalidString, LongText, Message, Path
 from holdfast.text import valid_unicode
 
 _MANY = 1_000
-"""Messages that are looked at at once: quicker than each, and no second copy of all that was said."""
+"""Messages checked at once: faster than one by one, without a second copy of the whole conversation."""
 
 _NO_LIMITS = TextLimits()
 
@@ -25,20 +25,20 @@ _NO_LIMITS = TextLimits()
 def with_strings(
     projected: list[Message], messages: Sequence[object], limits: TextLimits | None, *, begin: int
 ) -> list[Message]:
-    """Return the projection with a finding for every string that is unclean or too long; usually there is none."""
+    """Return the projection with a finding for every string that is invalid or too long."""
     limits = limits or _NO_LIMITS
-    told = projected
+    result = projected
     for at in range(0, len(messages), _MANY):
         if _is_fine(messages[at : at + _MANY], limits):
             continue
-        told = list(told) if told is projected else told
+        result = list(result) if result is projected else result
         for number in range(at, min(at + _MANY, len(messages))):
             raw = messages[number]
             if not _is_fine(raw, limits):
-                long = told[number].long if limits == _NO_LIMITS else tuple(_long(told[number], raw, limits))
-                bad = tuple(unclean(raw, (begin + number,)))
-                told[number] = msgspec.structs.replace(told[number], unclean=bad, long=long)
-    return told
+                long = result[number].long_texts if limits == _NO_LIMITS else tuple(_long(result[number], raw, limits))
+                bad = tuple(invalid_strings(raw, (begin + number,)))
+                result[number] = msgspec.structs.replace(result[number], invalid_strings=bad, long_texts=long)
+    return result
 
 
 def _is_fine(raw: object, limits: TextLimits) -> bool:
@@ -52,27 +52,29 @@ def _is_fine(raw: object, limits: TextLimits) -> bool:
     return b"\\u0000" not in encoded and (limits.least is None or len(encoded) <= limits.least)
 
 
-def unclean(raw: object, path: Path) -> Iterator[Unclean]:
+def invalid_strings(raw: object, path: Path) -> Iterator[InvalidString]:
     """Yield every string in `raw` that is not valid Unicode without NUL."""
     if isinstance(raw, str):
         if valid_unicode(raw) != raw:
-            yield Unclean(path, "nul" if valid_unicode(raw) == raw.replace("\x00", "\ufffd") else "lone-surrogate")
+            yield InvalidString(
+                path, "nul" if valid_unicode(raw) == raw.replace("\x00", "\ufffd") else "lone-surrogate"
+            )
     elif isinstance(raw, dict):
         for key, value in cast("dict[str, object]", raw).items():
-            yield from unclean(key, path)
-            yield from unclean(value, (*path, valid_unicode(key)))
+            yield from invalid_strings(key, path)
+            yield from invalid_strings(value, (*path, valid_unicode(key)))
     elif isinstance(raw, list | tuple):
         for index, value in enumerate(cast("Sequence[object]", raw)):
-            yield from unclean(value, (*path, index))
+            yield from invalid_strings(value, (*path, index))
     elif isinstance(raw, msgspec.Struct):
-        yield from unclean(msgspec.to_builtins(raw), path)
+        yield from invalid_strings(msgspec.to_builtins(raw), path)
 
 
 # --- length ----------------------------------------------------------------------------------------------------------
 
 _FUNCTION = frozenset({"function", "custom", "functionCall", "function_call"})
 _ARGUMENTS = frozenset({"arguments", "args", "input"})
-_NOT_SAID = frozenset(
+_NOT_TEXT = frozenset(
     {"type", "role", "kind", "name", "id", "call_id", "tool_call_id", "tool_use_id", "signature", "encrypted_content"}
     | {"thoughtSignature", "thought_signature", "source", "data", "blob", "b64_json", "url", "image_url", "input_audio"}
     | {"file", "file_id", "file_data", "fileData", "inlineData", "inline_data"}
@@ -80,16 +82,16 @@ _NOT_SAID = frozenset(
 """The fields of a text or a result that hold no text."""
 
 
-def _long(message: Message, raw: object, limits: TextLimits) -> Iterator[Long]:
+def _long(message: Message, raw: object, limits: TextLimits) -> Iterator[LongText]:
     """Yield each text of the message, and the arguments of each call, that is too long."""
     for item in message.items:
         if item.kind not in ("text", "result", "call"):
             continue
-        held = _at(item.path[1:], raw)
+        value = _at(item.path[1:], raw)
         if item.kind == "call":
-            yield from _of_call(item.path, held, limits)
+            yield from _of_call(item.path, value, limits)
         elif limits.text is not None:
-            yield from _texts(item.path, held, limits.text)
+            yield from _texts(item.path, value, limits.text)
 
 
 def _at(path: Path, raw: object) -> object:
@@ -104,20 +106,20 @@ def _at(path: Path, raw: object) -> object:
     return raw
 
 
-def _texts(path: Path, raw: object, most: int) -> Iterator[Long]:
+def _texts(path: Path, raw: object, most: int) -> Iterator[LongText]:
     if isinstance(raw, str):
         if len(raw) > most:
-            yield Long(path, "text", len(raw))
+            yield LongText(path, "text", len(raw))
     elif isinstance(raw, dict):
         for key, value in cast("dict[str, object]", raw).items():
-            if key not in _NOT_SAID:
+            if key not in _NOT_TEXT:
                 yield from _texts((*path, key), value, most)
     elif isinstance(raw, list | tuple):
         for index, value in enumerate(cast("Sequence[object]", raw)):
             yield from _texts((*path, index), value, most)
 
 
-def _of_call(path: Path, raw: object, limits: TextLimits) -> Iterator[Long]:
+def _of_call(path: Path, raw: object, limits: TextLimits) -> Iterator[LongText]:
     if not isinstance(raw, dict):
         return
     for key, value in cast("dict[str, object]", raw).items():
@@ -129,12 +131,12 @@ def _of_call(path: Path, raw: object, limits: TextLimits) -> Iterator[Long]:
             yield from _of_arguments((*path, key), value, limits)
 
 
-def _of_arguments(path: Path, raw: object, limits: TextLimits) -> Iterator[Long]:
+def _of_arguments(path: Path, raw: object, limits: TextLimits) -> Iterator[LongText]:
     written = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, separators=(",", ":"), default=str)
     if limits.arguments is not None and len(written) > limits.arguments:
-        yield Long(path, "arguments", len(written))
+        yield LongText(path, "arguments", len(written))
     elif limits.depth is not None and (deep := _depth(written)) > limits.depth:
-        yield Long(path, "depth", deep)
+        yield LongText(path, "depth", deep)
 
 
 def _depth(written: str) -> int:

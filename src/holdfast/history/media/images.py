@@ -10,20 +10,20 @@ import struct
 from holdfast.history.shape import Media
 
 NO_TYPE = "base64 without its type"
-"""What a file is declared as whose bytes have to come as a data URL, and do not."""
+"""The declared type of a file that should be a data URL, and is not."""
 
 STANDARD = str.maketrans("-_", "+/")
-"""From the base64 alphabet for URLs to the other one."""
+"""Translates the base64 alphabet for URLs to the standard one."""
 
-_HEAD = 96_000  # base64 characters: a JPEG may hold much else before its size
-_TOLD = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})  # by their first bytes
-_FEW = 12  # bytes that tell them all
+_HEAD = 96_000  # base64 characters: a JPEG may have much other data before its size
+_KNOWN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})  # recognized by their first bytes
+_FEW = 12  # bytes that identify all of them
 
 
 def inspect_base64(declared: str, data: str) -> Media:
-    """Return what is known of base64 `data` that is declared as `declared`; what is no base64 is `broken`.
+    """Return the facts known about base64 `data`; invalid base64 is `broken`.
 
-    It is found to be no image only where that can be told of the type it is declared as.
+    `no image` is found only if the declared type can be recognized by its bytes.
     """
     if not data:
         return Media(declared=declared, found="empty")
@@ -33,7 +33,7 @@ def inspect_base64(declared: str, data: str) -> Media:
     except (binascii.Error, ValueError):
         return Media(declared=declared, found="broken", size=size)
     found, width, height = image_header(head)
-    if not found and declared in _TOLD and not head.startswith(_MAGIC) and len(head) >= _FEW:
+    if not found and declared in _KNOWN_TYPES and not head.startswith(_MAGIC) and len(head) >= _FEW:
         found = "no image"
     return Media(declared=declared, found=found, size=size, width=width, height=height)
 
@@ -49,10 +49,10 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 def type_of(data: str) -> str:
     """Return the type of base64 `data` by its first bytes, in any alphabet, "" if unknown."""
     found = inspect_base64("", data.translate(STANDARD) + "=" * (-len(data) % 4)).found
-    return found if found in _TOLD or found == "application/pdf" else ""
+    return found if found in _KNOWN_TYPES or found == "application/pdf" else ""
 
 
-def look_at(url: object) -> Media:
+def inspect_data_url(url: object) -> Media:
     """Return what is known about the content of a data URL; nothing for any other address."""
     if not isinstance(url, str) or not url.startswith("data:"):
         return Media()
@@ -75,7 +75,7 @@ def image_header(head: bytes) -> tuple[str, int, int]:
         if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
             return "image/webp", *_webp(head)
     except (struct.error, IndexError):
-        return "", 0, 0  # cut short: what is not known is not judged
+        return "", 0, 0  # truncated: unknown sizes are not judged
     return ("application/pdf", 0, 0) if head.startswith(b"%PDF") else ("", 0, 0)
 
 

@@ -1,7 +1,7 @@
 """Inspects a PDF by its uncompressed parts: is it one, is it encrypted, how many pages does it have.
 
-Two rules. What stands in compressed objects is not read, and what is not known is not guessed. However large the file
-is, a few kilobytes of it are decoded, where its own tables say that they stand.
+Two rules. Compressed objects are not read, and unknown facts are not guessed. However large the file is, only a few
+kilobytes are decoded, at the positions given by its own tables.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from holdfast.history.shape import Media
 
 TYPE = "application/pdf"
 PAPER = "PDF"
-"""What a document is declared as that is to be a PDF; an image that is declared as one is something else."""
+"""The declared type of a document that should be a PDF, unlike an image wrongly declared as one."""
 
 NO_PDF = "no PDF"
 ENCRYPTED = "an encrypted PDF"
 
 _SOME = 4_096  # bytes of an object that are read: a trailer or a catalog has some hundred
-_MANY = 65_536  # of the list of pages, which may name each
+_MANY = 65_536  # bytes of the list of pages, which may name every page
 _END = 2_048
 _HEADER = 1_024  # bytes in which a reader looks for the header
 _SECTIONS = 32
@@ -38,7 +38,7 @@ _PLACE = re.compile(rb"(\d{10}) \d{5} n")
 Dictionary = dict[bytes, bytes]
 
 
-def look(data: str, *, name: str = "") -> Media:
+def inspect_pdf(data: str, *, name: str = "") -> Media:
     """Return what is known about base64 `data` declared as a PDF; nothing if it is split into lines."""
     if not data:
         return Media(PAPER, "empty", name=name)
@@ -62,7 +62,7 @@ class _File:
         self.size = len(data) * 3 // 4 - data[-2:].count("=")
 
     def at(self, begin: int, many: int) -> bytes | None:
-        """Return that many bytes from there, fewer at the end; None if they are not base64."""
+        """Return `many` bytes from `begin`, fewer at the end; None if they are not base64."""
         first = begin // 3
         try:
             part = base64.b64decode(self._data[first * 4 : -(-(begin + many) // 3) * 4], validate=True)
@@ -77,19 +77,19 @@ class _Trailer:
     def __init__(self, file: _File, start: int) -> None:
         self._file = file
         self._start = start
-        self._tables: list[tuple[int, int, int]] = []  # of each: the first object, how many, where
-        self._said: Dictionary = {}
-        self._whole = False  # every object's place is known
+        self._tables: list[tuple[int, int, int]] = []  # first object, number of objects, position
+        self._fields: Dictionary = {}
+        self._complete = False  # the position of every object is known
         self._read()
 
     @property
     def encrypted(self) -> bool:
         """Return whether it is known to be encrypted."""
-        return self._said.get(b"/Encrypt", b"null") != b"null"
+        return self._fields.get(b"/Encrypt", b"null") != b"null"
 
     def pages(self) -> int:
         """Return the number of pages, 0 if it is not certain."""
-        root = self._object(self._said.get(b"/Root", b"")) if self._whole else {}
+        root = self._object(self._fields.get(b"/Root", b"")) if self._complete else {}
         pages = self._object(root.get(b"/Pages", b""))
         count = pages.get(b"/Count", b"")
         return int(count) if pages.get(b"/Type") == b"/Pages" and count.isdigit() and len(count) < _ENTRY else 0
@@ -101,15 +101,15 @@ class _Trailer:
         for _ in range(_SECTIONS):
             if following is None:
                 return
-            said = self._section(following)
-            if said is None:
+            fields = self._section(following)
+            if fields is None:
                 return
-            self._said = self._said or said
-            earlier = said.get(b"/Prev", b"")
-            if not self._tables or b"/XRefStm" in said:
+            self._fields = self._fields or fields
+            earlier = fields.get(b"/Prev", b"")
+            if not self._tables or b"/XRefStm" in fields:
                 return
             if not earlier:
-                self._whole = True
+                self._complete = True
                 return
             following = int(earlier) if earlier.isdigit() and len(earlier) < _ENTRY else None
 
@@ -118,9 +118,9 @@ class _Trailer:
         at = place + self._start
         head = self._file.at(at, _SOME) or b""
         if _OBJECT.match(head):
-            said = _dictionary(head, _OBJECT)
+            fields = _dictionary(head, _OBJECT)
             self._tables.clear()  # its places are compressed
-            return said if said and said.get(b"/Type") == b"/XRef" else None
+            return fields if fields and fields.get(b"/Type") == b"/XRef" else None
         if not head.startswith(b"xref"):
             return None
         at += len(b"xref")
@@ -150,20 +150,20 @@ def _linearized(file: _File, start: int) -> int:
     """Return the number of pages of a linearized, unchanged file, else 0."""
     head = file.at(start, _HEADER) or b""
     found = re.search(rb"[\r\n]\d+\s+\d+\s+obj\b", head)
-    said = _dictionary(head[found.start() :], _OBJECT) if found else None
-    if not said or b"/Linearized" not in said or said.get(b"/L") != str(file.size - start).encode():
+    fields = _dictionary(head[found.start() :], _OBJECT) if found else None
+    if not fields or b"/Linearized" not in fields or fields.get(b"/L") != str(file.size - start).encode():
         return 0
-    count = said.get(b"/N", b"")
+    count = fields.get(b"/N", b"")
     return int(count) if count.isdigit() and len(count) < _ENTRY else 0
 
 
-def _dictionary(raw: bytes, behind: re.Pattern[bytes]) -> Dictionary | None:
+def _dictionary(raw: bytes, prefix: re.Pattern[bytes]) -> Dictionary | None:
     """Return the dictionary after an offset, each value as written; None if it is incomplete."""
-    begun = behind.match(raw)
+    begun = prefix.match(raw)
     tokens = _tokens(raw, begun.end()) if begun else []
     if not tokens or tokens[0] != b"<<":
         return None
-    said: Dictionary = {}
+    fields: Dictionary = {}
     key, depth = b"", 0
     for token in tokens:
         if token in (b"<<", b"["):
@@ -171,15 +171,15 @@ def _dictionary(raw: bytes, behind: re.Pattern[bytes]) -> Dictionary | None:
         elif token in (b">>", b"]"):
             depth -= 1
             if depth == 0:
-                return said
-        elif depth == 1 and token.startswith(b"/") and (not key or said[key]):
+                return fields
+        elif depth == 1 and token.startswith(b"/") and (not key or fields[key]):
             key = token
-            said[key] = b""
+            fields[key] = b""
             continue
         if depth == 1 and key:
-            said[key] = (said[key] + b" " + token).strip()
+            fields[key] = (fields[key] + b" " + token).strip()
         elif key and depth > 1:
-            said[key] = said[key] or token
+            fields[key] = fields[key] or token
     return None
 
 

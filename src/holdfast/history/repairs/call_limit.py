@@ -46,7 +46,7 @@ def split_rows(rows: Sequence[DraftMessage], splits: Sequence[Split], grammar: G
 
 
 class _Parts:
-    """The parts of one response, which take the rows of results behind it."""
+    """The parts of one response, with the rows of results after it."""
 
     def __init__(self, row: DraftMessage, numbers: Sequence[int], part_of: dict[Path, int], grammar: Grammar) -> None:
         self._part_of = part_of
@@ -68,13 +68,13 @@ class _Parts:
         if self._side == "tool":
             self._results[self._of(row.pieces[0])].append(row)
             return True
-        held: dict[int, list[DraftPart]] = {}
+        by_part: dict[int, list[DraftPart]] = {}
         for piece in row.pieces:
             number = self._of(piece) if piece.kind == "result" else self._last
-            held.setdefault(number, []).append(piece)
-        row.pieces = held.pop(self._last, [])
-        row.touched = row.touched or bool(held)
-        for number, pieces in held.items():
+            by_part.setdefault(number, []).append(piece)
+        row.pieces = by_part.pop(self._last, [])
+        row.touched = row.touched or bool(by_part)
+        for number, pieces in by_part.items():
             self._results[number].append(DraftMessage(row.role, pieces, [], touched=True))
         self._results[self._last].append(row)
         return True

@@ -20,7 +20,7 @@ from holdfast.history.edits import (
     QuoteArguments,
     QuoteFields,
 )
-from holdfast.history.rules import Found
+from holdfast.history.rules import RuleFinding
 from holdfast.history.rules.pairs import is_content
 from holdfast.history.shape import IMAGES_ONLY, Item, Message, Path, Shape
 
@@ -41,7 +41,7 @@ SYSTEM_LABEL = "System message"
 """The label of a system message that is quoted in a user message."""
 
 
-def content_edits(shape: Shape, broken: Sequence[Found], frozen: int) -> Iterator[Edit]:
+def content_edits(shape: Shape, broken: Sequence[RuleFinding], frozen: int) -> Iterator[Edit]:
     """Yield the edits that repair contents. Each item is removed or turned into text at most once."""
     done: set[Edit | Path] = set()
     late = {found.path[0] for found in broken if found.rule == "late-system"}
@@ -66,21 +66,21 @@ def content_edits(shape: Shape, broken: Sequence[Found], frozen: int) -> Iterato
     yield from _moved_calls(shape, [each.item for each in broken if each.rule == "call-not-last"], frozen)
 
 
-def _of_fields(found: Found, shape: Shape, frozen: int, *, late: set[str | int]) -> Iterator[Edit]:
+def _of_fields(found: RuleFinding, shape: Shape, frozen: int, *, late: set[str | int]) -> Iterator[Edit]:
     mistyped = found.rule == "field-mistyped"
-    if names := tuple(name for name in found.names if name not in found.said):
+    if names := tuple(name for name in found.names if name not in found.with_text):
         yield DropFields(found.path, names, mistyped)
-    if not found.said:
+    if not found.with_text:
         return
     first = shape.messages[found.path[0] if isinstance(found.path[0], int) else 0]
     seen = any(item.kind == "result" and item.name in IMAGES_ONLY for item in first.items)
     alone = shape.grammar.atomic and (first.role == "assistant" or seen)
-    index = _call_of(first, shape, frozen) if seen else first.index  # to which the result moves, if it stands apart
+    index = _call_of(first, shape, frozen) if seen else first.index  # the result moves to its call
     while alone and index > frozen and shape.messages[index - 1].role == "assistant":
         index -= 1
     silent = all("blank" in item.flags for item in first.items)
-    role = "user" if index in late and silent else None  # no system message may get words there
-    yield QuoteFields(found.path, found.said, index if alone else None, mistyped, role)
+    role = "user" if index in late and silent else None  # no system message may have text there
+    yield QuoteFields(found.path, found.with_text, index if alone else None, mistyped, role)
 
 
 def _call_of(answer: Message, shape: Shape, frozen: int) -> int:
@@ -104,7 +104,7 @@ def _unmarked(shape: Shape, surplus: Sequence[Item | None], frozen: int) -> Iter
 
 def _moved_calls(shape: Shape, calls: Sequence[Item | None], frozen: int) -> Iterator[Edit]:
     """Yield the edits that move calls to the end of their response."""
-    ends: dict[int, int] = {}  # by each message, the one that the content of its response ends in
+    ends: dict[int, int] = {}  # for each message, the last one of its response with content
     end = -1
     for message in reversed(shape.messages if calls else ()):
         if message.role != "assistant" or not shape.grammar.atomic:
@@ -151,7 +151,7 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
             return
 
 
-def _of_item(found: Found) -> Iterator[Edit]:
+def _of_item(found: RuleFinding) -> Iterator[Edit]:
     item = found.item
     assert item is not None
     match found.rule:
@@ -164,12 +164,12 @@ def _of_item(found: Found) -> Iterator[Edit]:
         case "arguments-not-object" | "arguments-type":
             yield QuoteArguments(item.path)
         case "reference-not-declared" | "foreign-content":
-            yield from _known(item, spell=found.fit)
+            yield from _known(item, spell=found.rewritable)
         case "block-misplaced" if "holds-calls" in item.flags:
             yield DropField(item.path, "calls")
-        case "result-id-missing" if found.fit:
+        case "result-id-missing" if found.rewritable:
             yield Complete(item.path, "kind")
-        case "media-invalid" if found.fit:
+        case "media-invalid" if found.rewritable:
             yield Declare(item.path)
         case (
             "media-invalid" | "media-too-large" | "too-much-media" | "media-unseen" | "pdf-unreadable" | "pdf-too-large"
@@ -198,8 +198,8 @@ def _known(item: Item, *, spell: bool) -> Iterator[Edit]:
         return
     if spell:
         yield Complete(item.path, "kind")
-    holds = item.kind == "result" and ("foreign" in item.flags or len(item.written) > 1)
-    if spell and not holds:
+    has_foreign_parts = item.kind == "result" and ("foreign" in item.flags or len(item.kind_names) > 1)
+    if spell and not has_foreign_parts:
         return
     if item.kind in ("result", "text", "thinking"):
         yield AsText(item.path)
@@ -221,7 +221,7 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
             yield Complete(item.path, "signature")
         case "item-not-stored":
             yield Drop(item.path, "the provider kept nothing that it could stand for")
-        case "thinking-foreign" if item.kind == "other" and "untold" in item.flags:
+        case "thinking-foreign" if item.kind == "other" and "no-text" in item.flags:
             yield Drop(item.path, "only who made it can read it")
         case "thinking-foreign" if item.kind == "other":
             yield Quote(item.path, "A summary that another model made", item.role)
@@ -229,7 +229,7 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
             yield DropField(item.path, "cache-mark")
         case "thinking-altered" | "thinking-foreign":
             yield DropField(item.path, "signature")
-        case "field-mistyped" if "odd-value" in item.flags:
+        case "field-mistyped" if "illegal-value" in item.flags:
             yield Quote(item.path, f"A call of the provider's own ({item.name})", "assistant")
         case "field-mistyped":
             yield DropField(item.path, "mistyped")

@@ -27,7 +27,7 @@ from holdfast.history.shape import Path
 
 
 def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[EditPlace], EditPlace]) -> Edit:
-    """Return the edit of what is sent as an edit of the document: `where` and `place` tell where in it something is."""
+    """Return the edit with its positions in the document; `where` and `place` convert those among sent messages."""
     match edit:
         case AddResult(call=call):
             found = msgspec.structs.replace(edit, call=where(call), place=place(edit.place))
@@ -37,8 +37,8 @@ def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[EditPlac
             found = MoveCall(where(call), _index(where((message,))))
         case Split(calls=calls, results=results):
             found = Split(tuple(where(path) for path in calls), tuple(where(path) for path in results))
-        case Quote(path=path, place=EditPlace() as given):
-            found = msgspec.structs.replace(edit, path=where(path), place=place(given))
+        case Quote(path=path, place=EditPlace() as insertion):
+            found = msgspec.structs.replace(edit, path=where(path), place=place(insertion))
         case SetId(paths=paths) | Rename(paths=paths):
             found = msgspec.structs.replace(edit, paths=tuple(where(path) for path in paths))
         case CleanText(message=int(message)):
@@ -48,7 +48,7 @@ def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[EditPlac
             part = at[-1] if len(at) > 1 and isinstance(at[-1], int) else None
             found = msgspec.structs.replace(edit, message=_index(at), part=part)
         case CleanText() | Insert() | DeclareTools() | TurnOffThinking():
-            found = edit  # beside the messages, or behind all of them
+            found = edit  # outside the messages, or after all of them
         case _:
             found = msgspec.structs.replace(edit, path=where(edit.path))
     return found

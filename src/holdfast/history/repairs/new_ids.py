@@ -1,4 +1,4 @@
-"""Finds the messages that get new ids and nothing else, which are written without a row of pieces.
+"""Finds the messages that get new ids and nothing else, which are written without a row of parts.
 
 A switch of provider can give every call another id: most of the work of a repair would be rows of such messages.
 """
@@ -12,7 +12,7 @@ from holdfast.history.shape import Message, Path
 
 
 def messages_with_new_ids(messages: Sequence[Message], edits: Sequence[Edit]) -> Mapping[int, Mapping[Path, str]]:
-    """Return the new ids, by message and place, where nothing else of the message changes; none if one may move."""
+    """Return new ids by message and path, of messages with no other change; none if a message may move."""
     ids: dict[int | str, dict[Path, str]] = {}
     others: set[int | str] = set()
     for edit in edits:
@@ -34,7 +34,7 @@ def messages_with_new_ids(messages: Sequence[Message], edits: Sequence[Edit]) ->
 
 
 def _is_plain(message: Message) -> bool:
-    """Return whether the message holds texts, calls and results without faults, so that each is written as it was."""
-    if message.flags - {"null-content"} or message.unclean or message.odd or message.mistyped:
+    """Return whether the message has only texts, calls and results without faults."""
+    if message.flags - {"null-content"} or message.invalid_strings or message.unknown_fields or message.mistyped_fields:
         return False
     return all(not item.flags and item.kind in ("text", "call", "result") for item in message.items)

@@ -21,11 +21,11 @@ class Turns:
         self._previous: DraftMessage | None = None
         self._replies = False  # the row before follows one of another role
         self._begun = False  # a role other than the system has spoken
-        self._answered = False  # and not the user last
-        self._joins = joins  # the provider, by itself
-        self._opening: set[int] = set()  # messages of nothing but thinking that a call goes on from
-        self._calling = False  # what the assistant said last holds a call
-        self._thinking = False  # or thinking, and nothing else that is not blank
+        self._answered = False  # and the user has not spoken since
+        self._joins = joins  # whether the provider joins messages of one role by itself
+        self._opening: set[int] = set()  # messages of thinking alone that a call continues
+        self._calling = False  # the assistant's last message has a call
+        self._thinking = False  # or only thinking
 
     def edits(self, rows: Iterable[DraftMessage]) -> Iterator[Edit]:
         """Yield the edits, row by row."""
@@ -42,7 +42,7 @@ class Turns:
                         yield Insert(row.sources[0], "assistant", NO_RESPONSE)
                     edit = DropMessage(row.sources[0])
                 else:
-                    yield from self._told(row)
+                    yield from self._system_quotes(row)
                     edit = self._turn(row, row.sources[0])
             elif not row.sources and row.role == "assistant" and following is not None and following.sources:
                 edit = self._turn(row, following.sources[0])
@@ -51,8 +51,8 @@ class Turns:
             if not isinstance(edit, DropMessage):
                 goes_on = isinstance(edit, Merge)
                 self._calling = _holds_call(row) or (goes_on and self._calling)
-                self._thinking = self._thinking and not _says(row) if goes_on else _only_thinks(row)
-            if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
+                self._thinking = self._thinking and not _has_content(row) if goes_on else _only_thinks(row)
+            if not isinstance(edit, DropMessage | Merge):  # else `_previous` stays
                 self._replies = self._previous is not None and self._previous.role != row.role
                 self._previous = row
                 self._begun = self._begun or row.role != "system"
@@ -63,11 +63,11 @@ class Turns:
     def _leading(self, rows: list[DraftMessage]) -> set[int]:
         """Return the messages that have only thinking left, which the next message continues."""
         leading: set[int] = set()
-        said = calls = False
+        has_content = calls = False
         for row, following in zip_longest(rows[::-1], rows[::-1][1:]):
             source = row.sources[0] if row.sources else None
             thinks = _only_thinks(row)
-            if thinks and said and source is not None:
+            if thinks and has_content and source is not None:
                 leading.add(source)
                 if calls:
                     self._opening.add(source)
@@ -75,23 +75,23 @@ class Turns:
             goes_on = (
                 source in self._shape.joined and before is not None and source is not None and before + 1 == source
             )
-            calls = goes_on and (_holds_call(row) or (calls and not _says(row)))
-            said = goes_on and (said or _says(row))
+            calls = goes_on and (_holds_call(row) or (calls and not _has_content(row)))
+            has_content = goes_on and (has_content or _has_content(row))
         return leading
 
     def _parts(self, row: DraftMessage, following: DraftMessage | None) -> bool:
         """Return whether the removed row is between the user and text moved from it to the user."""
         if self._previous is None or following is None or "consecutive-roles" not in self._enforced:
             return False
-        taken = following.role == "user" and not following.sources
-        return self._previous.role == "user" and row.role == "assistant" and taken
+        moved_text = following.role == "user" and not following.sources
+        return self._previous.role == "user" and row.role == "assistant" and moved_text
 
-    def _told(self, row: DraftMessage) -> Iterator[Edit]:
+    def _system_quotes(self, row: DraftMessage) -> Iterator[Edit]:
         """Yield the edits that turn a misplaced system message into a user message."""
         previous = self._previous
-        behind = previous is not None and previous.role == "system" and self._was_sent(previous)
+        follows_system = previous is not None and previous.role == "system" and self._was_sent(previous)
         late = self._answered and "system-after-answer" in self._enforced
-        if row.role == "system" and (late or (behind and "several-systems" in self._enforced)):
+        if row.role == "system" and (late or (follows_system and "several-systems" in self._enforced)):
             for piece in row.pieces:
                 if piece.item is not None:
                     yield Quote(piece.item.path, SYSTEM_LABEL)
@@ -163,7 +163,7 @@ def _holds_call(row: DraftMessage) -> bool:
     return any(piece.kind == "call" for piece in row.pieces)
 
 
-def _says(row: DraftMessage) -> bool:
+def _has_content(row: DraftMessage) -> bool:
     """Return whether the row has content that is neither thinking nor blank."""
     return any(
         piece.kind != "thinking" and (piece.item is None or not piece.item.flags & {"blank", "null"})

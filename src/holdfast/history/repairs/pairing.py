@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from holdfast.history.edits import AddResult, Complete, Drop, Edit, EditPlace, MoveResult, Quote, Rename, SetId
 from holdfast.history.pairing import CallStep, PairedCall, PairedResult, Pairing
 from holdfast.history.provider_ids import hashed_id, legal_name
-from holdfast.history.rules import Found
+from holdfast.history.rules import RuleFinding
 from holdfast.history.rules.pairs import broken_limits, is_misnamed, rule_of
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT, Item, Path, Shape
@@ -24,7 +24,7 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
     """Yield the edits after which every call has one result in its place, and every result has a call."""
     placed: set[Path] = set()
     for step in pairing.steps:
-        misplaced = [call for call in step.calls if not _stands(call, shape, enforced, frozen)]
+        misplaced = [call for call in step.calls if not _is_answered(call, shape, enforced, frozen)]
         if not misplaced or (place := _place(step, shape, frozen)) is None:
             continue
         moving = False
@@ -34,9 +34,9 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
             if answer is None:
                 yield AddResult(call.item.path, place, NO_RESULT)
                 continue
-            # Paired by position: whatever belongs behind a new result, or stands behind its place, goes there too.
+            # Paired by position: results that belong after a new result, or come after its place, move there too.
             follows = not shape.grammar.by_id and (moving or answer.verdict != "ok")
-            if answer.item.message >= frozen and (follows or not _stands(call, shape, enforced, frozen)):
+            if answer.item.message >= frozen and (follows or not _is_answered(call, shape, enforced, frozen)):
                 yield MoveResult(answer.item.path, call.item.path, place)
                 placed.add(answer.item.path)
     side = shape.grammar.side
@@ -58,20 +58,20 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
             yield from _stray(answer, call, shape, enforced=enforced, frozen=frozen)
 
 
-def _is_held(item: Item, shape: Shape) -> bool:
-    """Return whether the result is in a message that may hold it."""
+def _is_on_result_side(item: Item, shape: Shape) -> bool:
+    """Return whether the result is in a message of a role that may hold results."""
     return item.role == shape.grammar.side
 
 
-def _stands(call: PairedCall, shape: Shape, enforced: frozenset[str], frozen: int) -> bool:
+def _is_answered(call: PairedCall, shape: Shape, enforced: frozenset[str], frozen: int) -> bool:
     """Return whether the call has a result where the provider expects it, or a sent one that cannot be removed."""
     answer = call.answer
     if answer is None:
         return False
-    held = answer.item.role == shape.grammar.side
-    if held and answer.verdict == "ok":
+    in_place = answer.item.role == shape.grammar.side
+    if in_place and answer.verdict == "ok":
         return True
-    return _is_second(call, frozen) or (held and rule_of(answer.verdict) not in enforced)
+    return _is_second(call, frozen) or (in_place and rule_of(answer.verdict) not in enforced)
 
 
 def _is_second(call: PairedCall | None, frozen: int) -> bool:
@@ -104,7 +104,7 @@ def _stray(
                 yield _quote(answer, _FURTHER, shape)
         case "made-up":
             yield Drop(item.path, "it was made up, and there is a real one now")
-        case verdict if rule_of(verdict) in enforced or not _is_held(item, shape) or _is_second(call, frozen):
+        case verdict if rule_of(verdict) in enforced or not _is_on_result_side(item, shape) or _is_second(call, frozen):
             yield _quote(answer, _LATE, shape)
         case _:
             pass
@@ -116,7 +116,7 @@ def _quote(answer: PairedResult, what: str, shape: Shape) -> Quote:
     if item.role != "assistant":
         return Quote(item.path, what + named)
     following = item.message + 1
-    while following in shape.joined:  # of one response, which nothing may part
+    while following in shape.joined:  # nothing may separate the messages of one response
         following += 1
     into = following < len(shape.messages) and shape.messages[following].role == "user"
     return Quote(item.path, what + named, place=EditPlace(following if into else following - 1, into=into))
@@ -125,11 +125,13 @@ def _quote(answer: PairedResult, what: str, shape: Shape) -> Quote:
 # --- ids and names ---------------------------------------------------------------------------------------------------
 
 
-def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, broken: Sequence[Found]) -> Iterator[Edit]:
+def id_edits(
+    shape: Shape, pairing: Pairing, profile: Profile, frozen: int, broken: Sequence[RuleFinding]
+) -> Iterator[Edit]:
     """Yield the edits after which ids and names are accepted, and every result has the id of its call."""
     enforced = profile.enforced(shape.grammar)
     found = {each.path for each in broken}
-    taken = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
+    used_ids = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
     times: dict[str, int] = {}
     seen: set[str] = set()
     for step in pairing.steps:
@@ -145,12 +147,12 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, brok
             mine, its = _paths(call, frozen)
             unnamed = item.id is None and "foreign-content" in enforced and not profile.knows(item, shape.format)
             if mine and its and "result-id-missing" in enforced and _answered_namelessly(call):
-                yield Complete(item.path, "kind")  # as a call that has an id
+                yield Complete(item.path, "kind")  # a kind of call that has an id
                 unnamed = True
             if item.message >= frozen and (unnamed or _needs_id(call, profile, enforced, here=here, seen=seen)):
                 seed = f"{times[final]}\0{final}" if final is not None else f"at {item.message} {len(here)}"
-                final = hashed_id(seed, taken=taken.__contains__)
-                taken.add(final)
+                final = hashed_id(seed, is_used=used_ids.__contains__)
+                used_ids.add(final)
                 yield SetId((*mine, *its), item.id, final)
             elif its and shape.grammar.by_id and final is not None and call.answer and call.answer.item.id != final:
                 yield SetId(its, call.answer.item.id, final)
@@ -169,7 +171,7 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, brok
 def _is_sound(call: PairedCall, found: AbstractSet[Path], shape: Shape) -> bool:
     """Return whether call and result have no findings and the same id; usually true."""
     item, answer = call.item, call.answer
-    if item.path in found or shape.messages[item.message].unclean:
+    if item.path in found or shape.messages[item.message].invalid_strings:
         return False
     return answer is None or (answer.item.id == item.id and answer.item.path not in found)
 
@@ -191,7 +193,7 @@ def _is_nameless(call: PairedCall, frozen: int, enforced: frozenset[str]) -> boo
 
 
 def _paths(call: PairedCall, frozen: int) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return where the call and where its result can be edited, each once or not at all."""
+    """Return the paths of the call and of its result, each only if it can be edited."""
     answer = call.answer
     mine = (call.item.path,) if call.item.message >= frozen else ()
     return mine, (answer.item.path,) if answer is not None and answer.item.message >= frozen else ()

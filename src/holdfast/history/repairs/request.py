@@ -15,7 +15,7 @@ from holdfast.history.shape import Path, Shape
 _DECLARED = "It was used earlier in this conversation; its description is not recorded."
 
 
-def is_beside(edit: Edit) -> bool:
+def is_request_edit(edit: Edit) -> bool:
     """Return whether the edit changes only what is outside of the messages."""
     match edit:
         case DeclareTools() | TurnOffThinking():
@@ -38,10 +38,10 @@ def edits_of_request(shape: Shape, left: Sequence[Violation]) -> Iterator[Edit]:
 
 def repaired_request(body: Json, edits: Sequence[Edit], *, key: str, messages: object) -> Json:
     """Return the request with its messages and with the other changes of the edits."""
-    beside: object = body
+    request_body: object = body
     if any(isinstance(edit, CleanText) and edit.message is None for edit in edits):
-        beside = cleaned(body)
-    request: Json = {**as_object(beside), key: messages}
+        request_body = cleaned(body)
+    request: Json = {**as_object(request_body), key: messages}
     dropped: set[Path] = set()
     for edit in edits:
         match edit:
@@ -63,9 +63,9 @@ def repaired_request(body: Json, edits: Sequence[Edit], *, key: str, messages: o
                 pass
     for holder in sorted({str(path[0]) for path in dropped}):
         listed = as_array(request.get(holder))
-        kept = [each for index, each in enumerate(listed) if (holder, index) not in dropped]
-        if kept:
-            request[holder] = kept
+        remaining = [each for index, each in enumerate(listed) if (holder, index) not in dropped]
+        if remaining:
+            request[holder] = remaining
         else:
             del request[holder]
     return request

@@ -1,6 +1,6 @@
 """Shortens what is longer than a provider accepts: its beginning and its end stay, with a note between them.
 
-This is the last of a repair, of the document as the other edits leave it: joined texts are long where none was before.
+This is the last step of a repair, after all other edits, because joining messages can make a text too long.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def _note(characters: int) -> str:
 
 
 def shortened_arguments(raw: object, most: int) -> object:
-    """Return an object that quotes the beginning and the end of arguments, as it was written: as a text, or as one."""
+    """Return an object that quotes the beginning and the end of arguments, as JSON text if they were text."""
     written = raw if isinstance(raw, str) else json_text(raw)
     room = most
-    made = quoted_arguments(shortened_text(written, room))
-    while (size := len(json_text(made))) > most and room > 0:  # what is escaped takes more room
+    result = quoted_arguments(shortened_text(written, room))
+    while (size := len(json_text(result))) > most and room > 0:  # escaped characters take more room
         room = min(room * most // size, room - 1)
-        made = quoted_arguments(shortened_text(written, room))
-    return json_text(made) if isinstance(raw, str) else made
+        result = quoted_arguments(shortened_text(written, room))
+    return json_text(result) if isinstance(raw, str) else result

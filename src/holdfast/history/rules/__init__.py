@@ -1,4 +1,4 @@
-"""What providers accept: every rule by name, and the check of a conversation against a provider's rules."""
+"""Every rule by name, and the check of a conversation against a provider's rules."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from holdfast.history.pairing import Pairing, pair
 from holdfast.history.rules import content, fields, order, pairs, text_limits, thinking
 from holdfast.history.rules.divided_responses import joined
 from holdfast.history.rules.profile import Profile
-from holdfast.history.rules.rule import Found, Rule, Severity, Violation
+from holdfast.history.rules.rule import Rule, RuleFinding, Severity, Violation
 from holdfast.history.shape import Shape
 from holdfast.text import valid_unicode
 
 __all__ = [
     "RULES",
-    "Found",
     "Inspection",
     "Rule",
+    "RuleFinding",
     "Violation",
     "check_shape",
     "inspect",
@@ -41,39 +41,39 @@ class Inspection(NamedTuple):
     shape: Shape
     profile: Profile
     pairing: Pairing
-    found: list[Found]
+    findings: list[RuleFinding]
 
 
 def inspect(shape: Shape, profile: Profile, *, frozen: int = 0) -> Inspection:
-    """Return what there is to say of the conversation, also by rules that are known by hearsay.
+    """Return all findings about the conversation, including those of hearsay rules.
 
-    The first `frozen` messages were sent as they are: what comes behind them is no part of the same response.
+    The first `frozen` messages were already sent: later messages do not continue their last response.
     """
     shape = joined(shape, profile, frozen=frozen)
-    pairing = pair(shape, kept=profile.keeps)
+    pairing = pair(shape, stored=profile.keeps)
     found = [*pairs.find(shape, pairing, profile), *order.find(shape, profile)]
     found += [*content.find(shape, profile), *text_limits.find(shape, profile)]
     found += [*fields.find(shape), *thinking.find(shape, profile)]
     names = profile.enforced(shape.grammar).union(profile.rules, profile.in_items)
-    known = [each for each in found if each.rule in names]
-    return Inspection(shape, profile, pairing, known)
+    findings = [each for each in found if each.rule in names]
+    return Inspection(shape, profile, pairing, findings)
 
 
 def check_shape(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Violation, ...]:
-    """Return every violation of the profile's rules, in the order of the messages; none if it accepts the conversation.
+    """Return the violations of the profile's rules, in the order of the messages.
 
-    With `hearsay`, also what breaks a rule that is known by hearsay only, as warnings.
+    With `hearsay`, violations of hearsay rules are included as warnings.
     """
     return violations_found(inspect(shape, profile), hearsay=hearsay)
 
 
-def violations_found(looked: Inspection, *, hearsay: bool = False) -> tuple[Violation, ...]:
-    """Return the findings as violations, in the order of the messages; with `hearsay`, also as warnings."""
-    shape, profile = looked.shape, looked.profile
+def violations_found(inspection: Inspection, *, hearsay: bool = False) -> tuple[Violation, ...]:
+    """Return the findings as violations, in the order of the messages; with `hearsay`, warnings too."""
+    shape, profile = inspection.shape, inspection.profile
     enforced = profile.enforced(shape.grammar)
     violations = [
         _violation(found, shape, profile, "violation" if found.rule in enforced else "warning")
-        for found in looked.found
+        for found in inspection.findings
         if hearsay or found.rule in enforced
     ]
     violations.sort(key=lambda violation: violation.message)
@@ -81,25 +81,31 @@ def violations_found(looked: Inspection, *, hearsay: bool = False) -> tuple[Viol
 
 
 def unsent_violation(index: int) -> Violation:
-    """Return what there is to say of a message that is wrong, and of which nothing is sent."""
-    found = Found("field-mistyped", (index,), "The message, of which nothing is sent, has a field of the wrong type")
-    return Violation(found.rule, found.path, index, f"{found.what}. {RULES[found.rule].says}", "", "", "violation")
+    """Return the violation for an invalid message that is not sent."""
+    found = RuleFinding(
+        "field-mistyped", (index,), "The message, of which nothing is sent, has a field of the wrong type"
+    )
+    return Violation(
+        found.rule, found.path, index, f"{found.description}. {RULES[found.rule].requirement}", "", "", "violation"
+    )
 
 
-def _violation(found: Found, shape: Shape, profile: Profile, severity: Severity) -> Violation:
+def _violation(found: RuleFinding, shape: Shape, profile: Profile, severity: Severity) -> Violation:
     rule = RULES[found.rule]
     message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
     by, error = rule.refusal(profile.name, shape.format)
-    said = valid_unicode(error.format(**_facts(found, shape))) if error else ""
-    return Violation(rule.id, found.path, message, valid_unicode(f"{found.sentence}. {rule.says}"), said, by, severity)
+    answer = valid_unicode(error.format(**_facts(found, shape))) if error else ""
+    return Violation(
+        rule.id, found.path, message, valid_unicode(f"{found.sentence}. {rule.requirement}"), answer, by, severity
+    )
 
 
-def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
-    """Return the values that the text of an error may name."""
+def _facts(found: RuleFinding, shape: Shape) -> dict[str, str | int]:
+    """Return the values for the placeholders in the text of an error."""
     item = found.item
     message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
     role = shape.messages[message].role if message >= 0 else ""
-    if found.rule == "unknown-role":  # as it is written
+    if found.rule == "unknown-role":  # the role as written
         role = next((each.name or "" for each in shape.messages[message].items if each.path == found.path), "")
     name = found.names[0] if found.names else (item and item.name) or ""
     if found.rule == "reference-not-declared" and item:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from holdfast.history.rules.media_limits import Album
 from holdfast.history.rules.profile import Profile
-from holdfast.history.rules.rule import Found, Rule, about, in_message
-from holdfast.history.shape import Flag, Item, Message, MessageFlag, Shape, Unclean
+from holdfast.history.rules.rule import Rule, RuleFinding, item_finding, message_finding
+from holdfast.history.shape import Flag, InvalidString, Item, Message, MessageFlag, Shape
 
 _BLANK_FIELD = (
     "The text field in the ContentBlock object at messages.{message}.content.{part} is blank. Add text to the text"
@@ -291,7 +291,7 @@ _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
     "misplaced": ("block-misplaced", "stands in a message that cannot hold it"),
     "null": ("empty-content", "has no content"),
     "mistyped": ("field-mistyped", "has a field of the wrong type"),
-    "odd-value": ("field-mistyped", "has a field of none of the values that it may have"),
+    "illegal-value": ("field-mistyped", "has a field of none of the values that it may have"),
     "holds-calls": ("block-misplaced", "holds calls"),
     "second": ("second-kind", "stands in a part that holds something else"),
 }
@@ -305,88 +305,90 @@ _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
 }
 
 
-def find(shape: Shape, profile: Profile) -> Iterator[Found]:
+def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every content that a message may not have."""
     album = Album(shape, profile)
     called = False
-    yield from _unclean(shape.beside)
+    yield from _unclean(shape.invalid_strings)
     yield from (found for block in shape.blocks for found in _flagged(block))
     declared = shape.tools or frozenset()
     legal: dict[str, bool] = {}  # most calls are of a few tools
     for at, message in enumerate(shape.messages):
-        if message.flags or message.unclean:
+        if message.flags or message.invalid_strings:
             yield from _of_message(message, thinks=profile.joins and at in shape.leading)
         if profile.calls is not None and len(message.items) > profile.calls:
             yield from _crowd(message, profile.calls)
         for item in message.items:
             if item.flags:
                 yield from _flagged(item)
-            if item.written and "beside" not in item.flags and not profile.knows(item, shape.format):
-                found = about("foreign-content", item, "is of a kind that the provider does not know")
-                yield found._replace(fit="spelling" in item.flags)
+            if item.kind_names and "separate-field" not in item.flags and not profile.knows(item, shape.format):
+                found = item_finding("foreign-content", item, "is of a kind that the provider does not know")
+                yield found._replace(rewritable="spelling" in item.flags)
             if item.kind == "call":
                 called = True
                 name = item.name or ""
                 if name not in legal:
                     legal[name] = profile.name_pattern.fullmatch(name) is not None
                 if not legal[name]:
-                    yield about("tool-name-illegal", item, "has a name that is not accepted")
+                    yield item_finding("tool-name-illegal", item, "has a name that is not accepted")
                 if shape.tools and name not in shape.tools:
-                    yield about("tool-not-declared", item, "is of a tool that the request does not declare")
+                    yield item_finding("tool-not-declared", item, "is of a tool that the request does not declare")
             if item.media and not shape.text_only:
                 yield from album.of(item)
             if item.references:
                 yield from _references(item, declared)
     if called and shape.tools is not None and not shape.tools:
-        yield Found("tools-not-declared", (), "The request declares no tools, and its history holds calls")
+        yield RuleFinding("tools-not-declared", (), "The request declares no tools, and its history holds calls")
     if profile.marks is not None:
         yield from _surplus_marks(shape, profile.marks)
 
 
-def _of_message(message: Message, *, thinks: bool) -> Iterator[Found]:
-    for flag, (rule, what) in _MESSAGE_FLAGS.items():  # never in the order of a set, which each process has its own of
+def _of_message(message: Message, *, thinks: bool) -> Iterator[RuleFinding]:
+    for flag, (rule, what) in _MESSAGE_FLAGS.items():  # in a fixed order: that of a set differs between processes
         if flag in message.flags and not thinks:
-            yield in_message(rule, message, what)
-    yield from _unclean(message.unclean)
+            yield message_finding(rule, message, what)
+    yield from _unclean(message.invalid_strings)
 
 
-def _crowd(message: Message, limit: int) -> Iterator[Found]:
+def _crowd(message: Message, limit: int) -> Iterator[RuleFinding]:
     calls = sum(item.kind == "call" for item in message.items)
     if calls > limit:
-        yield in_message("too-many-calls", message, f"holds {calls} calls")
+        yield message_finding("too-many-calls", message, f"holds {calls} calls")
 
 
-def _references(item: Item, declared: frozenset[str]) -> Iterator[Found]:
+def _references(item: Item, declared: frozenset[str]) -> Iterator[RuleFinding]:
     for which, name in enumerate(item.references):
         if name not in declared:
             what = "A result refers to a tool that the request does not declare"
-            yield Found("reference-not-declared", item.path, what, item, which)
+            yield RuleFinding("reference-not-declared", item.path, what, item, which)
 
 
-def _unclean(bad: tuple[Unclean, ...]) -> Iterator[Found]:
+def _unclean(bad: tuple[InvalidString, ...]) -> Iterator[RuleFinding]:
     for each in bad:
-        what = "a lone half of a surrogate pair" if each.what == "lone-surrogate" else "a NUL character"
-        yield Found(each.what, each.path, f"The text holds {what}")
+        what = "a lone half of a surrogate pair" if each.rule == "lone-surrogate" else "a NUL character"
+        yield RuleFinding(each.rule, each.path, f"The text holds {what}")
 
 
-def _flagged(item: Item) -> Iterator[Found]:
+def _flagged(item: Item) -> Iterator[RuleFinding]:
     for flag, (rule, what) in _ITEM_FLAGS.items():
         if flag in item.flags:
-            yield about(rule, item, what)._replace(fit=flag == "other-wire")
+            yield item_finding(rule, item, what)._replace(rewritable=flag == "other-wire")
     if "blank" in item.flags:
-        yield about("blank-result" if item.kind == "result" else "blank-text", item, "is blank")
+        yield item_finding("blank-result" if item.kind == "result" else "blank-text", item, "is blank")
 
 
-def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
+def _surplus_marks(shape: Shape, limit: int) -> Iterator[RuleFinding]:
     """Yield the items with surplus cache markers; the last ones keep theirs, because the cache is read there."""
     marked = [item for message in shape.messages for item in message.items if item.marks]
     left = shape.marks + sum(item.marks for item in marked)
-    beside = shape.marks
+    outside = shape.marks
     for item in shape.blocks:
-        if item.marks and beside > limit:
-            beside -= item.marks
-            yield about("too-many-cache-marks", item, f"is one of {shape.marks} cache markers beside the messages")
+        if item.marks and outside > limit:
+            outside -= item.marks
+            yield item_finding(
+                "too-many-cache-marks", item, f"is one of {shape.marks} cache markers beside the messages"
+            )
     for item in marked:
         if left > limit:
             left -= item.marks
-            yield about("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")
+            yield item_finding("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")

@@ -1,7 +1,7 @@
-"""Which messages of the assistant are one response: the stored form of a log that writes one block a record.
+"""Finds assistant messages that form one response: some logs store each block as a separate record.
 
-Two rules. A call that nothing behind its response answers ends the response: what comes then was said later. Only the
-shape is looked at: whether the messages become one is for the provider's rules to say.
+Two rules. A call without a result after its response ends the response: later messages are a new one. Only the shape is
+read: the provider's rules decide whether the messages must be joined.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from holdfast.history.shape import Item, Message, Shape
 
 
 def joined(shape: Shape, profile: Profile, *, frozen: int = 0) -> Shape:
-    """Return the shape with the messages marked that continue the response of the one before them.
+    """Return the shape with the messages marked that continue the response of the one before.
 
-    What was sent before `frozen` is not continued, unless the provider joins messages by itself.
+    Messages before `frozen` are not continued, unless the provider joins messages by itself.
     """
     if shape.grammar.atomic:
         return shape
@@ -33,7 +33,7 @@ def joined(shape: Shape, profile: Profile, *, frozen: int = 0) -> Shape:
     return msgspec.structs.replace(shape, joined=frozenset(walk.joined), leading=frozenset(walk.leading))
 
 
-def whole(shape: Shape) -> Sequence[Message]:
+def joined_responses(shape: Shape) -> Sequence[Message]:
     """Return the messages, each divided response joined under the index of its first message."""
     if not shape.joined:
         return shape.messages
@@ -76,23 +76,25 @@ class _Walk:
     def run(self, first: int, last: int) -> None:
         """Process a sequence of assistant messages, the last first."""
         answers = self._answers(last + 1)
-        called = said = False  # what stands behind, in the same response
+        has_calls = has_content = False  # in later messages of the same response
         for index in range(last, first - 1, -1):
             items = self._messages[index].items
             calls = [item for item in items if item.kind == "call" and "misplaced" not in item.flags]
-            unanswered = [call for call in calls if not _taken(call, answers)]
+            unanswered = [call for call in calls if not _use_answer(call, answers)]
             if index < last:
-                parted = bool(unanswered) or (bool(calls) and not (called or self._anyhow))
+                parted = bool(unanswered) or (bool(calls) and not (has_calls or self._anyhow))
                 if parted or index + 1 == self._frozen:
-                    called = said = False
+                    has_calls = has_content = False
                     answers.clear()
                 else:
                     self.joined.add(index + 1)
             thinks = all(item.kind == "thinking" for item in items)
-            if items and thinks and said:
+            if items and thinks and has_content:
                 self.leading.add(index)
-            called = called or bool(calls)
-            said = said or any(item.kind != "thinking" and not item.flags & {"blank", "null"} for item in items)
+            has_calls = has_calls or bool(calls)
+            has_content = has_content or any(
+                item.kind != "thinking" and not item.flags & {"blank", "null"} for item in items
+            )
 
     def _answers(self, start: int) -> Counter[tuple[str, str | None]]:
         """Count the ids that the following results answer."""
@@ -107,7 +109,7 @@ class _Walk:
         return answers
 
 
-def _taken(call: Item, answers: Counter[tuple[str, str | None]]) -> bool:
+def _use_answer(call: Item, answers: Counter[tuple[str, str | None]]) -> bool:
     """Return whether an unused result answers the call, and mark it as used."""
     for key in (("id", call.id), ("name", call.name), ("name", None)):
         if answers[key] > 0:

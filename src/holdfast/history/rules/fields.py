@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.rules.rule import Found, Rule, about
+from holdfast.history.rules.rule import Rule, RuleFinding, item_finding
 from holdfast.history.shape import Item, Message, Shape
 
 RULES = (
@@ -66,29 +66,29 @@ RULES = (
 )
 
 
-def find(shape: Shape) -> Iterator[Found]:
+def find(shape: Shape) -> Iterator[RuleFinding]:
     """Yield what the provider refuses."""
     for message in shape.messages:
-        for odd in message.odd:
-            names = (*odd.names, *odd.said)
-            what = f"{_holder(message, odd.path)} has fields that the provider does not know: {', '.join(names)}"
-            yield Found("unknown-field", odd.path, what, names=names, said=odd.said)
-        for odd in message.mistyped:
-            names = (*odd.names, *odd.said)
-            what = f"{_holder(message, odd.path)} has fields of a wrong type: {', '.join(names)}"
-            yield Found("field-mistyped", odd.path, what, names=names, said=odd.said)
+        for bad in message.unknown_fields:
+            names = (*bad.names, *bad.with_text)
+            what = f"{_holder(message, bad.path)} has fields that the provider does not know: {', '.join(names)}"
+            yield RuleFinding("unknown-field", bad.path, what, names=names, with_text=bad.with_text)
+        for bad in message.mistyped_fields:
+            names = (*bad.names, *bad.with_text)
+            what = f"{_holder(message, bad.path)} has fields of a wrong type: {', '.join(names)}"
+            yield RuleFinding("field-mistyped", bad.path, what, names=names, with_text=bad.with_text)
         for item in message.items:
             if shape.text_only and (item.kind == "media" or item.media) and "readable" not in item.flags:
                 yield from _unseen(item)
-            if "unkept" in item.flags:
-                yield about("item-not-stored", item, "stands for something that the provider did not keep")
+            if "not-stored" in item.flags:
+                yield item_finding("item-not-stored", item, "stands for something that the provider did not keep")
 
 
 def _holder(message: Message, path: tuple[str | int, ...]) -> str:
     return f"The {message.role} message" if len(path) == 1 else "Something in the message"
 
 
-def _unseen(item: Item) -> Iterator[Found]:
+def _unseen(item: Item) -> Iterator[RuleFinding]:
     for which in range(len(item.media) or 1):
         what = "An image or file is there, and the model takes text only"
-        yield Found("media-unseen", item.path, what, item, which)
+        yield RuleFinding("media-unseen", item.path, what, item, which)

@@ -7,24 +7,24 @@ from collections.abc import Iterator
 from holdfast.history.media.images import NO_TYPE
 from holdfast.history.media.pdf import ENCRYPTED, NO_PDF, PAPER
 from holdfast.history.rules.profile import MediaLimits, Profile
-from holdfast.history.rules.rule import Found
+from holdfast.history.rules.rule import RuleFinding
 from holdfast.history.shape import Item, Media, Shape
 
 _NOT_READ = {NO_PDF: "is none by its bytes", "empty": "holds nothing", "broken": "is no base64"}
 
 
 class Album:
-    """The images and files of a conversation; with too many, or too many for large ones, the first go."""
+    """The images and files of a conversation; if too many, or too many for large ones, the first are reported."""
 
     def __init__(self, shape: Shape, profile: Profile) -> None:
         self._profile = profile
-        held = [each for message in shape.messages for item in message.items for each in item.media]
-        self._many = sum(each.declared != PAPER for each in held)
+        media = [each for message in shape.messages for item in message.items for each in item.media]
+        self._many = sum(each.declared != PAPER for each in media)
         self._spare = self._many - profile.media.crowded
-        self._all = sum(_weight(each) for each in held if not _alone(each, profile.media))
+        self._all = sum(_weight(each) for each in media if not _alone(each, profile.media))
         self._surplus = 0 if profile.media.count is None else self._all - profile.media.count
 
-    def of(self, item: Item) -> Iterator[Found]:
+    def of(self, item: Item) -> Iterator[RuleFinding]:
         """Yield the faults of the images and files of one item."""
         for which in range(len(item.media)):
             media = item.media[which]
@@ -33,13 +33,13 @@ class Album:
                 found = _pdf(item, which, self._profile.media)
             else:
                 found = _media(item, which, self._profile, crowd=self._many if self._spare > 0 else 0)
-            if self._surplus > 0 and (found is None or found.fit):
+            if self._surplus > 0 and (found is None or found.rewritable):
                 what = f"An image or file is one of {self._all}, at most {self._profile.media.count} are accepted"
                 what = f"{what}, each page of a PDF counted" if is_pdf else what
-                found = Found("too-much-media", item.path, what, item, which)
+                found = RuleFinding("too-much-media", item.path, what, item, which)
             if found is not None:
-                self._spare -= not found.fit and not is_pdf
-                self._surplus -= 0 if found.fit or _alone(media, self._profile.media) else _weight(media)
+                self._spare -= not found.rewritable and not is_pdf
+                self._surplus -= 0 if found.rewritable or _alone(media, self._profile.media) else _weight(media)
                 yield found
 
 
@@ -53,32 +53,36 @@ def _alone(media: Media, limits: MediaLimits) -> bool:
     return limits.pages is not None and media.pages > limits.pages
 
 
-def _pdf(item: Item, which: int, limits: MediaLimits) -> Found | None:
+def _pdf(item: Item, which: int, limits: MediaLimits) -> RuleFinding | None:
     """Return the faults of a PDF."""
     media = item.media[which]
     called = f"A PDF {media.name!r}" if media.name else "A PDF"
     if limits.pdf is None:
         return None
     if media.found in _NOT_READ or (media.found == ENCRYPTED and not limits.encrypted):
-        return Found("pdf-unreadable", item.path, f"{called} {_NOT_READ.get(media.found, 'is encrypted')}", item, which)
+        return RuleFinding(
+            "pdf-unreadable", item.path, f"{called} {_NOT_READ.get(media.found, 'is encrypted')}", item, which
+        )
     if media.size > limits.pdf:
         what = f"{called} has {media.size} bytes, at most {limits.pdf} are accepted"
-        return Found("pdf-too-large", item.path, what, item, which)
+        return RuleFinding("pdf-too-large", item.path, what, item, which)
     if _alone(media, limits):
         what = f"{called} has {media.pages} pages, at most {limits.pages} are accepted"
-        return Found("pdf-too-large", item.path, what, item, which)
+        return RuleFinding("pdf-too-large", item.path, what, item, which)
     return None
 
 
-def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> Found | None:
+def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> RuleFinding | None:
     """Return the faults of an image; `crowd` is the number of images, if too many for large ones."""
     media = item.media[which]
     excess = _excess(media, profile, crowd)
     if reason := _fault(media, profile):
         named = f" {media.name!r}" if media.name else ""
         fit = media.found in profile.media.types or (media.declared == NO_TYPE and media.found == "application/pdf")
-        return Found("media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit and not excess)
-    return Found("media-too-large", item.path, f"An image {excess}", item, which) if excess else None
+        return RuleFinding(
+            "media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit and not excess
+        )
+    return RuleFinding("media-too-large", item.path, f"An image {excess}", item, which) if excess else None
 
 
 def _fault(media: Media, profile: Profile) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.history.rules.profile import Profile
-from holdfast.history.rules.rule import Found, Rule, in_message, quoted_name
+from holdfast.history.rules.rule import Rule, RuleFinding, message_finding, quoted_name
 from holdfast.history.shape import SERVED, Message, Shape
 
 _ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
@@ -152,47 +152,49 @@ RULES = (
 )
 
 
-def find(shape: Shape, profile: Profile) -> Iterator[Found]:
+def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every message whose role is not allowed in its place."""
     if not shape.messages:
-        yield Found("no-messages", (), "The conversation has no messages")
+        yield RuleFinding("no-messages", (), "The conversation has no messages")
         return
     previous: Message | None = None
     begun = answered = False
     for message in shape.messages:
         if message.flags:
             if "malformed" in message.flags:
-                yield Found("malformed-message", (message.index,), "What stands here is not a message of this format")
+                yield RuleFinding(
+                    "malformed-message", (message.index,), "What stands here is not a message of this format"
+                )
             if "unknown-role" in message.flags or "role-misnamed" in message.flags:
                 yield _unknown(message)
         if message.role == "system":
             if "developer" in message.flags:
-                yield in_message("developer-role", message, "is said to be the developer's")
+                yield message_finding("developer-role", message, "is said to be the developer's")
             if begun:
-                yield in_message("late-system", message, "stands in the middle of the conversation")
+                yield message_finding("late-system", message, "stands in the middle of the conversation")
             elif previous is not None:
-                yield in_message("several-systems", message, "is not the first of its kind")
+                yield message_finding("several-systems", message, "is not the first of its kind")
             if answered:
-                yield in_message("system-after-answer", message, "follows the assistant or a result")
+                yield message_finding("system-after-answer", message, "follows the assistant or a result")
         else:
             if message.items:
                 answered = message.role != "user"
             if not begun and message.role != "user":
-                yield in_message("first-not-user", message, "is the first")
+                yield message_finding("first-not-user", message, "is the first")
             if previous is not None:
                 yield from _after(previous, message, shape)
             elif holds_call(message):
-                yield in_message("call-not-after-user", message, "begins the conversation with a call")
-                yield in_message("call-first", message, "has calls and nothing is before it")
+                yield message_finding("call-not-after-user", message, "begins the conversation with a call")
+                yield message_finding("call-first", message, "has calls and nothing is before it")
             begun = True
         previous = message
     if previous is not None and (previous.role == "assistant" or not begun) and not _paused(previous, profile):
-        yield in_message("last-not-user", previous, "is the last")
+        yield message_finding("last-not-user", previous, "is the last")
 
 
-def _unknown(message: Message) -> Found:
-    """Return the finding about a role that is not known: as it is written where it does not tell who speaks."""
-    found = in_message("unknown-role", message, "has a role that the provider does not know")
+def _unknown(message: Message) -> RuleFinding:
+    """Return the finding about an unknown role, which quotes the role if the speaker is unclear."""
+    found = message_finding("unknown-role", message, "has a role that the provider does not know")
     if "unknown-role" not in message.flags or message.role == "system":
         return found
     written = next((item.name for item in message.items), None)
@@ -201,20 +203,20 @@ def _unknown(message: Message) -> Found:
         if written
         else "no role that the provider knows"
     )
-    return found._replace(what=f"The message has {what}")
+    return found._replace(description=f"The message has {what}")
 
 
-def _after(previous: Message, message: Message, shape: Shape) -> Iterator[Found]:
+def _after(previous: Message, message: Message, shape: Shape) -> Iterator[RuleFinding]:
     if message.role == "assistant":
         if previous.role == "assistant" and not shape.grammar.atomic:
-            yield in_message("consecutive-roles", message, "follows another of the assistant")
+            yield message_finding("consecutive-roles", message, "follows another of the assistant")
             if holds_call(message):
-                yield in_message("call-not-after-user", message, "has calls and follows another of the assistant")
+                yield message_finding("call-not-after-user", message, "has calls and follows another of the assistant")
     elif message.role == "user":
         if previous.role == "user":
-            yield in_message("consecutive-roles", message, "follows another of the user")
+            yield message_finding("consecutive-roles", message, "follows another of the user")
         elif previous.role == "tool":
-            yield in_message("user-after-result", message, "directly follows a result")
+            yield message_finding("user-after-result", message, "directly follows a result")
 
 
 def _paused(message: Message, profile: Profile) -> bool:

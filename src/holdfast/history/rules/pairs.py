@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.history.pairing import CallStep, PairedCall, Pairing, Verdict
-from holdfast.history.rules.divided_responses import whole
+from holdfast.history.rules.divided_responses import joined_responses
 from holdfast.history.rules.profile import Profile
 from holdfast.history.rules.provider_calls import server_pairs
-from holdfast.history.rules.rule import Found, Rule, about, in_message, item_title
+from holdfast.history.rules.rule import Rule, RuleFinding, item_finding, item_title, message_finding
 from holdfast.history.shape import Grammar, Item, Shape
 
 _MUST_FOLLOW = (
@@ -297,7 +297,7 @@ def rule_of(verdict: Verdict) -> str:
     return _VERDICTS[verdict][0] if verdict != "ok" else ""
 
 
-def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
+def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every place where calls and results break a rule."""
     seen: set[str] = set()
     for step in pairing.steps:
@@ -307,77 +307,78 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             yield from _answered(call, step, shape, profile)
             if item.id is not None:
                 if item.id in here:
-                    yield about("duplicate-call-id", item, "has the id of another call of the same response")
+                    yield item_finding("duplicate-call-id", item, "has the id of another call of the same response")
                 elif item.id in seen:
-                    yield about("reused-call-id", item, "has the id of an earlier call")
+                    yield item_finding("reused-call-id", item, "has the id of an earlier call")
                 here.add(item.id)
                 if not profile.takes_id(item.id):
                     what = f"has an id that is not accepted, of {len(item.id)} characters"
                     for rule in broken_limits(item.id, profile):
-                        yield about(rule, item, what)
+                        yield item_finding(rule, item, what)
             elif "id-missing" in item.flags:
-                yield about("call-id-missing", item, "has no id")
+                yield item_finding("call-id-missing", item, "has no id")
         seen |= here
     for answer, call in pairing.answers:
         if answer.verdict != "ok":
             rule, what = _VERDICTS[answer.verdict]
-            yield about(rule, answer.item, what)
+            yield item_finding(rule, answer.item, what)
         if answer.item.role != shape.grammar.side:
-            yield about("block-misplaced", answer.item, f"stands in a message of the {answer.item.role}")
+            yield item_finding("block-misplaced", answer.item, f"stands in a message of the {answer.item.role}")
         named = call is not None and (call.item.id is not None or "id-missing" in call.item.flags)  # or will be
         if "old-kind" in answer.item.flags and named:
-            found = about(
+            found = item_finding(
                 "result-id-missing", answer.item, "is of a kind without an id, and answers a call that has one"
             )
-            yield found._replace(fit=True)
+            yield found._replace(rewritable=True)
         if "id-missing" in answer.item.flags:
-            yield about("result-id-missing", answer.item, "does not say which call it answers")
+            yield item_finding("result-id-missing", answer.item, "does not say which call it answers")
         if "name-missing" in answer.item.flags:
-            yield about("result-name-missing", answer.item, "has no name")
+            yield item_finding("result-name-missing", answer.item, "has no name")
     if "call-not-last" in (profile.rules.keys() | profile.in_items if shape.grammar.atomic else profile.rules):
         yield from _before_content(shape)
     yield from server_pairs(shape, {answer.item.path for answer, _ in pairing.answers if answer.verdict == "ok"})
 
 
-def _answered(call: PairedCall, step: CallStep, shape: Shape, profile: Profile) -> Iterator[Found]:
+def _answered(call: PairedCall, step: CallStep, shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield the faults of a call's result."""
     answer = call.answer
     if answer is None:
-        yield about("call-without-result", call.item, "has no result")
+        yield item_finding("call-without-result", call.item, "has no result")
         return
     if call.at < step.last and not (profile.joins or shape.grammar.atomic):
-        yield about("result-not-adjacent", answer.item, "follows a message behind that of its call")
+        yield item_finding("result-not-adjacent", answer.item, "follows a message behind that of its call")
     if is_misnamed(call, profile, shape.grammar):
-        yield about("result-name-wrong", answer.item, "has another name than its call")
+        yield item_finding("result-name-wrong", answer.item, "has another name than its call")
     if call is step.calls[-1] and len(step.calls) > 1 and shape.grammar.results == "user":
         message = shape.messages[answer.at]
         if {"result"} < {item.kind for item in message.items}:
-            yield in_message("result-not-alone", message, "holds results of parallel calls, and something beside them")
+            what = "holds results of parallel calls, and something beside them"
+            yield message_finding("result-not-alone", message, what)
 
 
-def _before_content(shape: Shape) -> list[Found]:
+def _before_content(shape: Shape) -> list[RuleFinding]:
     """Return every call that is followed by content in its response, with the position of that content."""
-    found: list[Found] = []
-    behind: Item | None = None
-    for message in reversed(whole(shape)):
+    found: list[RuleFinding] = []
+    content: Item | None = None
+    for message in reversed(joined_responses(shape)):
         if message.role != "assistant" or not shape.grammar.atomic:
-            behind = None
+            content = None
         for item in reversed(message.items) if message.role == "assistant" else ():
             if is_content(item, shape.grammar):
-                behind = item
-            elif item.kind == "call" and behind is not None:
+                content = item
+            elif item.kind == "call" and content is not None:
                 what = f"{item_title(item)} stands before other content of its response"
-                found.append(Found("call-not-last", behind.path, what, item))
+                found.append(RuleFinding("call-not-last", content.path, what, item))
     return found[::-1]
 
 
 def is_content(item: Item, grammar: Grammar) -> bool:
-    """Return whether the item of a response has to stand before its calls: all but calls do, and results, which go.
+    """Return whether the item must come before the calls of its response: all items but calls and results must.
 
-    Thinking parts calls only where it is a separate item.
+    Thinking counts only where it is a separate item.
     """
-    beside = item.kind == "other" and item.path[1:] in (("tool_calls",), ("function_call",))  # of Chat, in another wire
-    return item.kind not in ("call", "result") and not beside and (item.kind != "thinking" or grammar.atomic)
+    is_chat_calls = item.kind == "other" and item.path[1:] in (("tool_calls",), ("function_call",))  # in another format
+    return item.kind not in ("call", "result") and not is_chat_calls and (item.kind != "thinking" or grammar.atomic)
 
 
 def is_misnamed(call: PairedCall, profile: Profile, grammar: Grammar) -> bool:

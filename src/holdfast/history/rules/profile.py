@@ -1,4 +1,4 @@
-"""What is known about a provider: which rules it enforces, how that is known, and its limits."""
+"""The facts about a provider: the rules it enforces, the evidence for them, and its limits."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from holdfast.history.fields import Kinds
 from holdfast.history.shape import Grammar, Item
 
 RuleEvidence = Literal["verified", "recorded", "documented", "quoted", "inherent", "hearsay"]
-"""How a rule is known, the best first.
+"""The evidence for a rule, the best first.
 
-Verified: the provider's own code was run. Recorded: the provider's answer was kept. Documented: its documents say so.
-Quoted: users quote its error. Inherent: no provider was seen to refuse it, but the format has no meaning for it.
+Verified: the provider's own code was run. Recorded: the provider's answer was recorded. Documented: its documents say
+so. Quoted: users quote its error. Inherent: no refusal was seen, but the format gives no meaning to the content.
 Hearsay: other programs avoid it, or a user remembers it.
 """
 
 
 class MediaLimits(msgspec.Struct, frozen=True):
-    """What images may be: bytes, and pixels of a side when more than `crowded` images are in one request.
+    """The limits of images and PDFs: `size` in bytes, `side` in pixels, `crowded_side` with over `crowded` images.
 
-    `pdf` is how many bytes a PDF may have, None if none is judged, `pages` how many pages, `encrypted` whether such are
-    read. `most` and `total` are how many a request may hold, and how many bytes of them: what is sent keeps them, no
-    rule judges them; a request with more than `count` is known to be refused. A request's limit is on base64, a third
-    more, beside everything else. They are hearsay but where it is said; of those who say nothing, 20 images and 20 MB a
-    request, which many take.
+    `pdf` and `pages` limit the bytes and pages of a PDF, None if they are not checked; `encrypted` tells whether
+    encrypted PDFs are read. `most` and `total` limit the number and bytes of files in a request: holdfast obeys them
+    when sending, no rule checks them. Requests with more than `count` are known to be refused. A provider's limit
+    counts base64, a third more, and everything else in the request. The values are hearsay unless noted. Where nothing
+    is known they are 20 images and 20 MB a request, which many providers accept.
     """
 
     types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -45,7 +45,7 @@ class MediaLimits(msgspec.Struct, frozen=True):
 
 
 class TextLimits(msgspec.Struct, frozen=True):
-    """How many characters a text and the arguments of a call may have, and how deep these may be nested; None: any."""
+    """The most characters of a text and of arguments, and the deepest nesting of arguments; None for no limit."""
 
     text: int | None = None
     arguments: int | None = None
@@ -53,7 +53,7 @@ class TextLimits(msgspec.Struct, frozen=True):
 
     @property
     def least(self) -> int | None:
-        """Return how many characters a message may have without being inspected, None for any number."""
+        """Return the most characters of a message that needs no inspection, None for any number."""
         return min((each for each in (self.text, self.arguments) if each is not None), default=None)
 
 
@@ -67,10 +67,10 @@ _OF_IDS = frozenset({"call-id-missing", "result-id-missing"})
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One provider: the rules it enforces and their limits.
 
-    `in_items` are rules that it enforces only where a message is one item. `makers` are those whose signed thinking it
-    accepts. `unknown` is what it does not know of each format, as items say it (`written`). `keeps` tells whether it
-    keeps what was sent before, to be referred to; `joins` whether it joins messages of one role by itself. `fields` are
-    those it knows in a format, where it refuses others, `thinking_fields` the same where thinking is on, if others are.
+    `in_items` are rules that it enforces only where a message is one item. `makers` are the makers whose signed
+    thinking it accepts. `unknown` are the kinds it does not know, by format (`Item.kind_names`). `keeps`: it stores
+    sent items, so that a request can refer to them. `joins`: it joins messages of one role by itself. `fields` are the
+    known fields by format, if it refuses others; `thinking_fields` those with thinking on, if they differ.
     """
 
     name: str
@@ -95,13 +95,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         """Return the fields it knows in the format, None if it does not refuse others."""
         return (self.thinking_fields.get(form) if thinking else None) or self.fields.get(form)
 
-    def looked_at(self, *, hearsay: bool) -> TextLimits:
-        """Return the text limits to check, without the nesting of calls if that limit is only hearsay: it is slow."""
+    def limits_to_check(self, *, hearsay: bool) -> TextLimits:
+        """Return the text limits to check; a hearsay limit on nesting is left out, because that check is slow."""
         deep = hearsay or self.rules.get("arguments-too-deep", "hearsay") != "hearsay"
         return self.texts if deep else msgspec.structs.replace(self.texts, depth=None)
 
     def enforced(self, grammar: Grammar) -> frozenset[str]:
-        """Return the rules whose breaking is a violation."""
+        """Return the rules that the provider enforces in a format with this grammar."""
         known = frozenset(rule for rule, evidence in self.rules.items() if evidence != "hearsay")
         if grammar.ids:
             known |= _OF_IDS
@@ -109,7 +109,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     def knows(self, item: Item, form: str) -> bool:
         """Return whether the provider knows the item's kind, and the kinds in it, in this format."""
-        return not item.written or self.unknown.get(form, _NOTHING).isdisjoint(item.written)
+        return not item.kind_names or self.unknown.get(form, _NOTHING).isdisjoint(item.kind_names)
 
     def takes_id(self, call: str) -> bool:
         """Return whether a call id has an accepted length, and accepted characters."""

@@ -1,4 +1,4 @@
-"""A rule, and what is found when it is broken."""
+"""A rule, the finding that it is broken, and the violation reported for it."""
 
 from __future__ import annotations
 
@@ -12,60 +12,63 @@ from holdfast.history.shape import Item, Message, Path, position
 Severity = Literal["violation", "warning"]
 
 _CALLED = {"other": "content", "media": "image or file"}
-"""What messages call items, where that is not the name of their kind."""
+"""The words for kinds of items that have no readable name."""
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One thing a provider insists on.
+    """One requirement of providers.
 
-    `errors` are the words it is refused with, by who says them: the name of a profile, and behind a slash the format,
-    the service or the case that they belong to (`deepseek/anthropic`, `openai-compatible/Moonshot`). Only words that a
-    provider said stand here.
+    `errors` are the texts of providers' refusals. The key is the name of a profile, optionally followed by a slash and
+    the format, service or case (`deepseek/anthropic`, `openai-compatible/Moonshot`). All are real texts of providers.
     """
 
     id: str
-    says: str
+    requirement: str
     errors: Mapping[str, str]
 
     def refusal(self, profile: str, form: str) -> tuple[str, str]:
-        """Return who says what: the provider's own words where they are known, else another's to the same, else ""."""
-        own = (each for each in self.errors if each.startswith(f"{profile}/"))
-        for by in (f"{profile}/{form}", profile, *own, form, *self.errors):
+        """Return the key and text of the provider's error, else another provider's for the same rule, else ""."""
+        variants = (each for each in self.errors if each.startswith(f"{profile}/"))
+        for by in (f"{profile}/{form}", profile, *variants, form, *self.errors):
             if by in self.errors:
                 return by, self.errors[by]
         return "", ""
 
 
-class Found(NamedTuple):
-    """A place where a rule is broken; `what` is a sentence about it without its full stop.
+class RuleFinding(NamedTuple):
+    """A place where a rule is broken; `description` is a sentence without its full stop.
 
-    `which` counts the images of an item, `fit` tells that it would be taken if it were declared or spelled as it is,
-    `names` are the fields that are meant, `said` those of them that say something, `size` is how long what is too long
-    is. `named` tells that `what` goes on from the title of the item: most findings are repaired, and never said.
+    `which` is the index of an image in the item. `rewritable`: it would be accepted if correctly declared or spelled.
+    `names` are the faulty fields, `with_text` those of them with content, `size` is the length of a text that is too
+    long. `with_title`: `description` continues the title of the item, which is made only if the finding is shown.
     """
 
     rule: str
     path: Path
-    what: str
+    description: str
     item: Item | None = None
     which: int = 0
-    fit: bool = False
+    rewritable: bool = False
     names: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
+    with_text: tuple[str, ...] = ()
     size: int = 0
-    named: bool = False
+    with_title: bool = False
 
     @property
     def sentence(self) -> str:
-        """Return the whole sentence about it, without its full stop."""
-        return f"{item_title(self.item)} {self.what}" if self.named and self.item is not None else self.what
+        """Return the complete sentence about the place, without its full stop."""
+        return (
+            f"{item_title(self.item)} {self.description}"
+            if self.with_title and self.item is not None
+            else self.description
+        )
 
 
 class Violation(msgspec.Struct, frozen=True, gc=False):
-    """A place where a conversation breaks a rule of a provider, and the error it answers with.
+    """A place where a conversation breaks a rule of a provider, and the provider's error message.
 
-    `error_by` is the source of the words of `error`: the provider itself, or another that answers so to the same where
-    its own words are not known; "" if none are.
+    `error_by` is the source of the text in `error`: the provider itself or, if its own text is unknown, another one
+    that enforces the rule; "" if no text is known.
     """
 
     rule: str
@@ -82,14 +85,14 @@ class Violation(msgspec.Struct, frozen=True, gc=False):
         return position(self.path)
 
 
-def about(rule: str, item: Item, what: str) -> Found:
+def item_finding(rule: str, item: Item, description: str) -> RuleFinding:
     """Return a finding about an item."""
-    return Found(rule, item.path, what, item, named=True)
+    return RuleFinding(rule, item.path, description, item, with_title=True)
 
 
-def in_message(rule: str, message: Message, what: str) -> Found:
+def message_finding(rule: str, message: Message, description: str) -> RuleFinding:
     """Return a finding about a message."""
-    return Found(rule, (message.index,), f"The {message.role} message {what}")
+    return RuleFinding(rule, (message.index,), f"The {message.role} message {description}")
 
 
 def item_title(item: Item) -> str:
@@ -104,4 +107,4 @@ def item_title(item: Item) -> str:
 
 def quoted_name(text: str) -> str:
     """Return the text in quotes, truncated if it is long."""
-    return repr(text if len(text) <= 48 else f"{text[:45]}...")  # noqa: PLR2004 - as much as tells one id from another
+    return repr(text if len(text) <= 48 else f"{text[:45]}...")  # noqa: PLR2004 - enough to distinguish ids

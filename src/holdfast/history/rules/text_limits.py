@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.history.rules.profile import Profile
-from holdfast.history.rules.rule import Found, Rule
+from holdfast.history.rules.rule import Rule, RuleFinding
 from holdfast.history.shape import Shape
 
 _TOO_LONG = "string too long. Expected a string with maximum length"
@@ -41,14 +41,14 @@ RULES = (
 _RULE = {"text": "text-too-long", "arguments": "arguments-too-long", "depth": "arguments-too-deep"}
 
 
-def find(shape: Shape, profile: Profile) -> Iterator[Found]:
+def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every text, and the arguments of every call, that is too long."""
     limits = profile.texts
-    said = {
+    sentences = {
         "text": f"The text has {{}} characters, at most {limits.text} are accepted",
         "arguments": f"The arguments have {{}} characters, at most {limits.arguments} are accepted",
         "depth": f"The arguments are nested {{}} levels deep, at most {limits.depth} are accepted",
     }
     for message in shape.messages:
-        for long in message.long:
-            yield Found(_RULE[long.what], long.path, said[long.what].format(long.size), size=long.size)
+        for long in message.long_texts:
+            yield RuleFinding(_RULE[long.limit], long.path, sentences[long.limit].format(long.size), size=long.size)

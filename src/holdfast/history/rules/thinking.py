@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.rules.divided_responses import whole
+from holdfast.history.rules.divided_responses import joined_responses
 from holdfast.history.rules.profile import Profile
-from holdfast.history.rules.rule import Found, Rule, about, in_message
+from holdfast.history.rules.rule import Rule, RuleFinding, item_finding, message_finding
 from holdfast.history.shape import Flag, Item, Message, Shape
 
 RULES = (
@@ -135,7 +135,7 @@ RULES = (
 _FLAGS: dict[Flag, tuple[str, str]] = {
     "unsigned": ("thinking-unsigned", "has no signature"),
     "altered": ("thinking-altered", "is not as it was signed"),
-    "beside": ("thinking-beside", "stands in a field beside the content"),
+    "separate-field": ("thinking-beside", "stands in a field beside the content"),
     "thoughts": ("thinking-in-content", "tells its thoughts in its content"),
     "unbound": ("thinking-unbound", "is not followed by what it produced"),
     "duplicate": ("duplicate-item", "stands there already"),
@@ -144,7 +144,7 @@ _FLAGS: dict[Flag, tuple[str, str]] = {
 }
 
 
-def find(shape: Shape, profile: Profile) -> Iterator[Found]:
+def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every place where thinking breaks a rule."""
     for message in shape.messages:
         for item in message.items:
@@ -157,28 +157,28 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         yield from _lacking(shape, profile)
         yield from _opening(shape)
     elif shape.thinking is False and shape.messages:
-        yield from _closing(whole(shape)[-1])
+        yield from _closing(joined_responses(shape)[-1])
 
 
-def _of_item(item: Item, profile: Profile) -> Iterator[Found]:
+def _of_item(item: Item, profile: Profile) -> Iterator[RuleFinding]:
     for flag, (rule, what) in _FLAGS.items():
         if flag in item.flags:
-            yield about(rule, item, what)
+            yield item_finding(rule, item, what)
     if item.kind == "thinking":
-        yield about("thinking-off", item, "is there")
+        yield item_finding("thinking-off", item, "is there")
     if _is_foreign(item, profile):
-        yield about("thinking-foreign", item, f"was made by {item.maker}")
+        yield item_finding("thinking-foreign", item, f"was made by {item.maker}")
 
 
 def _is_foreign(item: Item, profile: Profile) -> bool:
     return item.maker is not None and item.maker not in profile.makers
 
 
-def _parted(shape: Shape, profile: Profile) -> Iterator[Found]:
-    """Yield every item that names, by its own id, thinking that does not go back with it.
+def _parted(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
+    """Yield every item whose own id refers to thinking that is not sent with it.
 
-    Calls under ids of their own in a conversation without any thinking are taken for those of a model that thinks, of
-    which the thinking was taken out, unless it is known that thinking was off or the provider keeps the rest.
+    Calls with item ids in a conversation without thinking come from a model whose thinking was removed, unless thinking
+    is known to be off or the provider stores the rest.
     """
     items = [item for message in shape.messages for item in message.items]
     stripped = shape.thinking is not False and not shape.continued
@@ -192,26 +192,26 @@ def _parted(shape: Shape, profile: Profile) -> Iterator[Found]:
         elif item.kind == "thinking":
             lost = not _goes(item, profile)
         elif "own-id" in item.flags and (lost or (stripped and item.kind == "call")):
-            yield about("item-without-thinking", item, "has an item id, but its thinking is missing")
+            yield item_finding("item-without-thinking", item, "has an item id, but its thinking is missing")
 
 
 def _goes(item: Item, profile: Profile) -> bool:
     """Return whether the thinking can go back to the provider."""
     if "thinking-off" in profile.rules or item.flags & {"unbound", "duplicate"}:
         return False
-    unkept = "unkept" in item.flags and "item-not-stored" in profile.rules
+    unkept = "not-stored" in item.flags and "item-not-stored" in profile.rules
     return not unkept and not _is_foreign(item, profile)
 
 
-def _lacking(shape: Shape, profile: Profile) -> Iterator[Found]:
+def _lacking(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     if shape.grammar.atomic:
         yield from _lacking_before(shape, profile)
         return
-    for message in whole(shape):
+    for message in joined_responses(shape):
         calls = [item for item in message.items if item.kind == "call"] if message.role == "assistant" else []
         if calls and not any(_counts(item, shape, profile) for item in message.items):
             sentence = "The assistant message has calls and no thinking to go back"
-            yield Found("thinking-required", (calls[0].message,), sentence)
+            yield RuleFinding("thinking-required", (calls[0].message,), sentence)
 
 
 def _counts(item: Item, shape: Shape, profile: Profile) -> bool:
@@ -219,7 +219,7 @@ def _counts(item: Item, shape: Shape, profile: Profile) -> bool:
     return item.kind == "thinking" and _goes(item, profile) and profile.knows(item, shape.format)
 
 
-def _lacking_before(shape: Shape, profile: Profile) -> Iterator[Found]:
+def _lacking_before(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield the first call of each response without readable thinking before it."""
     thought = False
     for message in shape.messages:
@@ -227,46 +227,46 @@ def _lacking_before(shape: Shape, profile: Profile) -> Iterator[Found]:
             thought = False
         for item in message.items:
             if item.kind == "call" and not thought:
-                yield in_message("thinking-required", message, "has calls and no thinking before them")
-            thought = thought or item.kind == "call" or ("untold" not in item.flags and _counts(item, shape, profile))
+                yield message_finding("thinking-required", message, "has calls and no thinking before them")
+            thought = thought or item.kind == "call" or ("no-text" not in item.flags and _counts(item, shape, profile))
 
 
-def _unsigned_calls(shape: Shape, profile: Profile) -> Iterator[Found]:
-    """Yield the first call of each step of the current turn that has no signature: of the last first.
+def _unsigned_calls(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
+    """Yield the first call of each step of the current turn that has no signature, the last step first.
 
-    A turn that ended in an answer is over: whatever the user says next begins another. A response of too many calls
-    becomes several steps.
+    An answer ends the turn, and the user's next message begins another. A response of too many calls becomes several
+    steps.
     """
-    answered: bool | None = None  # whether what the model did last was to answer, and not to call
-    for message in reversed(whole(shape)):
-        said = any(
+    answered: bool | None = None  # whether the model's last message is an answer without calls
+    for message in reversed(joined_responses(shape)):
+        has_content = any(
             item.kind not in ("thinking", "call", "result") and not item.flags & {"blank", "null"}
             for item in message.items
         )
-        if message.role == "user" and said:
+        if message.role == "user" and has_content:
             return
         if message.role == "assistant":
             calls = [item for item in message.items if item.kind == "call"]
-            answered = said and not calls if answered is None and (said or calls) else answered
+            answered = has_content and not calls if answered is None and (has_content or calls) else answered
             if answered:
                 return
             for call in calls[:: profile.calls or len(calls)] if calls else ():
                 if "call-unsigned" in call.flags or _is_foreign(call, profile):
-                    yield about("signature-required", call, "has no signature, and is of the current turn")
+                    yield item_finding("signature-required", call, "has no signature, and is of the current turn")
 
 
-def _closing(message: Message) -> Iterator[Found]:
+def _closing(message: Message) -> Iterator[RuleFinding]:
     if message.role == "assistant":
         for item in message.items:
             if item.kind == "thinking":
-                yield about("thinking-forbidden", item, "is in the last message, and thinking is off")
+                yield item_finding("thinking-forbidden", item, "is in the last message, and thinking is off")
 
 
-def _opening(shape: Shape) -> Iterator[Found]:
-    for message in reversed(whole(shape)):
+def _opening(shape: Shape) -> Iterator[RuleFinding]:
+    for message in reversed(joined_responses(shape)):
         if message.role == "assistant":
             if any(item.kind == "call" for item in message.items) and message.items[0].kind != "thinking":
-                yield in_message("thinking-not-first", message, "does not begin with thinking")
+                yield message_finding("thinking-not-first", message, "does not begin with thinking")
             return
         if any(item.kind != "result" for item in message.items):
             return

@@ -253,7 +253,7 @@ class _Ids:
         """Return the id to send, always the same for the same call."""
         if call not in self._sent:
             fits = ANY.id_pattern is not None and ANY.id_fits(call) and ANY.id_pattern.fullmatch(call) is not None
-            self._sent[call] = call if fits else hashed_id(call, taken=self._taken.__contains__)
+            self._sent[call] = call if fits else hashed_id(call, is_used=self._taken.__contains__)
             self._taken.add(self._sent[call])
         return self._sent[call]
 

@@ -7,10 +7,10 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_reader import says_nothing
+from holdfast.history.formats.content_reader import empty_flags
 from holdfast.history.formats.content_writer import note_block
 from holdfast.history.formats.format import (
-    Declared,
+    RequestFacts,
     digest,
     is_arguments,
     json_text,
@@ -20,7 +20,7 @@ from holdfast.history.formats.format import (
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repairs.text_limits import shortened_arguments, shortened_text
 from holdfast.history.rules.profile import Profile, TextLimits
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Long, Media, Message, Path, Role, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, LongText, Media, Message, Path, Role, is_synthetic
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
@@ -43,9 +43,9 @@ class OwnFormat:
         self._texts = profile.texts
         self.grammar = Grammar(results="own" if self._apart else "user")
 
-    def declared(self, body: Mapping[str, object]) -> Declared:  # noqa: ARG002 - there is no body
+    def request_facts(self, body: Mapping[str, object]) -> RequestFacts:  # noqa: ARG002 - there is no body
         """Return nothing: a conversation declares its tools itself."""
-        return Declared()
+        return RequestFacts()
 
     def written(self, messages: Sequence[c.ConversationMessage]) -> list[c.ConversationMessage]:
         """Return the messages split as the provider counts them."""
@@ -94,8 +94,8 @@ class OwnFormat:
                 items = tuple(_part((index, "parts", at), part, own=own) for at, part in enumerate(raw.parts))
             case _:
                 raise TypeError(f"Message {raw!r} is of an unknown type")
-        long = tuple(_too_long(items, raw, self._texts))
-        return Message(index, role, items, frozenset(says_nothing(role, items)), long=long)
+        long_texts = tuple(_too_long(items, raw, self._texts))
+        return Message(index, role, items, frozenset(empty_flags(role, items)), long_texts=long_texts)
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> c.ConversationMessage:
         """Return the message for an edited row."""
@@ -154,15 +154,15 @@ def _part(path: Path, part: Part, *, own: bool) -> Item:
             return Item("call", "assistant", path, part.id, part.name, flags)
 
 
-def _too_long(items: Sequence[Item], raw: object, limits: TextLimits) -> Iterator[Long]:
+def _too_long(items: Sequence[Item], raw: object, limits: TextLimits) -> Iterator[LongText]:
     for item in items:
         match _held(item, raw):
             case str() as text if limits.text is not None and len(text) > limits.text:
-                yield Long(item.path, "text", len(text))
+                yield LongText(item.path, "text", len(text))
             case c.Result(text=text) | TextPart(text=text) if limits.text is not None and len(text) > limits.text:
-                yield Long(item.path, "text", len(text))
+                yield LongText(item.path, "text", len(text))
             case CallPart(arguments=text) if limits.arguments is not None and len(text) > limits.arguments:
-                yield Long(item.path, "arguments", len(text))
+                yield LongText(item.path, "arguments", len(text))
             case _:
                 pass
 
@@ -233,7 +233,7 @@ def _built_text(piece: DraftPart, messages: Sequence[object]) -> str:
         if isinstance(raw, c.Result | TextPart)
         else json_text(msgspec.to_builtins(raw))
     )
-    return said if piece.what is None else quoted(piece.what, said)
+    return said if piece.label is None else quoted(piece.label, said)
 
 
 def _built_result(piece: DraftPart, messages: Sequence[object]) -> c.Result:
@@ -247,7 +247,7 @@ def _built_result(piece: DraftPart, messages: Sequence[object]) -> c.Result:
 
 def _built_part(piece: DraftPart, messages: Sequence[object]) -> Part:
     raw = None if piece.item is None else _raw(piece, messages)
-    if not isinstance(raw, CallPart | ThinkingPart) or piece.what is not None:
+    if not isinstance(raw, CallPart | ThinkingPart) or piece.label is not None:
         return TextPart(_built_text(piece, messages))
     if isinstance(raw, ThinkingPart) or not piece.touched:
         return raw

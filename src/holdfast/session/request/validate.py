@@ -26,8 +26,8 @@ import msgspec
 
 from holdfast.errors import InvalidRequest
 from holdfast.history import rules
-from holdfast.history.formats.format import Declared, project_messages
-from holdfast.history.formats.strings import unclean
+from holdfast.history.formats.format import RequestFacts, project_messages
+from holdfast.history.formats.strings import invalid_strings
 from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import Role, Shape
@@ -206,5 +206,5 @@ def violation_sentence(violation: Violation) -> str:
 def _shape(form: OwnFormat, messages: Sequence[object], conversation: c.Conversation) -> Shape:
     opened = conversation.opened
     tools = frozenset(tool.name for tool in opened.tools) if opened else None
-    shape = project_messages(form, messages, Declared(tools=tools))
-    return msgspec.structs.replace(shape, beside=tuple(unclean({"system": conversation.system}, ())))
+    shape = project_messages(form, messages, RequestFacts(tools=tools))
+    return msgspec.structs.replace(shape, invalid_strings=tuple(invalid_strings({"system": conversation.system}, ())))

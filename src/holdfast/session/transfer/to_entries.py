@@ -17,7 +17,7 @@ import msgspec
 from holdfast.history import Repair
 from holdfast.history.edits import Quote
 from holdfast.history.formats.format import Json, as_array, as_object, as_text, quoted
-from holdfast.history.formats.pydantic_ai.fields import UNSAID
+from holdfast.history.formats.pydantic_ai.fields import RECORD_KINDS
 from holdfast.history.formats.pydantic_ai.messages import FORMAT
 from holdfast.history.formats.pydantic_ai.parts import call_part, kind_of, part_role
 from holdfast.history.rules.profile import Profile, RuleEvidence
@@ -87,7 +87,7 @@ class _Builder:
             told = self._told(part)
             if part_role(part) == "tool":
                 self._result(part, told)
-            elif part_role(part) == "user" and kind_of(part) not in UNSAID:
+            elif part_role(part) == "user" and kind_of(part) not in RECORD_KINDS:
                 text = said_text(part, told)
                 if text.strip():
                     self._said.append((not self._is_quote(part), text))
@@ -204,7 +204,7 @@ def _places(given: Sequence[object]) -> Iterator[tuple[int, int]]:
 
 def _said_parts(response: Json) -> Iterator[Json]:
     """Yield the parts of a response that say something, and the calls that stand in `tool_calls` alone."""
-    yield from (part for part in map(as_object, as_array(response.get("parts"))) if kind_of(part) not in UNSAID)
+    yield from (part for part in map(as_object, as_array(response.get("parts"))) if kind_of(part) not in RECORD_KINDS)
     yield from calls_listed_alone(response)
 
 

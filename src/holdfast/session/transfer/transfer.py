@@ -14,7 +14,7 @@ import msgspec
 from holdfast.errors import DamageError, UsageError
 from holdfast.history import repair
 from holdfast.history.formats.format import Json, as_array, as_object, cleaned, is_array, is_object
-from holdfast.history.formats.pydantic_ai.fields import UNSAID
+from holdfast.history.formats.pydantic_ai.fields import RECORD_KINDS
 from holdfast.history.formats.pydantic_ai.messages import FORMAT
 from holdfast.history.formats.pydantic_ai.parts import kind_of, part_role
 from holdfast.session.journal.entries import Entry, Repaired, ResponseEnded, SessionOpened, TurnEnded
@@ -149,7 +149,7 @@ def _is_readable(message: object) -> bool:
 def _compare(at: int, message: Json, changes: Changes) -> None:
     """Record what is read of a message otherwise than it is written."""
     for kind in map(kind_of, as_array(message.get("parts"))):
-        if kind in UNSAID:
+        if kind in RECORD_KINDS:
             changes.add(at, f"a part that only records settings ({kind}) was left out.")
     is_response = message.get("kind") == "response" and is_array(message.get("parts"))
     if is_response and (listed := as_array(message.get("tool_calls"))):

@@ -68,7 +68,7 @@ def tools_in(file: str, form: str) -> frozenset[str]:
     if is_object(listed):
         listed = listed.get("tools")
     names = frozenset(name for name in as_array(listed) if isinstance(name, str))
-    names |= find_format(form).declared({"tools": listed}).tools or frozenset()
+    names |= find_format(form).request_facts({"tools": listed}).tools or frozenset()
     if not names and listed != []:
         raise UsageError(f"No tools in {file!r} (expected a JSON list of names or of tools). Pass another file.")
     return names
@@ -150,4 +150,4 @@ def _unusual(form: Format, messages: Sequence[object]) -> int | None:
 def _unusual_beside(form: Format, body: Mapping[str, object]) -> int:
     """Return the number of unknown fields next to the messages."""
     foreign = sum(1 for key in body if key in _OF and form.name not in _OF[key])
-    return foreign + (as_array(body.get("tools")) != () and not form.declared(body).tools)
+    return foreign + (as_array(body.get("tools")) != () and not form.request_facts(body).tools)

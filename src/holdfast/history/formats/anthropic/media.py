@@ -12,7 +12,7 @@ _DOCUMENTS = {**_SOMEWHERE, "base64": "data", "text": "data", "content": "conten
 
 
 def is_somewhere(source: Json) -> bool:
-    """Return whether a source says where the document is; True for an unknown type."""
+    """Return whether a source has its document or its address; True for an unknown type."""
     kind = as_text(source.get("type"))
     return kind is not None and bool(source.get(_DOCUMENTS.get(kind, "type")))
 
@@ -24,7 +24,7 @@ def pdf_of(block: Json) -> Media | None:
     if block.get("type") != "document" or source.get("type") != "base64" or not isinstance(data, str):
         return None
     named = as_text(block.get("title")) or ""
-    return pdf.look(data, name=named) if source.get("media_type") == pdf.TYPE else None
+    return pdf.inspect_pdf(data, name=named) if source.get("media_type") == pdf.TYPE else None
 
 
 def image_of(source: Json) -> Media:

@@ -1,7 +1,7 @@
 """Messages of Anthropic's Messages API, and of the services that speak it.
 
-Two rules. Results stand in the user's message, before everything else. A message keeps every field and every block that
-is not known here, also when another block of it changes.
+Two rules. Results come first in the user's message. A message keeps every unknown field and block, even when another
+block of it changes.
 """
 
 from __future__ import annotations
@@ -13,37 +13,39 @@ import msgspec
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.formats.anthropic.cache_marks import marks_in, unmarked
 from holdfast.history.formats.anthropic.media import image_of, is_somewhere, pdf_of
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, foreign, says_nothing
-from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, empty_flags, foreign
+from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
-    Declared,
     Json,
+    RequestFacts,
     as_array,
     as_object,
     as_text,
     digest,
+    has_content_elsewhere,
     is_array,
     is_hollow,
     is_object,
     not_a_message,
     object_arguments,
+    quotable_content,
     quoted,
     role_in,
-    says_elsewhere,
-    told_by,
     words,
 )
-from holdfast.history.formats.other_wire_results import result_beside, result_of_another, text_of_another
+from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another, text_of_another
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
-_SAID = frozenset({"text", "image", "document", "search_result"})
-_UNSAID = frozenset({"compaction", "fallback", "mcp_tool_listing", "tool_addition", "tool_removal"})  # not to be read
+_CONTENT_KINDS = frozenset({"text", "image", "document", "search_result"})
+_RECORD_KINDS = frozenset(
+    {"compaction", "fallback", "mcp_tool_listing", "tool_addition", "tool_removal"}
+)  # not readable text
 _KINDS: dict[Role, frozenset[str]] = {
     "system": frozenset({"text"}),
-    "user": _SAID | {"container_upload", "tool_addition", "tool_removal"},
+    "user": _CONTENT_KINDS | {"container_upload", "tool_addition", "tool_removal"},
     "assistant": frozenset({"text", "compaction", "fallback", "mcp_tool_listing"}),
-    "tool": _SAID | {"tool_reference", "browser_state"},  # what a result holds
+    "tool": _CONTENT_KINDS | {"tool_reference", "browser_state"},  # in a result
 }
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
@@ -51,7 +53,7 @@ _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
 _NO_INPUT: frozenset[Flag] = frozenset({"arguments-type"})
 _TEXT_INPUT: frozenset[Flag] = frozenset({"arguments"})
-_CALLS_OF_CHAT = ("tool_calls", "function_call")  # which some programs put beside the content
+_CALLS_OF_CHAT = ("tool_calls", "function_call")  # which some programs add to the content
 _SIGNED: frozenset[Flag] = frozenset({"signed"})
 _THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
 
@@ -64,17 +66,17 @@ class Anthropic:
     profile = "anthropic"
     keys = ("messages",)
 
-    def declared(self, body: Mapping[str, object]) -> Declared:
+    def request_facts(self, body: Mapping[str, object]) -> RequestFacts:
         """Return what the request body says about tools and thinking."""
         names = [name for tool in as_array(body.get("tools")) if (name := as_text(as_object(tool).get("name")))]
         mode = as_text(as_object(body.get("thinking")).get("type"))
-        beside = [*as_array(body.get("system")), *as_array(body.get("tools"))]
-        marks = sum(map(marks_in, beside))
-        return Declared(
+        blocks = [*as_array(body.get("system")), *as_array(body.get("tools"))]
+        marks = sum(map(marks_in, blocks))
+        return RequestFacts(
             frozenset(names),
             _THINKING_MODES.get(mode or ""),
             marks=marks,
-            blocks=tuple(_beside(body)),
+            blocks=tuple(_request_blocks(body)),
             model=as_text(body.get("model")),
         )
 
@@ -88,14 +90,14 @@ class Anthropic:
             other = result_of_another((index,), "user", raw, self.grammar)
             written = as_text(written) or as_text(raw.get("type"))
             return Message(index, "user", (other,)) if other else not_a_message(index, "unknown-role", written)
-        if says_elsewhere(raw, "tool_calls"):
+        if has_content_elsewhere(raw, "tool_calls"):
             return not_a_message(index, "malformed")
         items = tuple(content_of((index, "content"), role, raw.get("content"), _block))
-        flags = says_nothing(role, items)
+        flags = empty_flags(role, items)
         if role != "system":
             calls = (key for key in _CALLS_OF_CHAT if raw.get(key))
-            items += tuple(Item("other", role, (index, key), written=(f"{role}/{key}",)) for key in calls)
-        if role == "system":  # the system prompt stands beside the messages
+            items += tuple(Item("other", role, (index, key), kind_names=(f"{role}/{key}",)) for key in calls)
+        if role == "system":  # the system prompt is not one of the messages
             flags.add("unknown-role")
         elif written != role:
             flags.add("role-misnamed")
@@ -111,11 +113,11 @@ class Anthropic:
         values = [
             unmarked(value) if "cache-mark" in piece.dropped else value
             for piece in row.pieces
-            if piece.what is not None or not _is_beside(piece)
+            if piece.label is not None or not _is_outside_content(piece)
             for value in _values(piece, messages)
         ]
         for piece in row.pieces:
-            if piece.item is not None and piece.what is not None and _is_beside(piece):
+            if piece.item is not None and piece.label is not None and _is_outside_content(piece):
                 base.pop(str(piece.item.path[1]), None)
         if "thinking" in row.added:
             values.insert(0, {"type": "thinking", "thinking": "", "signature": ""})
@@ -132,7 +134,7 @@ FORMAT = Anthropic()
 # --- from a message to its shape -------------------------------------------------------------------------------------
 
 
-def _beside(body: Mapping[str, object]) -> Iterator[Item]:
+def _request_blocks(body: Mapping[str, object]) -> Iterator[Item]:
     """Yield the blocks of the system prompt, and the tools, that have cache markers or are blank."""
     for holder in ("tools", "system"):
         for number, raw in enumerate(as_array(body.get(holder))):
@@ -152,12 +154,12 @@ def _unmarked_block(path: Path, role: Role, block: object) -> Item:
     raw = as_object(block)
     item: Item | None = None
     if role == "system":
-        pass  # which is quoted as a whole
+        pass  # the whole block is quoted
     elif kind == "tool_use":
         item = _call(path, role, raw)
     elif kind == "tool_result":
-        beside = raw.get("content") is None and result_beside(path, role, raw, Anthropic.grammar)
-        item = beside or _result(path, role, raw)
+        other_field = raw.get("content") is None and result_in_other_field(path, role, raw, Anthropic.grammar)
+        item = other_field or _result(path, role, raw)
     elif role == "assistant":
         item = _of_assistant(path, kind, raw)
     if item is None and role != "system":
@@ -171,7 +173,7 @@ def _kind(block: object) -> str:
 
 
 def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
-    """Return as an item a block that only the assistant can have, None for any other block."""
+    """Return the item of a block that only the assistant can have, None for any other block."""
     if kind in _THINKING:
         return _thinking(path, kind, block)
     if kind in _SERVER_CALLS:
@@ -183,7 +185,7 @@ def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
 
 
 def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
-    """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
+    """Return the item of a block in a message, or in a result (then `role` is `tool`)."""
     text = "" if kind == "text" and block.get("text") is None and is_hollow(block) else block.get("text")
     if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
         return foreign(path, role, block)
@@ -202,11 +204,11 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     if kind == "search_result" or as_object(source).get("type") in ("text", "content"):
         flags.add("readable")
     if kind == "compaction" and (block.get("signature") or block.get("encrypted_content")):
-        flags |= {"signed"} if as_text(block.get("content")) else {"signed", "untold"}
-    paper = pdf_of(block)
-    held = () if paper is None else (paper,)
-    what = "other" if kind in _UNSAID else "media"
-    return Item(what, role, path, flags=frozenset(flags), media=held, written=(f"{role}/{kind}",))
+        flags |= {"signed"} if as_text(block.get("content")) else {"signed", "no-text"}
+    document = pdf_of(block)
+    files = () if document is None else (document,)
+    what = "other" if kind in _RECORD_KINDS else "media"
+    return Item(what, role, path, flags=frozenset(flags), media=files, kind_names=(f"{role}/{kind}",))
 
 
 def _thinking(path: Path, kind: str, block: Json) -> Item:
@@ -216,10 +218,10 @@ def _thinking(path: Path, kind: str, block: Json) -> Item:
     if signature is None:
         maker = "anthropic" if kind == "redacted_thinking" else None
         return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}), maker=maker)
-    if kind == "redacted_thinking":  # which no other model makes
+    if kind == "redacted_thinking":  # no other provider makes these
         return Item("thinking", "assistant", path, flags=_SIGNED, maker="anthropic")
-    said = str(block.get("thinking"))
-    return Item("thinking", "assistant", path, flags=_SIGNED, digest=digest(said), seal=digest(signature))
+    text = str(block.get("thinking"))
+    return Item("thinking", "assistant", path, flags=_SIGNED, digest=digest(text), seal=digest(signature))
 
 
 def _call(path: Path, role: Role, block: Json) -> Item:
@@ -246,7 +248,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
     flags: set[Flag] = set()
     media: list[Media] = []
     references: list[str] = []
-    written: tuple[str, ...] = ()
+    kind_names: tuple[str, ...] = ()
     text = ""
     if call is None:
         flags.add("id-missing")
@@ -257,7 +259,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
         references = [part.name for part in parts if part.name is not None and "foreign" not in part.flags]
         text = words(content)
         media = [each for part in parts for each in part.media]
-        written = tuple(word for part in parts for word in part.written)
+        kind_names = tuple(word for part in parts for word in part.kind_names)
         if any(part.flags & {"foreign", "null"} for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
@@ -279,7 +281,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
         digest=digest(text),
         media=tuple(media),
         references=tuple(references),
-        written=written,
+        kind_names=kind_names,
     )
 
 
@@ -290,7 +292,7 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _is_beside(piece: DraftPart) -> bool:
+def _is_outside_content(piece: DraftPart) -> bool:
     """Return whether the piece is outside of the content."""
     return piece.item is not None and len(piece.item.path) > 1 and piece.item.path[1] in _CALLS_OF_CHAT
 
@@ -302,8 +304,8 @@ def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
         yield made_up if piece.kind == "result" else piece.text or ""
         return
     raw = raw_at(piece.item.path, messages)
-    if piece.what is not None:
-        yield from _quoted(piece.what, piece, raw)
+    if piece.label is not None:
+        yield from _quoted(piece.label, piece, raw)
     elif piece.kind == "result":
         yield _built_result(piece, as_object(raw))
     elif piece.left_out:
@@ -314,21 +316,23 @@ def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
         yield words(raw) if piece.as_text else raw
 
 
-def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
+def _quoted(label: str, piece: DraftPart, raw: object) -> Iterator[object]:
     if piece.item is not None and "other-wire" in piece.item.flags:
-        yield quoted(what, text_of_another(raw))
+        yield quoted(label, text_of_another(raw))
     elif piece.item is not None and piece.item.kind == "result":
-        held = _result_content(piece, as_object(raw))
-        beside = {key: value for key, value in as_object(raw).items() if key not in _RESULT}
-        if beside:  # what another kind of block says
-            filled = held is None or piece.text is not None
-            held = [*(() if filled else held if is_array(held) else [held]), words(beside)]
-        yield from quoted_result(what, held, _is_said)
+        content = _result_content(piece, as_object(raw))
+        other_fields = {key: value for key, value in as_object(raw).items() if key not in _RESULT}
+        if other_fields:  # content of another kind of block
+            filled = content is None or piece.text is not None
+            content = [*(() if filled else content if is_array(content) else [content]), words(other_fields)]
+        yield from quote_result(label, content, _fits_user_message)
     else:
-        yield quoted(what, words(told_by(raw) if piece.item is not None and len(piece.item.path) == 1 else raw))
+        yield quoted(
+            label, words(quotable_content(raw) if piece.item is not None and len(piece.item.path) == 1 else raw)
+        )
 
 
-def _is_said(block: object) -> bool:
+def _fits_user_message(block: object) -> bool:
     """Return whether a user message may contain it: nothing that refers to tools."""
     return not _part((), "user", _kind(block), as_object(block)).flags - {"readable"}
 
@@ -337,9 +341,9 @@ def _result_content(piece: DraftPart, block: Json) -> object:
     """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
     content = words(block.get("content")) if piece.as_text else block.get("content")
     if not is_array(content):
-        said = piece.as_text and isinstance(content, str) and content.strip()
-        return content if said or piece.text is None else piece.text
-    return held_now(content, piece, is_media=_is_media, text=_text)
+        has_text = piece.as_text and isinstance(content, str) and content.strip()
+        return content if has_text or piece.text is None else piece.text
+    return edited_content(content, piece, is_media=_is_media, text=_text)
 
 
 def _is_media(block: object) -> bool:
@@ -353,9 +357,9 @@ def _built_result(piece: DraftPart, raw: Json) -> Json:
     block = dict(raw)
     assert piece.item is not None
     if "other-wire" in piece.item.flags:
-        said = text_of_another(raw) if piece.text is None else piece.text
+        text = text_of_another(raw) if piece.text is None else piece.text
         failed = {"is_error": raw["is_error"]} if "is_error" in raw else {}
-        return {"type": "tool_result", "tool_use_id": piece.id, "content": said, **failed}
+        return {"type": "tool_result", "tool_use_id": piece.id, "content": text, **failed}
     if piece.id != piece.item.id:
         block["tool_use_id"] = piece.id
     if piece.text is not None or piece.as_text or piece.left_out:

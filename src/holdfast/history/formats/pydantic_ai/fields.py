@@ -1,7 +1,7 @@
 """The fields of pydantic-ai's messages and parts without content, and those that its adapter would reject.
 
-Two rules. Only a wrong type of JSON is a finding: which words a field knows differs from version to version. A field
-that is wrong goes, and of an object in a field only what is wrong in it; a part that is nothing without it is quoted.
+Two rules. Only a wrong JSON type is a finding, since allowed values differ between versions. A wrong field is removed,
+and only the wrong fields of an object in a field; a part that is invalid without the field is quoted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.history.formats.field_removal import without_fields
 from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
 from holdfast.history.media.images import is_base64
 
-UNSAID = frozenset(
+RECORD_KINDS = frozenset(
     {
         "tool-availability-delta",
         "capability-load-delta",
@@ -29,23 +29,23 @@ UNSAID = frozenset(
         "instruction-baseline",
     }
 )
-"""Kinds of parts of a request that record settings and instructions: no words of the conversation."""
+"""Kinds of request parts that record settings and instructions, not content of the conversation."""
 
 
 def is_record(part: object) -> bool:
-    """Return whether the part is a record, and holds what it is nothing without."""
+    """Return whether the part is a record with all required fields."""
     raw = as_object(part)
-    return as_text(raw.get("part_kind")) in UNSAID and not holds_nothing(raw)
+    return as_text(raw.get("part_kind")) in RECORD_KINDS and not lacks_required(raw)
 
 
-def mistyped(raw: Json) -> list[str]:
-    """Return the fields of a message, a part or an entry of a content that do not load, or hold what does not."""
+def mistyped_fields(raw: Json) -> list[str]:
+    """Return the fields of a message, a part or a content entry that do not load entirely."""
     types = _types(raw)
-    found, beside = _faults(raw, types), _beside(raw, types)
+    found, untyped = _faults(raw, types), _untyped_faults(raw, types)
     if not found:
-        return beside
+        return untyped
     wrong = [str((*each.path, each.name)[0]) for each in found if each.name is not None]
-    return list(dict.fromkeys([*wrong, *beside]))
+    return list(dict.fromkeys([*wrong, *untyped]))
 
 
 def loads(part: Json) -> bool:
@@ -57,38 +57,38 @@ def loads(part: Json) -> bool:
 
 
 _PLAIN = frozenset({"system-prompt", "user-prompt", "tool-return", "retry-prompt", "text", "thinking", "tool-call"})
-"""The kinds of parts of which each field is judged by itself."""
+"""The kinds of parts whose fields are checked one by one."""
 
 
 def message_loads(message: Json) -> bool:
-    """Return whether the fields of a message beside its parts load, and what of its parts says nothing."""
-    if not is_plain(message, PYDANTIC_AI_MESSAGES) and mistyped(message):
+    """Return whether the fields of a message besides its parts load, and its parts without content."""
+    if not is_plain(message, PYDANTIC_AI_MESSAGES) and mistyped_fields(message):
         return False
     for part in as_array(message.get("parts")):
         raw = as_object(part)
-        beside = is_record(raw) or not isinstance(raw.get("content"), str | None)
-        if beside and any(mistyped(each) for each in _unsaid(raw)):
+        has_records = is_record(raw) or not isinstance(raw.get("content"), str | None)
+        if has_records and any(mistyped_fields(each) for each in _records_in(raw)):
             return False
     return True
 
 
-def holds_nothing(raw: Json) -> bool:
-    """Return whether a part, or an entry of a content, lacks what it is nothing without."""
-    held = raw if raw.get("kind") == "binary" else raw.get("content") if raw.get("part_kind") == "file" else None
-    data = held.get("data") if is_object(held) else b""
+def lacks_required(raw: Json) -> bool:
+    """Return whether a part, or a content entry, lacks required data."""
+    holder = raw if raw.get("kind") == "binary" else raw.get("content") if raw.get("part_kind") == "file" else None
+    data = holder.get("data") if is_object(holder) else b""
     return not _holds_bytes(data) or any(each.name is None for each in _faults(raw, _types(raw)))
 
 
 def loadable(raw: Json) -> Json:
-    """Return the message, the part or the entry of a content without the fields that do not load."""
+    """Return the message, part or content entry without the fields that do not load."""
     types = _types(raw)
     wrong = [(each.path, (each.name,)) for each in _faults(raw, types) if each.name is not None]
-    wrong += [((), (name,)) for name in _beside(raw, types)]
+    wrong += [((), (name,)) for name in _untyped_faults(raw, types)]
     return as_object(without_fields(raw, wrong)) if wrong else raw
 
 
-def said_by(part: Json, speaker: Literal["user", "assistant"]) -> Json:
-    """Return the part as the one whose message it stands in may say it: the same object, if that is so."""
+def with_speaker(part: Json, speaker: Literal["user", "assistant"]) -> Json:
+    """Return the part as a message of this speaker may hold it; the same object if it is right."""
     if part.get("part_kind") == "speech" and part.get("speaker") != speaker:
         return {**part, "speaker": speaker}
     if (
@@ -96,21 +96,21 @@ def said_by(part: Json, speaker: Literal["user", "assistant"]) -> Json:
         and speaker == "user"
         and any(part.get(each) is not None for each in _PROVIDED)
     ):
-        return {key: value for key, value in part.items() if key not in _PROVIDED}  # no provider made it
+        return {key: value for key, value in part.items() if key not in _PROVIDED}  # a user's part has no provider
     return part
 
 
 _PROVIDED = ("id", "provider_name", "provider_details")
 
 
-def loadable_whole(message: Json) -> Json:
-    """Return the message without the fields that do not load, also in what says nothing."""
-    kept = loadable(message)
-    return {**kept, "parts": [_loadable_part(as_object(part)) for part in as_array(kept.get("parts"))]}
+def loadable_message(message: Json) -> Json:
+    """Return the message without the fields that do not load, including those of parts without content."""
+    loaded = loadable(message)
+    return {**loaded, "parts": [_loadable_part(as_object(part)) for part in as_array(loaded.get("parts"))]}
 
 
 def is_feedback(content: object) -> bool:
-    """Return whether it is feedback for the model: a text, or a list of what is wrong."""
+    """Return whether the content is feedback for the model: a text, or a list of errors."""
     return isinstance(content, str) or (is_array(content) and all(map(_is_error, content)))
 
 
@@ -118,15 +118,15 @@ def _is_error(raw: object) -> bool:
     """Return whether it is one of the errors that pydantic finds in arguments."""
     if not is_object(raw) or "input" not in raw or not is_array(place := raw.get("loc")):
         return False
-    named = isinstance(raw.get("type"), str) and isinstance(raw.get("msg"), str)
-    beside = isinstance(raw.get("ctx", {}), dict) and isinstance(raw.get("url", ""), str)
-    return named and beside and all(isinstance(each, str | int) for each in place)
+    required = isinstance(raw.get("type"), str) and isinstance(raw.get("msg"), str)
+    optional = isinstance(raw.get("ctx", {}), dict) and isinstance(raw.get("url", ""), str)
+    return required and optional and all(isinstance(each, str | int) for each in place)
 
 
 def is_served(call: Json) -> bool:
     """Return whether a provider-run call, or its result, has its required fields."""
-    held = call.get("part_kind") == "builtin-tool-call" or "content" in call
-    return held and as_text(call.get("tool_name")) is not None and not holds_nothing(call)
+    has_content = call.get("part_kind") == "builtin-tool-call" or "content" in call
+    return has_content and as_text(call.get("tool_name")) is not None and not lacks_required(call)
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------
@@ -149,8 +149,8 @@ def _types(raw: Json) -> Objects | None:
     return None
 
 
-def _beside(raw: Json, types: Objects | None) -> list[str]:
-    """Return the fields that no type tells of: what is wrong also where it is missing, or for what stands beside it."""
+def _untyped_faults(raw: Json, types: Objects | None) -> list[str]:
+    """Return the faulty fields that no type shows: missing ones, and those that contradict another field."""
     kind = "" if types is PYDANTIC_AI_MESSAGES else as_text(raw.get("part_kind")) or ""
     required = _REQUIRED.get(kind)
     wrong = [] if required is None or required in raw else [required]
@@ -162,7 +162,7 @@ def _beside(raw: Json, types: Objects | None) -> list[str]:
 
 
 _REQUIRED: Mapping[str, str] = MappingProxyType({"tool-return": "tool_name", "speech": "speaker"})
-"""What a writer knows without being told."""
+"""Required fields that a writer can fill in."""
 
 
 def _holds_bytes(data: object) -> bool:
@@ -198,7 +198,7 @@ _TYPED: Mapping[tuple[str, str], tuple[str, Callable[[object], bool]]] = Mapping
         ("tool-return", "capability-load"): ("load_capability", _is_loaded),
     }
 )
-"""The tools of pydantic-ai's own, whose calls and results load only as what they are; without their kind, as any."""
+"""pydantic-ai's own tools: with their kind, calls and results load only in the right form."""
 
 
 def _is_of_kind(raw: Json, part: str, tool: str) -> bool:
@@ -212,7 +212,7 @@ def _is_of_kind(raw: Json, part: str, tool: str) -> bool:
     return fits(raw.get("content"))
 
 
-def _unsaid(part: Json) -> list[Json]:
+def _records_in(part: Json) -> list[Json]:
     if is_record(part):
         return [part]
     return [each for each in map(as_object, as_array(part.get("content"))) if each.get("kind") == "cache-point"]
@@ -221,8 +221,8 @@ def _unsaid(part: Json) -> list[Json]:
 def _loadable_part(part: Json) -> Json:
     if is_record(part):
         return loadable(part)
-    if not any(map(mistyped, _unsaid(part))):
+    if not any(map(mistyped_fields, _records_in(part))):
         return part
-    held = as_array(part.get("content"))
-    now = [loadable(as_object(each)) if as_object(each).get("kind") == "cache-point" else each for each in held]
+    entries = as_array(part.get("content"))
+    now = [loadable(as_object(each)) if as_object(each).get("kind") == "cache-point" else each for each in entries]
     return {**part, "content": now}

@@ -1,8 +1,7 @@
 """Messages of pydantic-ai as `ModelMessagesTypeAdapter` writes them, old and new, bare or in a session file.
 
-Two rules. What is sent counts: each part of a request is a message, since for most providers pydantic-ai makes it one,
-and parts that only record settings are none. `run_id`, `conversation_id`, times and metadata stay, and are never read
-as anything said.
+Two rules. The sent form counts: each part of a request is a message, as pydantic-ai sends it to most providers, and
+parts that only record settings are not sent. `run_id`, `conversation_id`, times and metadata stay and are no content.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from typing import Literal
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, says_nothing
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, empty_flags
 from holdfast.history.formats.format import (
-    Declared,
     Json,
+    RequestFacts,
     as_array,
     as_object,
     as_text,
@@ -29,20 +28,20 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.pydantic_ai.fields import (
-    holds_nothing,
     is_feedback,
     is_record,
     is_served,
-    loadable_whole,
+    lacks_required,
+    loadable_message,
     loads,
     message_loads,
-    mistyped,
-    said_by,
+    mistyped_fields,
+    with_speaker,
 )
 from holdfast.history.formats.pydantic_ai.parts import (
     SYNTHETIC,
     TEXTS,
-    Built,
+    RewrittenMessage,
     call_part,
     folded,
     is_file_content,
@@ -62,7 +61,7 @@ _MAKERS = {
     "google-vertex": "google",
     "google-cloud": "google",
 }
-"""Who made what a provider signed, where that is not the name pydantic-ai has for the provider."""
+"""The maker of signed thinking, if it differs from pydantic-ai's name for the provider."""
 
 _MISTYPED: frozenset[Flag] = frozenset({"mistyped"})
 _MADE_UP: frozenset[Flag] = frozenset({"synthetic"})
@@ -73,17 +72,17 @@ class PydanticAI:
     """The format `pydantic-ai`."""
 
     name = "pydantic-ai"
-    grammar = Grammar(results="own", ids=True)  # its adapter makes up one where there is none, another for each
+    grammar = Grammar(results="own", ids=True)  # its adapter invents a new id for each call and result without one
     profile = "openai-chat"
     keys = ("messages", "message_history")
 
-    def declared(self, body: Mapping[str, object]) -> Declared:
+    def request_facts(self, body: Mapping[str, object]) -> RequestFacts:
         """Return the tools that a session file declares, if any; unlike a request, it need not declare them."""
         if not is_array(tools := body.get("tools")):
-            return Declared()
+            return RequestFacts()
         declared = [as_object(tool) for tool in tools]
         names = [as_text(tool.get("name")) or as_text(as_object(tool.get("function")).get("name")) for tool in declared]
-        return Declared(frozenset(name for name in names if name))
+        return RequestFacts(frozenset(name for name in names if name))
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message, or of some parts of a request."""
@@ -104,18 +103,18 @@ class PydanticAI:
         )
         role: Role = items[0].role if items else "user"
         flags: set[MessageFlag] = set() if items else {"empty"}
-        return Message(index, role, items, frozenset(flags | _beside(raw)))
+        return Message(index, role, items, frozenset(flags | _field_flags(raw)))
 
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+    def cross_check(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
         """Return the projection with a finding for each part that occurs twice, by OpenAI's id."""
         seen: set[str] = set()
         for message in projected:
             here: set[str] = set()
             flagged: dict[Path, Item] = {}
             for item in message.items if message.role == "assistant" else ():
-                if (own := _openai_id(item, messages)) is not None:
-                    here.add(own)
-                    if own in seen:
+                if (part_id := _openai_id(item, messages)) is not None:
+                    here.add(part_id)
+                    if part_id in seen:
                         flagged[item.path] = msgspec.structs.replace(item, flags=item.flags | {"duplicate"})
             seen |= here
             if flagged:
@@ -127,24 +126,24 @@ class PydanticAI:
         """Return the message for an edited row."""
         if len(row.sources) == 1 and not row.added and all(not piece.touched for piece in row.pieces):
             source = self.message(row.sources[0], messages[row.sources[0]])
-            stand = [piece.item.path for piece in row.pieces if piece.item is not None]
-            if source.role == row.role and stand == [item.path for item in source.items]:
-                raw = loadable_whole(as_object(messages[row.sources[0]]))  # its strings alone were cleaned so far
-                return Built(tuple(row.sources), raw)
-        return Built(tuple(row.sources), write_message(row, messages))
+            paths = [piece.item.path for piece in row.pieces if piece.item is not None]
+            if source.role == row.role and paths == [item.path for item in source.items]:
+                raw = loadable_message(as_object(messages[row.sources[0]]))  # its strings alone were cleaned so far
+                return RewrittenMessage(tuple(row.sources), raw)
+        return RewrittenMessage(tuple(row.sources), write_message(row, messages))
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
         """Return the units that are sent: each part of a request with content, and other messages whole."""
         return list(unfolded(messages))
 
     def unsent(self, messages: Sequence[object]) -> Iterator[tuple[int, object]]:
-        """Yield each request of records alone that does not load, by its place, as it would load."""
+        """Yield the index and the correction of each request that has only records and does not load."""
         for index, raw in enumerate(messages):
             message = as_object(raw)
             parts = message.get("parts")
             alone = message.get("kind") == "request" and is_array(parts) and all(is_record(part) for part in parts)
             if alone and not message_loads(message):
-                yield index, loadable_whole(message)
+                yield index, loadable_message(message)
 
     def fold(
         self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
@@ -156,7 +155,7 @@ class PydanticAI:
 FORMAT = PydanticAI()
 
 
-def _beside(raw: Json) -> set[MessageFlag]:
+def _field_flags(raw: Json) -> set[MessageFlag]:
     """Return the findings about the fields next to the parts."""
     return set() if message_loads(raw) else {"mistyped"}
 
@@ -170,8 +169,8 @@ def _checked(
         if loads(raw):
             yield from found
             continue
-        wrong = mistyped(raw)
-        if said_by(raw, speaker) is not raw:
+        wrong = mistyped_fields(raw)
+        if with_speaker(raw, speaker) is not raw:
             wrong.append("speaker")
         for item in found:
             flags = {"mistyped", "name-missing"} if "tool_name" in wrong else {"mistyped"}
@@ -179,7 +178,7 @@ def _checked(
             wrong = []
 
 
-# --- what is said of a message ---------------------------------------------------------------------------------------
+# --- from a message to its shape -------------------------------------------------------------------------------------
 
 
 def _of_request(path: Path, part: object) -> Iterator[Item]:
@@ -198,12 +197,12 @@ def _of_request(path: Path, part: object) -> Iterator[Item]:
                 "text",
                 role,
                 path,
-                flags=NO_FLAGS if is_feedback(content) and not holds_nothing(raw) else FOREIGN_BLOCKS,
+                flags=NO_FLAGS if is_feedback(content) and not lacks_required(raw) else FOREIGN_BLOCKS,
             )
         case "compaction":
-            yield from _told((*path, "content"), role, content)
+            yield from _optional_text((*path, "content"), role, content)
         case "speech":
-            yield from _told((*path, "transcript"), role, raw.get("transcript"))
+            yield from _optional_text((*path, "transcript"), role, raw.get("transcript"))
         case _ if not is_record(raw):
             yield Item("other", role, path, flags=FOREIGN_BLOCKS)
         case _:
@@ -211,13 +210,13 @@ def _of_request(path: Path, part: object) -> Iterator[Item]:
 
 
 def _text(path: Path, role: Role, text: object) -> Item:
-    if not isinstance(text, str):  # then what it holds is quoted: without a content, all of it
+    if not isinstance(text, str):  # its content is quoted, or all of it if it has none
         return Item("other", role, path if text is not None else path[:-1], flags=FOREIGN_BLOCKS)
     return Item("text", role, path, flags=NO_FLAGS if text.strip() else BLANK)
 
 
-def _told(path: Path, role: Role, text: object) -> Iterator[Item]:
-    """Yield what may be null; anything else that is no text is quoted with the part it stands in."""
+def _optional_text(path: Path, role: Role, text: object) -> Iterator[Item]:
+    """Yield the item of a text that may be null; any other value is quoted with its part."""
     read = "" if text is None else text
     item = _text(path, role, read)
     yield item if isinstance(read, str) else msgspec.structs.replace(item, path=path[:-1])
@@ -233,10 +232,12 @@ def _content(path: Path, content: object) -> Iterator[Item]:
         kind = as_text(raw.get("kind"))
         here = (*path, number)
         if is_file_content(raw):
-            yield Item("media", "user", here, flags=_MISTYPED if mistyped(raw) else NO_FLAGS, media=media_of(raw))
-        elif kind in TEXTS and not holds_nothing(raw):
+            yield Item(
+                "media", "user", here, flags=_MISTYPED if mistyped_fields(raw) else NO_FLAGS, media=media_of(raw)
+            )
+        elif kind in TEXTS and not lacks_required(raw):
             flags = NO_FLAGS if str(raw.get("content")).strip() else BLANK
-            yield Item("text", "user", here, flags=flags | _MISTYPED if mistyped(raw) else flags)
+            yield Item("text", "user", here, flags=flags | _MISTYPED if mistyped_fields(raw) else flags)
         elif kind != "cache-point":
             yield _text(here, "user", each)
 
@@ -257,7 +258,7 @@ def _result(path: Path, raw: Json) -> Item:
         flags.add("null")
     elif kind_of(raw) == "retry-prompt" and not is_feedback(content):
         flags.add("foreign")
-        text = words(content)  # which it becomes
+        text = words(content)  # the text that it becomes
         if not text.strip():
             flags.add("blank-block")
     if not text.strip():
@@ -277,7 +278,7 @@ def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
     items = list(_checked(parts, each, speaker="assistant"))
     if raw.get("tool_calls"):
         items.extend(_listed_calls(index, raw, items))
-    return Message(index, "assistant", tuple(items), frozenset(says_nothing("assistant", items) | _beside(raw)))
+    return Message(index, "assistant", tuple(items), frozenset(empty_flags("assistant", items) | _field_flags(raw)))
 
 
 _SERVER: dict[str, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}
@@ -297,24 +298,24 @@ def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
             yield Item(_SERVER[kind], "assistant", path, call, name)
         case "compaction" if isinstance(raw.get("content"), str | None):
             yield Item("other", "assistant", path)
-        case "file" if not holds_nothing(raw):
+        case "file" if not lacks_required(raw):
             yield Item("media", "assistant", path)
         case "speech":
-            yield from _told((*path, "transcript"), "assistant", raw.get("transcript"))
-        case _:  # a record too: it stands in requests alone
+            yield from _optional_text((*path, "transcript"), "assistant", raw.get("transcript"))
+        case _:  # a record too, which only requests may have
             yield Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
 
 
 def _thinking(path: Path, raw: Json, response: Json) -> Item:
-    said, signature = raw.get("content"), as_text(raw.get("signature"))
-    if not isinstance(said, str):
+    text, signature = raw.get("content"), as_text(raw.get("signature"))
+    if not isinstance(text, str):
         return Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
     if signature is None:
         return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
     provider = as_text(raw.get("provider_name")) or as_text(response.get("provider_name"))
     maker = None if provider is None else _MAKERS.get(provider, provider)
     flags: frozenset[Flag] = frozenset({"signed"})
-    return Item("thinking", "assistant", path, flags=flags, maker=maker, digest=digest(said), seal=digest(signature))
+    return Item("thinking", "assistant", path, flags=flags, maker=maker, digest=digest(text), seal=digest(signature))
 
 
 def _call(path: Path, raw: Json) -> Item:
@@ -324,7 +325,7 @@ def _call(path: Path, raw: Json) -> Item:
     if call is None:
         flags.add("id-missing")
     if isinstance(args, str):
-        if args.strip() and not is_arguments(args):  # without any, an empty object is sent
+        if args.strip() and not is_arguments(args):  # blank arguments are sent as an empty object
             flags.add("arguments")
     elif args is not None and not is_object(args):
         flags.add("arguments-type")
@@ -347,5 +348,5 @@ def _openai_id(item: Item, messages: Sequence[object]) -> str | None:
     if item.role != "assistant" or len(item.path) < 3 or item.path[1] != "parts":  # noqa: PLR2004 - a part of a message
         return None
     parts = as_array(as_object(messages[item.message]).get("parts"))
-    own = as_text(as_object(parts[int(item.path[2])]).get("id"))
-    return own if own is not None and own.startswith(_OPENAI_IDS) else None
+    part_id = as_text(as_object(parts[int(item.path[2])]).get("id"))
+    return part_id if part_id is not None and part_id.startswith(_OPENAI_IDS) else None

@@ -1,7 +1,7 @@
-"""The parts of pydantic-ai's messages: which say something, who says it, and how those sent are put together again.
+"""The parts of pydantic-ai's messages: their roles, and how sent parts are joined to requests again.
 
-Two rules. A part that says nothing goes with the one before it. A request whose parts are all as they were is the
-object it was; what is new stands in the request beside it, unless that was sent before.
+Two rules. A part without content stays with the part before it. A request with unchanged parts stays the same object;
+a new part joins the request next to it, unless that was sent before.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
-from holdfast.history.formats.pydantic_ai.fields import holds_nothing, is_record, loadable
+from holdfast.history.formats.pydantic_ai.fields import is_record, lacks_required, loadable
 from holdfast.history.formats.sent_messages import Unit
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64
@@ -29,7 +29,7 @@ FILE_KEYS = {
 """The kinds of files in a content, each with the field that holds the file."""
 
 TEXTS = frozenset({"text-content", "structured-content"})
-"""The kinds of texts in a content that come with more."""
+"""The kinds of texts in a content that have other data too."""
 
 
 def kind_of(part: object) -> str | None:
@@ -51,16 +51,16 @@ def part_role(part: object) -> Role:
             return "user"
 
 
-def is_said(each: object) -> bool:
+def fits_user_message(each: object) -> bool:
     """Return whether a user's content may hold it: a text, a file or a cache point."""
     raw = as_object(each)
-    texts = raw.get("kind") in TEXTS and not holds_nothing(raw)
+    texts = raw.get("kind") in TEXTS and not lacks_required(raw)
     return isinstance(each, str) or texts or is_file_content(raw) or raw.get("kind") == "cache-point"
 
 
 def is_file_content(raw: Json) -> bool:
     """Return whether it is a file with a source."""
-    return as_text(raw.get("kind")) in FILE_KEYS and not holds_nothing(raw)
+    return as_text(raw.get("kind")) in FILE_KEYS and not lacks_required(raw)
 
 
 def call_part(listed: Mapping[str, object]) -> Json:
@@ -87,14 +87,14 @@ def media_of(file: Json) -> tuple[Media, ...]:
     if declared.startswith("image/"):
         return (inspect_base64(declared, data.translate(STANDARD)),)  # pydantic writes bytes in the alphabet for URLs
     if declared == pdf.TYPE and file.get("kind") == "binary":
-        return (pdf.look(data.translate(STANDARD), name=as_text(file.get("identifier")) or ""),)
+        return (pdf.inspect_pdf(data.translate(STANDARD), name=as_text(file.get("identifier")) or ""),)
     return ()
 
 
 # --- from messages to what is sent, and back -------------------------------------------------------------------------
 
 
-class Built(msgspec.Struct, frozen=True):
+class RewrittenMessage(msgspec.Struct, frozen=True):
     """A rewritten message, and the index of the sent message it comes from; None if it is new."""
 
     sources: tuple[int, ...]
@@ -119,12 +119,12 @@ def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
 
 
 class _Run(msgspec.Struct):
-    """The units that form one message: a response or anything else that is `whole`, or the parts of a request."""
+    """The units that form one message: the `parts` of a request, or anything else as `raw`."""
 
-    message: int | None  # the one it was, None if it is new
-    whole: object
+    message: int | None  # the original message, None for a new one
+    raw: object
     parts: list[object]
-    kept: int = 0  # how many of the parts that are sent are there as they were
+    sent_parts: int = 0  # how many units are in it
     touched: bool = False
 
 
@@ -137,8 +137,8 @@ def folded(built: Sequence[object], units: Sequence[Unit], messages: Sequence[ob
         upto = passed if run.message is None else max(passed, run.message)
         while upto < len(messages) and sizes[upto] == 0:
             upto += 1
-        result += [messages[index] for index in range(passed, upto) if sizes[index] == 0]  # requests that say nothing
-        if (at := run.message) is not None and (at < frozen or _is_whole(run, sizes[at])):
+        result += [messages[index] for index in range(passed, upto) if sizes[index] == 0]  # requests without content
+        if (at := run.message) is not None and (at < frozen or _is_unchanged(run, sizes[at])):
             result.append(messages[at])
         else:
             result.append(_message(run, messages))
@@ -149,19 +149,19 @@ def folded(built: Sequence[object], units: Sequence[Unit], messages: Sequence[ob
 def _runs(built: Sequence[object], units: Sequence[Unit], frozen: int) -> list[_Run]:
     runs: list[_Run] = []
     for message, each in zip(_places(built, units), built, strict=True):
-        touched = isinstance(each, Built)
-        raw = each.raw if isinstance(each, Built) else each
+        touched = isinstance(each, RewrittenMessage)
+        raw = each.raw if isinstance(each, RewrittenMessage) else each
         parts = as_object(raw).get("parts")
         if as_object(raw).get("kind") != "request" or not is_array(parts):
             runs.append(_Run(message, raw, [], touched=touched))
             continue
-        run = runs[-1] if runs and runs[-1].whole is None else None
+        run = runs[-1] if runs and runs[-1].raw is None else None
         if run is None or not _belongs(message, parts, run, frozen):
             runs.append(run := _Run(message, None, []))
         run.touched = run.touched or touched or message is None or message != run.message
         run.message = message if run.message is None else run.message
         run.parts += parts
-        run.kept += 1
+        run.sent_parts += 1
     return runs
 
 
@@ -173,12 +173,12 @@ def _belongs(message: int | None, parts: Sequence[object], run: _Run, frozen: in
 
 
 def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:
-    """Return the message of each; None for what is new or was moved back."""
+    """Return the original message of each; None for new and moved ones."""
     known: dict[int, deque[int]] = {}  # the same object may be sent more than once
     for index, unit in enumerate(units):
         known.setdefault(id(unit.raw), deque()).append(index)
     firsts = [
-        (each.sources[0] if each.sources else None) if isinstance(each, Built) else known[id(each)].popleft()
+        (each.sources[0] if each.sources else None) if isinstance(each, RewrittenMessage) else known[id(each)].popleft()
         for each in built
     ]
     places: list[int | None] = []
@@ -190,13 +190,13 @@ def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:
     return places[::-1]
 
 
-def _is_whole(run: _Run, size: int) -> bool:
-    return not run.touched and (run.whole is not None or run.kept == size)
+def _is_unchanged(run: _Run, size: int) -> bool:
+    return not run.touched and (run.raw is not None or run.sent_parts == size)
 
 
 def _message(run: _Run, messages: Sequence[object]) -> object:
-    if run.whole is not None:
-        return run.whole
+    if run.raw is not None:
+        return run.raw
     original = messages[run.message] if run.message is not None else None
     head = as_object(cleaned(original)) if as_object(original).get("kind") == "request" else {"kind": "request"}
     return {**loadable(head), "parts": run.parts}

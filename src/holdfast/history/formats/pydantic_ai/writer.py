@@ -1,7 +1,7 @@
 """Writes a row as a message of pydantic-ai.
 
-Two rules. What is not named by an edit stays as it was, with every field. What is new loads in old versions too: it has
-no field and no value that only new ones know.
+Two rules. Whatever no edit names stays unchanged, with every field. New parts load in old versions too: they use no
+field and no value that only new versions know.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.fields import SAYING
-from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
+from holdfast.history.fields import CONTENT_FIELDS
+from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,
@@ -22,11 +22,11 @@ from holdfast.history.formats.format import (
     quoted,
     words,
 )
-from holdfast.history.formats.pydantic_ai.fields import is_record, loadable, said_by
+from holdfast.history.formats.pydantic_ai.fields import is_record, loadable, with_speaker
 from holdfast.history.formats.pydantic_ai.parts import (
     SYNTHETIC,
     call_part,
-    is_said,
+    fits_user_message,
     kind_of,
     media_of,
 )
@@ -46,12 +46,12 @@ def write_message(row: DraftMessage, messages: Sequence[object]) -> Json:
         if "thinking" in row.added:
             base["parts"] = [{"part_kind": "thinking", "content": ""}, *as_array(base["parts"])]
         return base
-    unsaid = [part for source in sources for part in as_array(source.get("parts")) if is_record(part)]
+    records = [part for source in sources for part in as_array(source.get("parts")) if is_record(part)]
     if row.role == "tool":
-        said = [_result_part(piece, messages) for piece in row.pieces]
+        content_parts = [_result_part(piece, messages) for piece in row.pieces]
     else:
-        said = [_said_part(row, messages)]
-    base["parts"] = [*said, *(loadable(as_object(part)) for part in unsaid)]
+        content_parts = [_content_part(row, messages)]
+    base["parts"] = [*content_parts, *(loadable(as_object(part)) for part in records)]
     return base
 
 
@@ -59,7 +59,7 @@ def write_message(row: DraftMessage, messages: Sequence[object]) -> Json:
 
 
 def _response_parts(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
-    if piece.item is None or piece.what is not None:
+    if piece.item is None or piece.label is not None:
         for value in _values(piece, messages):
             yield {"part_kind": "text", "content": value if isinstance(value, str) else json_text(value)}
         return
@@ -71,7 +71,7 @@ def _response_parts(piece: DraftPart, messages: Sequence[object]) -> Iterator[ob
     if not piece.touched:
         yield part
         return
-    changed = dict(said_by(loadable(as_object(part)), "assistant"))
+    changed = dict(with_speaker(loadable(as_object(part)), "assistant"))
     if "item-id" in piece.dropped:
         changed.pop("id", None)
     if piece.id != piece.item.id:
@@ -87,10 +87,10 @@ def _response_parts(piece: DraftPart, messages: Sequence[object]) -> Iterator[ob
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-def _said_part(row: DraftMessage, messages: Sequence[object]) -> Json:
+def _content_part(row: DraftMessage, messages: Sequence[object]) -> Json:
     """Return the content of the user or the system in the row as one part."""
-    if len(row.pieces) == 1 and (kept := _part_kept(row.pieces[0], messages)) is not None:
-        return kept
+    if len(row.pieces) == 1 and (trimmed := _trimmed_part(row.pieces[0], messages)) is not None:
+        return trimmed
     kind = "system-prompt" if row.role == "system" else "user-prompt"
     parts = (part for index in row.sources for part in as_array(as_object(messages[index]).get("parts")))
     base: Json = next((as_object(part) for part in parts if kind_of(part) == kind), {"part_kind": kind})
@@ -103,12 +103,12 @@ def _said_part(row: DraftMessage, messages: Sequence[object]) -> Json:
     return {**loadable(base), "content": content}
 
 
-def _part_kept(piece: DraftPart, messages: Sequence[object]) -> Json | None:
+def _trimmed_part(piece: DraftPart, messages: Sequence[object]) -> Json | None:
     """Return the part of a request that only loses fields, if it is of a kind that has no other content."""
     part = None if piece.item is None else as_object(raw_at(piece.item.path[:3], messages))
-    if part is None or kind_of(part) not in ("speech", "compaction") or piece.what is not None:
+    if part is None or kind_of(part) not in ("speech", "compaction") or piece.label is not None:
         return None
-    return said_by(loadable(part), "user") if "mistyped" in piece.dropped else None
+    return with_speaker(loadable(part), "user") if "mistyped" in piece.dropped else None
 
 
 def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
@@ -117,8 +117,8 @@ def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
         yield piece.text or ""
         return
     raw = raw_at(piece.item.path, messages)
-    if piece.what is not None:
-        yield from _quoted(piece.what, piece, raw)
+    if piece.label is not None:
+        yield from _quoted(piece.label, piece, raw)
     elif piece.left_out:
         yield note_block(piece.left_out)
     elif kind_of(raw) in ("retry-prompt", "retry-feedback"):
@@ -132,28 +132,28 @@ def _cache_points(item: Item, messages: Sequence[object]) -> Iterator[object]:
     """Yield the cache points directly after an entry of a list."""
     last = item.path[-1]
     if isinstance(last, int):
-        behind = as_array(raw_at(item.path[:-1], messages))[last + 1 :]
-        for each in behind:
+        following = as_array(raw_at(item.path[:-1], messages))[last + 1 :]
+        for each in following:
             if as_object(each).get("kind") != "cache-point":
                 return
             yield loadable(as_object(each))
 
 
-def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
+def _quoted(label: str, piece: DraftPart, raw: object) -> Iterator[object]:
     assert piece.item is not None
     part = as_object(raw)
     content = part.get("content")
     if piece.item.kind == "result":
-        for value in quoted_result(what, _result_content(piece, part), is_said):
-            yield loadable(value) if is_object(value) else value  # a field of a file that a result may have
+        for value in quote_result(label, _result_content(piece, part), fits_user_message):
+            yield loadable(value) if is_object(value) else value  # a file in a result may have mistyped fields
     elif content is None:
-        said = as_array(part.get("parts")) if len(piece.item.path) == 1 else ()
-        yield quoted(what, words([as_object(each).get("content", each) for each in said] or raw))
+        parts = as_array(part.get("parts")) if len(piece.item.path) == 1 else ()
+        yield quoted(label, words([as_object(each).get("content", each) for each in parts] or raw))
         return
     else:
-        yield quoted(what, words(content))
-    beside = [name for name in part if name in SAYING - {"content"} and part[name]]
-    yield from (quoted(f"field {name}", words(part[name])) for name in beside)
+        yield quoted(label, words(content))
+    names = [name for name in part if name in CONTENT_FIELDS - {"content"} and part[name]]
+    yield from (quoted(f"field {name}", words(part[name])) for name in names)
 
 
 def _result_part(piece: DraftPart, messages: Sequence[object]) -> Json:
@@ -183,4 +183,4 @@ def _result_content(piece: DraftPart, part: Json) -> object:
     content = part.get("content")
     if not is_array(content):
         return note_block(piece.left_out) or (content if piece.text is None else piece.text)
-    return held_now(content, piece, is_media=lambda each: bool(media_of(as_object(each))), text=str)
+    return edited_content(content, piece, is_media=lambda each: bool(media_of(as_object(each))), text=str)
