@@ -160,9 +160,10 @@ def spliced(
     projected = dict(zip(map(id, of), shape.messages, strict=True))
     if isinstance(form, Across) or len(projected) != len(of) or shape.beside:
         return None
-    new = [raw for raw in messages if id(raw) not in projected]
+    known = [projected.get(id(raw)) for raw in messages]
+    new = [raw for raw, message in zip(messages, known, strict=True) if message is None]
     made = iter(project(new, len(of)).messages)
-    return msgspec.structs.replace(shape, messages=tuple(projected.get(id(raw)) or next(made) for raw in messages))
+    return msgspec.structs.replace(shape, messages=tuple([message or next(made) for message in known]))
 
 
 def _compared(message: Message, known: Mapping[int, int]) -> Message:
