@@ -8,13 +8,13 @@ import msgspec
 
 
 class _Repeated(Exception):
-    """A key stands twice in one object."""
+    """A key occurs twice in one object."""
 
 
 def arguments_object(arguments: str) -> msgspec.Raw:
     """Return the arguments as the model wrote them; they must be the JSON text of an object.
 
-    Of a key that stands twice in one object the last value is sent, which is the one that was run: Anthropic and Google
+    If a key occurs twice in one object, the last value is sent, which is the one that was run: Anthropic and Google
     refuse a whole request for a repeated key.
     """
     try:
