@@ -278,7 +278,7 @@ def _row_of(provider: str, model: str) -> ModelRow | None:
 def _with_dashes(model: str) -> str:
     """Return the name with the date of its suffix written with dashes."""
 
-    def dashed(found: re.Match[str]) -> str:
+    def with_dashes(found: re.Match[str]) -> str:
         _, year, month, day = found.groups()
         try:
             dt.date(int(year), int(month), int(day))
@@ -286,7 +286,7 @@ def _with_dashes(model: str) -> str:
             return found[0]
         return f"-{year}-{month}-{day}"
 
-    return _DATE.sub(dashed, model)
+    return _DATE.sub(with_dashes, model)
 
 
 @functools.cache

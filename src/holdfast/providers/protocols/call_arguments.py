@@ -7,7 +7,7 @@ import json
 import msgspec
 
 
-class _Repeated(Exception):
+class _RepeatedKey(Exception):
     """A key occurs twice in one object."""
 
 
@@ -18,14 +18,14 @@ def arguments_object(arguments: str) -> msgspec.Raw:
     refuse a whole request for a repeated key.
     """
     try:
-        json.loads(arguments, object_pairs_hook=_unrepeated, parse_int=str, parse_float=str)
-    except _Repeated:
+        json.loads(arguments, object_pairs_hook=_refuse_repeated_keys, parse_int=str, parse_float=str)
+    except _RepeatedKey:
         return msgspec.Raw(msgspec.json.encode(msgspec.json.decode(arguments)))
     except (ValueError, RecursionError):  # deeper than the standard library reads: sent as it is
         pass
     return msgspec.Raw(arguments.encode())
 
 
-def _unrepeated(pairs: list[tuple[str, object]]) -> None:
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> None:
     if len({key for key, _ in pairs}) != len(pairs):
-        raise _Repeated
+        raise _RepeatedKey

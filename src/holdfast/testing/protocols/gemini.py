@@ -162,7 +162,7 @@ class _PartWriter:
             function["id"] = call.id or f"fc_{self._answer.number}_{self._calls}"
         part: _Json = {"functionCall": function}
         if not self._calls and (self._signs_calls or self._thought):
-            part["thoughtSignature"] = self._signature(gemini_rules.signed(call.name, args))
+            part["thoughtSignature"] = self._signature(gemini_rules.signed_content(call.name, args))
         self._calls += 1
         return [part]
 
@@ -186,7 +186,7 @@ class _PartWriter:
             return [], {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": finish_fields}
         parts: list[_Json] = []
         if self._thought and self._text and not self._calls:
-            parts.append({"text": "", "thoughtSignature": self._signature(gemini_rules.signed(self._text))})
+            parts.append({"text": "", "thoughtSignature": self._signature(gemini_rules.signed_content(self._text))})
         return parts, {"finishReason": _FINISH[reason]}
 
     def _signature(self, signed_content: str) -> str:
@@ -286,10 +286,10 @@ def _frame(answer: WireReply, parts: list[_Json], finish_fields: _Json | None) -
     return {
         "candidates": [candidate],
         "usageMetadata": {
-            "promptTokenCount": answer.sent,
-            "candidatesTokenCount": answer.received,
-            "totalTokenCount": answer.sent + answer.received,
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.sent}],
+            "promptTokenCount": answer.input_tokens,
+            "candidatesTokenCount": answer.output_tokens,
+            "totalTokenCount": answer.input_tokens + answer.output_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.input_tokens}],
         },
         "modelVersion": answer.request.model,
         "responseId": f"resp_{answer.number}",

@@ -40,7 +40,7 @@ def generation(model: str) -> int:
     return int(found[1]) if found else 0
 
 
-def signed(part: str, args: object = None) -> str:
+def signed_content(part: str, args: object = None) -> str:
     """Return the content that a signature covers: a text, or a call's name and arguments."""
     return part if args is None else f"{part} {json.dumps(args, sort_keys=True)}"
 
@@ -123,7 +123,7 @@ def _signatures(contents: tuple[Content, ...], *, required: bool) -> None:
 
 def _fits(part: GeminiPart) -> bool:
     signature = signatures.read_signature(base64.b64encode(part.signature or b"").decode())
-    return signature is not None and signature.fits(signed(part.name or part.text, part.args))
+    return signature is not None and signature.fits(signed_content(part.name or part.text, part.args))
 
 
 def _count(content: Content, kind: str) -> int:

@@ -45,7 +45,7 @@ def check(body: object) -> dict[str, object]:
         if key not in body:
             raise _detail("missing", "body", key, message="Field required")
     for i, tool in enumerate(_objects(body.get("tools"))):
-        _declared(tool, "Tool", "body", "tools", str(i))
+        _check_declared(tool, "Tool", "body", "tools", str(i))
         _function(tool, "body", "tools", str(i))
     messages = list(_objects(body["messages"]))
     if not messages:
@@ -66,7 +66,7 @@ def _message(message: dict[str, object], index: int) -> None:
         raise _detail("union_tag_invalid", *at, message=what)
     if role != "assistant" and not isinstance(content, str | list):
         raise _detail("string_type", *at, role, "content", message="Input should be a valid string")
-    _declared(message, role, *at, role)
+    _check_declared(message, role, *at, role)
     calls = list(_objects(message.get("tool_calls")))
     if role == "assistant" and not content and not calls:
         raise _order("Assistant message must have either content or tool_calls, but not none.", code="3240")
@@ -133,7 +133,7 @@ def _known(owner: dict[str, object], keys: frozenset[str], *at: str) -> None:
             raise _detail("extra_forbidden", *at, key, message="Extra inputs are not permitted")
 
 
-def _declared(value: object, name: str, *at: str) -> None:
+def _check_declared(value: object, name: str, *at: str) -> None:
     if fault := _SCHEMA.fault(value, name):
         raise _detail(_DETAILS[fault.problem], *at, *map(str, fault.path), message=pydantic_words(fault))
 

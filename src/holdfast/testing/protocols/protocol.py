@@ -79,12 +79,12 @@ class WireReply:
     number: int
 
     @property
-    def sent(self) -> int:
+    def input_tokens(self) -> int:
         """Return the tokens of the request, at four characters each: plausible, and always the same."""
         return len(json.dumps(self.request.body)) // 4 + 1
 
     @property
-    def received(self) -> int:
+    def output_tokens(self) -> int:
         texts = [action.text for action in self.reply if isinstance(action, Say | Think)]
         texts += [action.name + scripted_arguments(action) for action in self.reply if isinstance(action, Call)]
         return sum(len(text) for text in texts) // 4 + 1

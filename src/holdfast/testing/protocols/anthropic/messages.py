@@ -142,7 +142,7 @@ class _Blocks:
         yield from self._begin()
         yield from self._close()
         delta = {"stop_reason": _FINISH[reason], "stop_sequence": None}
-        yield _sse("message_delta", {"delta": delta, "usage": {"output_tokens": self._answer.received}})
+        yield _sse("message_delta", {"delta": delta, "usage": {"output_tokens": self._answer.output_tokens}})
 
     def end(self) -> bytes:
         return _sse("message_stop", {})
@@ -247,10 +247,10 @@ def _message(answer: WireReply) -> dict[str, object]:
 
 def _usage(answer: WireReply) -> dict[str, object]:
     return {
-        "input_tokens": answer.sent,
+        "input_tokens": answer.input_tokens,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": 0,
-        "output_tokens": answer.received,
+        "output_tokens": answer.output_tokens,
     }
 
 

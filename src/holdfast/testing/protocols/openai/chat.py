@@ -147,9 +147,9 @@ def choice(delta: dict[str, object], finish: str | None) -> dict[str, object]:
 def chat_usage(answer: WireReply) -> dict[str, object]:
     """Return the usage."""
     return {
-        "prompt_tokens": answer.sent,
-        "completion_tokens": answer.received,
-        "total_tokens": answer.sent + answer.received,
+        "prompt_tokens": answer.input_tokens,
+        "completion_tokens": answer.output_tokens,
+        "total_tokens": answer.input_tokens + answer.output_tokens,
         "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
     }
 

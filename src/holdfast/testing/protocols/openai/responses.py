@@ -251,9 +251,9 @@ def _response(answer: WireReply, output: list[dict[str, object]], finish: Finish
 def _usage(answer: WireReply) -> dict[str, object]:
     thought = sum(len(action.text) for action in answer.reply if isinstance(action, Think)) // 4
     return {
-        "input_tokens": answer.sent,
+        "input_tokens": answer.input_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": answer.received,
+        "output_tokens": answer.output_tokens,
         "output_tokens_details": {"reasoning_tokens": thought},
-        "total_tokens": answer.sent + answer.received,
+        "total_tokens": answer.input_tokens + answer.output_tokens,
     }

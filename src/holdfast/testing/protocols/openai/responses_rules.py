@@ -13,11 +13,11 @@ from holdfast.testing.protocols import signatures
 from holdfast.testing.protocols.openai.fields import (
     an_object,
     array,
-    declared,
+    check_declared,
+    check_length,
     function_name,
     missing,
     not_one_of,
-    sized,
     text,
 )
 from holdfast.testing.protocols.openai.settings_rules import check_responses_settings
@@ -43,16 +43,16 @@ def check(body: object) -> dict[str, object]:
     """Return the body. Raise `Refusal` for the first broken rule."""
     if not is_json_object(body) or body.get("model") in {None, ""}:
         raise missing("model")
-    declared(_SCHEMA, body, "Body")
+    check_declared(_SCHEMA, body, "Body")
     if body.get("reasoning") is not None:
-        declared(_SCHEMA, body["reasoning"], "Reasoning", "reasoning")
+        check_declared(_SCHEMA, body["reasoning"], "Reasoning", "reasoning")
     check_responses_settings(body)
     if body.get("input") is None:
         raise Refusal("One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.")
     if body.get("previous_response_id") is not None:
         what = f"Previous response with id '{body['previous_response_id']}' not found."
         raise Refusal(what, param="previous_response_id", code="previous_response_not_found")
-    _included(body, str(body["model"]))
+    _check_include(body, str(body["model"]))
     _tools(body)
     if not isinstance(body["input"], str):
         items = [_item(item, f"input[{i}]") for i, item in enumerate(array(body["input"], "input", least=1))]
@@ -62,10 +62,10 @@ def check(body: object) -> dict[str, object]:
     return body
 
 
-def _included(body: dict[str, object], model: str) -> None:
+def _check_include(body: dict[str, object], model: str) -> None:
     if body.get("include") is None:
         return
-    declared(_SCHEMA, body["include"], "Include", "include")
+    check_declared(_SCHEMA, body["include"], "Include", "include")
     if (
         model.startswith(_NEVER_REASON)
         and is_json_array(body["include"])
@@ -83,7 +83,7 @@ def _tools(body: dict[str, object]) -> None:
             raise missing(f"tools[{i}].type")
         if tool["type"] == "function":
             function_name(tool, f"tools[{i}]")
-            declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
+            check_declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
 
 
 # --- one item --------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _item(raw: object, at: str) -> dict[str, object]:
     if kind == "item_reference":
         raise _item_not_found(item.get("id"))
     if item.get("id") is not None:
-        item_id = sized(text(item["id"], f"{at}.id"), f"{at}.id", most=_MOST_ID)
+        item_id = check_length(text(item["id"], f"{at}.id"), f"{at}.id", most=_MOST_ID)
         if not item_id.startswith(_PREFIX[kind]):
             what = f"Invalid '{at}.id': '{item_id}'. Expected an ID that begins with '{_PREFIX[kind]}'."
             raise Refusal(what, param=f"{at}.id", code="invalid_value")
@@ -113,7 +113,7 @@ def _item(raw: object, at: str) -> dict[str, object]:
             _content(item, "output", at, role="")
         case _:
             _array(item, "summary", at)
-    declared(_SCHEMA, item, "Item", at)
+    check_declared(_SCHEMA, item, "Item", at)
     if kind == "reasoning":
         _reasoning_item(item, at)
     return {**item, "type": kind}
@@ -150,7 +150,7 @@ def _array(item: dict[str, object], key: str, at: str) -> list[object]:
 def _call_id(item: dict[str, object], at: str) -> None:
     if "call_id" not in item:
         raise missing(f"{at}.call_id")
-    sized(text(item["call_id"], f"{at}.call_id"), f"{at}.call_id", most=_MOST_ID)
+    check_length(text(item["call_id"], f"{at}.call_id"), f"{at}.call_id", most=_MOST_ID)
 
 
 def _reasoning_item(item: dict[str, object], at: str) -> None:
