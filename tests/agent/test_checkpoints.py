@@ -61,9 +61,9 @@ class StoppedMidStep:
 
     @asynccontextmanager
     async def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        del conversation, whole
+        del conversation, non_streaming
         yield self._events()
 
     async def _events(self) -> AsyncIterator[StreamEvent]:

@@ -51,8 +51,10 @@ class Breaks(ScriptedModel):
     """A model that raises what no model should."""
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        del whole
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del non_streaming
         self.requests.append(conversation)
         raise ZeroDivisionError
         yield  # pragma: no cover - makes it a generator
@@ -83,11 +85,13 @@ class Blocked(ScriptedModel):
     """A model before whose first event the event loop is blocked for longer than it may be silent."""
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         await asyncio.sleep(0)
         time.sleep(0.5)  # noqa: ASYNC251 - it is what is tried
         await asyncio.sleep(0.01)
-        async with super()._stream(conversation, whole=whole) as events:
+        async with super()._stream(conversation, non_streaming=non_streaming) as events:
             yield events
 
 

@@ -18,7 +18,7 @@ from holdfast.providers.registry import PROVIDERS
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.entries import RequestStarted
 from holdfast.testing.script import Call, Say
-from holdfast.testing.scripted_provider import Captured
+from holdfast.testing.scripted_provider import CapturedRequest
 from holdfast.ui.commands.show_requests import show_requests
 from long_sessions import Long
 from provider_situations import MODELS, OTHERS, Session
@@ -29,7 +29,7 @@ def found(session: Session) -> list[SentRequest]:
     return list(sent_requests(session.store.read().records, PROVIDERS))
 
 
-def digest_of(request: Captured) -> str:
+def digest_of(request: CapturedRequest) -> str:
     """Return the digest of the messages as a provider reads them."""
     body = unmarked(request)
     said = next(body[key] for key in ("messages", "input", "contents") if key in body)

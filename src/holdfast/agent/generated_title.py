@@ -118,7 +118,7 @@ class GeneratedTitle:
         stream = Stream(
             0,
             model,
-            whole=False,
+            non_streaming=False,
             limits=self._limits.of(self._model),
             detached=self._detached,
             append=lambda _: None,

@@ -80,14 +80,14 @@ class Summarizer:
 
     async def _asked(self, conversation: Conversation, stop: StopSignal) -> WrittenSummary:
         limits = self._limits.of(conversation.model)
-        whole, fell_back, attempt = False, False, 0
+        non_streaming, fell_back, attempt = False, False, 0
         while True:
             attempt += 1
             model = await self._connection.model(conversation.model, stop)
             stream = Stream(
                 conversation.steps,
                 model,
-                whole=whole,
+                non_streaming=non_streaming,
                 limits=limits,
                 detached=self._detached,
                 append=lambda _: None,
@@ -97,11 +97,11 @@ class Summarizer:
                 finished = await stream.run(conversation, stop, on_event=lambda: None)
             except ProviderFailed as failed:
                 await self._connection.drop()
-                delay = retry_delay(failed, attempt, limits=limits, shown=False, whole=whole)
+                delay = retry_delay(failed, attempt, limits=limits, shown=False, non_streaming=non_streaming)
                 if delay is None:
                     raise
-                whole = without_streaming(failed, fell_back=fell_back)
-                fell_back = fell_back or whole
+                non_streaming = without_streaming(failed, fell_back=fell_back)
+                fell_back = fell_back or non_streaming
                 self._notify(f"Summary: attempt {attempt}/{limits.attempts} failed, retrying in {delay:g} s: {failed}")
                 await stop.race(asyncio.sleep(delay))
                 continue

@@ -170,24 +170,24 @@ class Log:
 
     # --- from the HTTP client -------------------------------------------------------------------------------------
 
-    def asked(self, method: str, address: str, size: int) -> None:
+    def request_sent(self, method: str, address: str, size: int) -> None:
         """Record an outgoing HTTP request; `size` is the size of its body."""
         self._asked_at = time.monotonic()
         self.record("request", attempt=self._attempt, method=method, address=strip_credentials(address), bytes=size)
 
-    def answered(self, status: int, request_id: str) -> None:
+    def response_started(self, status: int, request_id: str) -> None:
         """Record the status and request id of an HTTP response."""
         self._status, self._body = status, b""
         self.record("response", status=status, request_id=request_id, ms=ms(time.monotonic() - self._asked_at))
 
-    def arrived(self, chunk: bytes) -> None:
+    def data_received(self, chunk: bytes) -> None:
         """Count bytes of a body, and keep those of an error."""
         if self._counts is not None:
             self._counts.chunk(chunk)
         if self._status >= _ERROR:
             self._body = (self._body + chunk)[:_BODY]
 
-    def closed(self) -> None:
+    def response_closed(self) -> None:
         """Record the body of an error once it is complete."""
         if self._status >= _ERROR:
             self.record("error-body", status=self._status, body=self._body.decode("utf-8", "replace"))
@@ -219,21 +219,23 @@ class _LoggedModel:
         return self._model.name
 
     def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
         """Send the conversation and log it."""
-        return self._stream(conversation, whole=whole)
+        return self._stream(conversation, non_streaming=non_streaming)
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._model.aclose()
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         counts = self._log.sending(conversation)
         how = "ended"
         try:
-            async with self._model.stream(conversation, whole=whole) as events:
+            async with self._model.stream(conversation, non_streaming=non_streaming) as events:
                 yield _Counted(events, counts)
         except BaseException as error:
             how = type(error).__name__

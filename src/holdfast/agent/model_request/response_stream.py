@@ -35,14 +35,14 @@ QUEUE = 256
 
 
 class Stream:
-    """The events of one attempt at a request. `whole` asks for the answer without streaming."""
+    """The events of one attempt at a request. `non_streaming` asks for the answer without streaming."""
 
     def __init__(  # noqa: PLR0913 - what a request is made with
         self,
         step: int,
         model: Model,
         *,
-        whole: bool,
+        non_streaming: bool,
         limits: Limits,
         detached: DetachedTasks,
         append: Callable[[ResponseCheckpoint], None],
@@ -50,7 +50,7 @@ class Stream:
     ) -> None:
         self._step = step
         self._model = model
-        self._whole = whole
+        self._non_streaming = non_streaming
         self._limits = limits
         self._detached = detached
         self._append = append
@@ -206,7 +206,7 @@ class Stream:
 
     def _silent(self, seconds: float) -> ProviderFailed:
         provider, _, model = self._model.name.partition(":")
-        expected = "the whole answer" if self._whole else "an event"
+        expected = "the whole answer" if self._non_streaming else "an event"
         return ProviderFailed(
             f"Model {self._model.name!r} sent nothing for {seconds:g} s (expected {expected}). The request passed "
             f"every check, so the cause is provider {provider!r} or its model {model!r}. The request was dropped.",
@@ -220,7 +220,7 @@ class Stream:
             fault="cut",
         )
         try:
-            async with self._model.stream(conversation, whole=self._whole) as events:
+            async with self._model.stream(conversation, non_streaming=self._non_streaming) as events:
                 async for event in events:
                     if self._dropped:  # the model ignored its cancellation
                         return

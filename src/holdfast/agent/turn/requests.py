@@ -76,7 +76,7 @@ class Requests:
         number = sent.steps + 1
         limits = context.limits.of(sent.model)
         attempt = 0
-        whole, fell_back, shortened = False, False, False
+        non_streaming, fell_back, shortened = False, False, False
         left_out: set[str] = set()  # reasons for which images were already left out
         while True:
             attempt += 1
@@ -87,7 +87,7 @@ class Requests:
             stream = self._stream = Stream(
                 number,
                 model,
-                whole=whole,
+                non_streaming=non_streaming,
                 limits=limits,
                 detached=context.detached,
                 append=self._journal.append,
@@ -101,9 +101,13 @@ class Requests:
                 images = None if stream.shown else image_refusal(failed, sent)
                 images = None if images in left_out else images
                 changed = too_long or images is not None
-                delay = 0.0 if changed else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
-                whole = delay is not None and without_streaming(failed, fell_back=fell_back)
-                fell_back = fell_back or whole
+                delay = (
+                    0.0
+                    if changed
+                    else retry_delay(failed, attempt, limits=limits, shown=stream.shown, non_streaming=non_streaming)
+                )
+                non_streaming = delay is not None and without_streaming(failed, fell_back=fell_back)
+                fell_back = fell_back or non_streaming
                 stream.checkpoint()
                 self._journal.append(
                     RequestFailed(
@@ -114,7 +118,7 @@ class Requests:
                         status=failed.status,
                         retry_in=delay,
                         attempts=limits.attempts,
-                        retry_whole=whole,
+                        retry_whole=non_streaming,
                     )
                 )
                 if delay is None:

@@ -1,6 +1,6 @@
-"""The lists of models that providers gave, kept in the cache folder for a day.
+"""The lists of models that were fetched from providers, kept in the cache folder for a day.
 
-Two rules. A file that cannot be read, is damaged or says something of another address is no list, and the next one
+Two rules. A file that cannot be read, is damaged or belongs to another address counts as missing, and the next list
 replaces it. No key is in a file or in its name: a list belongs to an address.
 """
 
@@ -28,7 +28,7 @@ _LONGEST = 16 * 1024 * 1024
 
 
 class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A list of models, the time `at` which it came (Unix time), and whose it is."""
+    """A provider's list of models, and the Unix time `at` which it was fetched."""
 
     format: Literal[1] = 1
     provider: str

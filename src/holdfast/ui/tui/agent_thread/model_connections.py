@@ -41,7 +41,7 @@ class Connections:
         if name == DEMO:
             return
         key = self._options.keys.get(split(name, self._options.providers)[0].key_variable or "")
-        if key is None or not key.unasked:
+        if key is None or not key.unfetched:
             self._options.endpoint(name)
 
     def has_key(self, provider: Provider) -> bool:
