@@ -120,9 +120,9 @@ async def test_a_connection_that_never_comes_is_not_waited_for_without_end(monke
 class Slow(FunctionToolbox):
     """A toolbox whose former processes take their time."""
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         await asyncio.sleep(3600)
-        return await super().quiet(commands)
+        return await super().wait_for_exit(commands)
 
 
 async def test_a_recovery_that_is_cancelled_can_be_done_again() -> None:
@@ -247,7 +247,7 @@ async def test_a_finished_result_is_not_lost_with_the_write_that_failed() -> Non
 class NeverGone(FunctionToolbox):
     """The tools of a session whose own keeper is alive, as it is after each command."""
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         del commands
         return False
 

@@ -208,8 +208,8 @@ def agent_that_takes_silence_for_consent(play: Play) -> Agent:
             try:
                 return await asyncio.wait_for(asked(call, plan, why), 3600)
             except TimeoutError:
-                assert plan.asks is not None
-                return ApprovalAnswer(allowed=True, chosen=(plan.asks.options[0].label,))
+                assert plan.question is not None
+                return ApprovalAnswer(allowed=True, chosen=(plan.question.options[0].label,))
 
         calls._asked = impatient
 

@@ -122,10 +122,10 @@ async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     own, change = LocalToolbox(tmp_path, tmp_path / "own"), FileChange(path="a", before=None, after="f" * 64)
     toolbox = RestoredToolbox(own, gone_sentence({"turn": 4}))
-    assert own.look(change) != "unreadable"
-    assert toolbox.look(change) == "unreadable"
+    assert own.check_change(change) != "unreadable"
+    assert toolbox.check_change(change) == "unreadable"
     assert toolbox.traces("spool", 0.0) is None
-    assert await toolbox.quiet({"spool": None})
+    assert await toolbox.wait_for_exit({"spool": None})
     assert "as saved after turn 4" in await toolbox.reap({"call": None})
     assert await toolbox.reap({}) == ""
     await toolbox.close()

@@ -67,7 +67,7 @@ class RunningTask:
         self.since = attended.since
         self.stop = attended.stop
         self.body = body
-        self.kept = attended.plan.kept
+        self.kept = attended.plan.output_file
         self.output = attended.output
         self.over = asyncio.Event()
         self.stopped_by = ""
@@ -127,7 +127,7 @@ class BackgroundTasks:
             await task.over.wait()
             return ToolOutput(text=f"Started as background task {started.id}, which has ended already.")
         said = f"Runs as background task {started.id}." if attended.begun.is_set() else f"Began task {started.id}."
-        return ToolOutput(text=f"{said} {_how_to(plan.kept)}")
+        return ToolOutput(text=f"{said} {_how_to(plan.output_file)}")
 
     async def attend(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput | None:
         """Run a command that a turn waits for; return its output, None if it was moved to the background.
@@ -135,7 +135,7 @@ class BackgroundTasks:
         Then its call has its result.
         """
         attended = self._attended[call] = _Attended(call, plan)
-        own = self._context(attended, emit=context.emit, began=context.began)
+        own = self._context(attended, emit=context.emit, began=context.report_process)
         body = attended.body = asyncio.create_task(_body(plan, own), name=f"command {call}")
         stopped = asyncio.ensure_future(context.stop.wait())
         stopped.add_done_callback(lambda done: done.cancelled() or attended.moved.done() or attended.stop.set())
@@ -169,7 +169,7 @@ class BackgroundTasks:
             output = attended.output.since(0)
             printed = f"\nWhat it had printed until then:\n{last_of(output)}" if output.strip() else ""
             seconds = round(asyncio.get_running_loop().time() - attended.since, 3)
-            text = f"{text} {_how_to(attended.plan.kept)}{printed}"
+            text = f"{text} {_how_to(attended.plan.output_file)}{printed}"
             self._journal.append(started, CallEnded(call=attended.call, outcome="ok", text=text, seconds=seconds))
             release()
             self._follow(started, attended, body)
@@ -213,7 +213,7 @@ class BackgroundTasks:
             except StateError as failed:  # it runs, and its end may still be written
                 self._journal.not_recorded(failed)
 
-        return ToolContext(call=attended.call, stop=attended.stop, emit=printed, began=runs)
+        return ToolContext(call=attended.call, stop=attended.stop, emit=printed, report_process=runs)
 
     # --- ending ---------------------------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class BackgroundTasks:
 
     # --- what its tools ask -----------------------------------------------------------------------------------------
 
-    async def look(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
+    async def poll(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
         """Return the task's new output and its state; wait up to `seconds` for its end."""
         running = self._running.get(task)
         if running is not None and seconds:

@@ -102,7 +102,7 @@ def first_entry(session: str, *, cwd: Path, model: str, toolbox: LocalToolbox) -
         system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=held),
         tools=toolbox.schemas,
         version=__version__,
-        instructions=tuple(each.seen for each in held),
+        instructions=tuple(each.snapshot for each in held),
     )
 
 

@@ -114,7 +114,7 @@ class UserCommands:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await plan.run(ToolContext(call=started.id, stop=stop, emit=emit, began=began))
+            output = await plan.run(ToolContext(call=started.id, stop=stop, emit=emit, report_process=began))
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         finally:

@@ -73,7 +73,7 @@ class FunctionToolbox:
         """Return the tools by name."""
         return {tool.schema.name: tool for tool in self.tool_list}
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:  # noqa: ARG002 - the Toolbox protocol's
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:  # noqa: ARG002 - the Toolbox protocol's
         """Return True: no process of an earlier agent is ever left."""
         return True
 
@@ -89,11 +89,11 @@ class FunctionToolbox:
         """Return the active instructions."""
         return self.active_instructions
 
-    def present(self, seen: FileSeen) -> FileSeen:
+    def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
         """Return the file given for the path, else the file unchanged."""
-        return self.files.get(seen.path, seen)
+        return self.files.get(snapshot.path, snapshot)
 
-    def look(self, change: FileChange) -> FileCheck:
+    def check_change(self, change: FileChange) -> FileCheck:
         """Return the result given for the path, else "unreadable"."""
         return self.file_checks.get(change.path, "unreadable")
 

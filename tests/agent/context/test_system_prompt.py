@@ -21,7 +21,7 @@ MOST = 1500
 
 
 def instruction(text: str, name: str = "AGENTS.md") -> Instruction:
-    return Instruction(seen=FileSeen(path=name, size=len(text), sha256=text), text=text)
+    return Instruction(snapshot=FileSeen(path=name, size=len(text), sha256=text), text=text)
 
 
 def test_it_is_short_and_says_where_it_works(tmp_path: Path) -> None:

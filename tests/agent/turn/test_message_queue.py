@@ -201,9 +201,9 @@ async def test_what_waits_is_not_sent_behind_a_prompt_after_a_crash_between_two_
 class Slow(FunctionToolbox):
     """Tools whose earlier processes take a moment to go."""
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         await asyncio.sleep(0.05)
-        return await super().quiet(commands)
+        return await super().wait_for_exit(commands)
 
 
 async def test_while_an_earlier_turn_is_settled_no_message_is_taken() -> None:

@@ -77,4 +77,4 @@ def _listed(folder: Path) -> str:
 
 
 def _block(instruction: Instruction) -> str:
-    return f'<instructions from="{escape_newlines(instruction.seen.path)}">\n{instruction.text}\n</instructions>'
+    return f'<instructions from="{escape_newlines(instruction.snapshot.path)}">\n{instruction.text}\n</instructions>'

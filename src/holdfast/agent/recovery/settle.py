@@ -126,9 +126,9 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
         text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
         return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))
     if call.asked is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
-        from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - tables, for a call that waited
+        from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that waited
 
-        if trained(call.part.name) == "ask_user":
+        if canonical_name(call.part.name) == "ask_user":
             text = model_notices.question_left(stop_cause.cause, stop_cause.detail)
             return CallEnded(call=own, outcome="not_started", text=text)
     if call.started is None and not known.gap:

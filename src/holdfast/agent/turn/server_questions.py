@@ -23,7 +23,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.browser import open_page
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import InputRequest, ServerAnswer, ServerQuestion, UserQuestion
-from holdfast.tools.mcp.form_fields import DECLINE, OPEN_PAGE, FormField, asked_of, form_fields, url_question
+from holdfast.tools.mcp.form_fields import DECLINE, OPEN_PAGE, FormField, field_question, form_fields, url_question
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 
@@ -84,7 +84,7 @@ class ServerQuestions:
         """Ask for a field until its answer is valid. Return it by its name, None if the user declines."""
         wrong = ""
         while True:
-            chosen, words = await _put(ask, call, request, asked_of(request.server, asked, field, wrong=wrong))
+            chosen, words = await _put(ask, call, request, field_question(request.server, asked, field, wrong=wrong))
             if chosen == DECLINE:
                 return None
             found = field.read(chosen, words)
@@ -100,7 +100,7 @@ async def _put(ask: Asker, call: CallPart, request: InputRequest, question: User
         raise AssertionError(f"A question of a server is answered, not run: {context.call}")
 
     plan = Plan(
-        effect="read", title=f"{request.server} asks", detail=question.text, asks=question, run=run, tool=call.name
+        effect="read", title=f"{request.server} asks", detail=question.text, question=question, run=run, tool=call.name
     )
     answer = await ask(call, plan, question.text)
     return ("\n".join(answer.chosen), answer.reason) if answer.allowed else (DECLINE, "")

@@ -25,7 +25,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval_decision import Allow, Ask, Deny, decide, readable
+from holdfast.tools.approval_decision import Allow, Ask, Deny, decide, read_filter
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Calls:
                 if self._context.ask is None and (plan.is_for_the_user or self._context.on_approval == "deny"):
                     self._deny_unasked(call, plan, why)
                     return False
-                if plan.asks is not None:
+                if plan.question is not None:
                     await self._consult(call, plan, why)
                     return False
                 answered, mode = await self._answer(call, plan, why)
@@ -284,14 +284,14 @@ class Calls:
             call=call,
             stop=self._stop.event,
             emit=emit,
-            began=began,
+            report_process=began,
             tasks=tasks,
             mode=policy.mode,
-            may_read=readable(plan, policy, tool=self._own_name(part, plan)),
+            may_read=read_filter(plan, policy, tool=self._own_name(part, plan)),
             consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
             has_user=self._context.ask is not None,
-            waits=waits,
-            late=None if plan.remote is None else lambda output: self._late(part.id, output),
+            pending_request=waits,
+            report_late=None if plan.remote is None else lambda output: self._late(part.id, output),
         )
         if plan.background:
             return await tasks.start(call, plan)
@@ -309,9 +309,9 @@ class Calls:
                 outcome=outcome,
                 text=text,
                 seconds=seconds,
-                seen=output.seen,
+                seen=output.snapshot,
                 images=output.images,
-                seen_also=output.seen_also,
+                seen_also=output.more_snapshots,
             )
             try:
                 self._journal.append(ended)
@@ -351,9 +351,9 @@ class Calls:
 
 def _patterns_offered(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
     """Return what a question's entry has of the patterns to remember: one by itself, or several."""
-    from holdfast.tools.approval_patterns import suggested  # noqa: PLC0415 - tables, for the first question
+    from holdfast.tools.approval_patterns import suggest_patterns  # noqa: PLC0415 - tables, for the first question
 
-    patterns = suggested(plan).patterns
+    patterns = suggest_patterns(plan).patterns
     return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)
 
 

@@ -23,7 +23,7 @@ class RestoredToolbox:
     def tools(self) -> Mapping[str, Tool]:
         return self._toolbox.tools
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Return that no process of the commands is here."""
         del commands
         return True
@@ -40,11 +40,11 @@ class RestoredToolbox:
         """Return the present instructions of the workspace."""
         return self._toolbox.instructions()
 
-    def present(self, seen: FileSeen) -> FileSeen:
+    def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
         """Return the present state of a file: what the restored one has."""
-        return self._toolbox.present(seen)
+        return self._toolbox.current_snapshot(snapshot)
 
-    def look(self, change: FileChange) -> FileCheck:
+    def check_change(self, change: FileChange) -> FileCheck:
         """Return that the edited file cannot be read: it is on the other machine."""
         del change
         return "unreadable"

@@ -164,7 +164,7 @@ def server_details(server: McpServer) -> list[str]:
 def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
     from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - only a test needs it
 
-    settings = McpSettings(servers=(server,), lists=mcp_lists(environ), asks=True, sign_ins=sign_ins(environ))
+    settings = McpSettings(servers=(server,), lists=mcp_lists(environ), can_ask_user=True, sign_ins=sign_ins(environ))
     try:
         answer = asyncio.run(ask_servers(settings, cwd=cwd, within=TEST_WAIT))[server.name]
     except OSError as error:
@@ -181,14 +181,14 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
 def _login(server: McpServer, *, environ: Mapping[str, str]) -> int:
     at = _at_url(server, environ)
     try:
-        from holdfast.tools.mcp.sdk.login import signed_in  # noqa: PLC0415 - more than a second, for those who sign in
+        from holdfast.tools.mcp.sdk.login import sign_in_user  # noqa: PLC0415 - more than a second, for those who sign in
     except ImportError as error:
         raise UsageError("Signing in needs the package 'mcp'. Install it: pip install 'holdfast[mcp]'.") from error
 
     def show(page: str) -> None:
         print(f"Open this page in a browser on this machine, and sign in:\n\n{single_line(page)}\n", flush=True)
 
-    if asyncio.run(signed_in(at, sign_ins(environ), show)):
+    if asyncio.run(sign_in_user(at, sign_ins(environ), show)):
         print(f"Signed in at {server.name}. Try it: holdfast mcp test {server.name}")
     else:
         print(f"{server.name} asks for no sign-in.")

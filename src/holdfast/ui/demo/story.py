@@ -22,7 +22,7 @@ from holdfast.system.interrupts import interrupts_held_back
 from holdfast.system.user_directories import homes
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Script
 from holdfast.testing.scripted_provider import ScriptedProvider
-from holdfast.tools.process.supervisor_locks import wait_gone
+from holdfast.tools.process.supervisor_locks import wait_for_exit
 from holdfast.ui.demo.checks import AgentRun, DemoEvidence
 
 _FILES = {
@@ -183,7 +183,7 @@ def _gone_after(pid: int) -> float | None:
 
 def tools_gone(session: Path) -> bool:
     """Return whether all processes that ran commands for the session in that folder exit within `_PATIENCE`."""
-    return asyncio.run(wait_gone(session, _PATIENCE))
+    return asyncio.run(wait_for_exit(session, _PATIENCE))
 
 
 def script() -> Script:

@@ -169,7 +169,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
         end(why)
 
     def end(why: StopCause) -> None:
-        session.toolbox.stop_writing()
+        session.toolbox.stop_waiting()
         (agent if stream is None else stream).stop(why)
 
     def emit(event: Event) -> None:
@@ -188,7 +188,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
             agent = agent_of(options, session, emit=emit, log=log)
             if many is not None and results is not None:
                 stream = PromptStream(
-                    agent, session.toolbox.written_out, LineReader(sys.stdin.fileno(), loop), many, results
+                    agent, session.toolbox.expand_prompt, LineReader(sys.stdin.fileno(), loop), many, results
                 )
             heed_signals(loop, stop)
             opened = opened_of(agent, session, options)
@@ -300,7 +300,7 @@ async def _turn(
         try:
             # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts,
             # but for the prompt of a server.
-            turn = await agent.run(await toolbox.written_out(prompt), images=images)
+            turn = await agent.run(await toolbox.expand_prompt(prompt), images=images)
         except HoldfastError as error:
             after = agent.conversation
             turn = after.last_end

@@ -73,7 +73,7 @@ def mcp_settings(
     asks = arguments.prompt is None
     if not servers:
         return None
-    return McpSettings(servers=servers, lists=mcp_lists(environ), asks=asks, sign_ins=sign_ins(environ))
+    return McpSettings(servers=servers, lists=mcp_lists(environ), can_ask_user=asks, sign_ins=sign_ins(environ))
 
 
 def with_client_servers(
@@ -88,8 +88,8 @@ def with_client_servers(
     both, _ = together((ServerFile(path=Path(), servers=tuple(servers)), ServerFile(path=Path(), servers=known)))
     if not both:
         return None
-    asks = settings is None or settings.asks
-    return McpSettings(servers=both, lists=mcp_lists(environ), asks=asks, sign_ins=sign_ins(environ))
+    asks = settings is None or settings.can_ask_user
+    return McpSettings(servers=both, lists=mcp_lists(environ), can_ask_user=asks, sign_ins=sign_ins(environ))
 
 
 def mcp_lists(environ: Mapping[str, str]) -> Path:

@@ -170,7 +170,7 @@ class SessionController:
                 self._proceed(told)
             case ApprovalRequested() | ApprovalClosed():
                 plan = told.plan if isinstance(told, ApprovalRequested) else None
-                consulting = plan is not None and plan.asks is not None
+                consulting = plan is not None and plan.question is not None
                 self.status = msgspec.structs.replace(self.status, asking=plan is not None, consulting=consulting)
             case Refused():  # a session that failed to open is tried again
                 self._is_open = self._is_open and bool(self.session)

@@ -12,9 +12,9 @@ def declared_name(part: CallPart) -> str:
 
     if any(schema.name == part.name for schema in DECLARATIONS):
         return part.name
-    from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - for such a call
+    from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - for such a call
 
-    own = trained(part.name)
+    own = canonical_name(part.name)
     return own if any(schema.name == own for schema in DECLARATIONS) else part.name
 
 

@@ -118,12 +118,12 @@ def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
     """Return the question about a planned call in a session of this approval mode; `why` is the policy's sentence."""
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
-    if plan.asks is not None:
-        return question_of_the_model(plan.asks, detail=plan.detail)
-    from holdfast.tools.approval_patterns import obeyed, suggested  # noqa: PLC0415 - tables, for the first question
+    if plan.question is not None:
+        return question_of_the_model(plan.question, detail=plan.detail)
+    from holdfast.tools.approval_patterns import changes_autorun_file, suggest_patterns  # noqa: PLC0415 - tables, for the first question
 
-    by_itself = plan.effect == "write" and obeyed(plan)
-    remembered = suggested(plan).patterns
+    by_itself = plan.effect == "write" and changes_autorun_file(plan)
+    remembered = suggest_patterns(plan).patterns
     kept = remembering_choices(remembered)
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         kept.append(EDITS)

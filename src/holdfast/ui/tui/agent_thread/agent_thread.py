@@ -214,11 +214,11 @@ class AgentThread:
         self._commands.submit(call)
 
     async def _written_out(self, typed: str) -> str:
-        return typed if self._toolbox is None else await self._toolbox.written_out(typed)
+        return typed if self._toolbox is None else await self._toolbox.expand_prompt(typed)
 
     def _stop_running(self, cause: StopCause | None) -> None:
         if self._toolbox is not None:
-            self._toolbox.stop_writing()
+            self._toolbox.stop_waiting()
         if self._agent is not None:
             self._agent.stop(cause)
 

@@ -180,9 +180,9 @@ def _said(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
         case "writing":
             return [(f"writing, {block.written:,} characters", "faint")]
         case "waiting":
-            from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - when a call waits
+            from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - when a call waits
 
-            answer = trained(block.name) == "ask_user"
+            answer = canonical_name(block.name) == "ask_user"
             return [("waiting for your answer" if answer else "waiting for approval", "warning")]
         case "running":
             return [(ticking(now - block.since), "faint")] if block.since is not None else []
