@@ -33,7 +33,7 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
                 if not messages and conversation.system:
                     asked.append(pai.SystemPromptPart(conversation.system))
                 asked.extend(pai.ToolReturnPart(each.name, each.text, each.call) for each in message.results)
-                said = [_said(each) for each in message.said]
+                said = [_said(each) for each in message.content]
                 if said:
                     asked.append(pai.UserPromptPart(said[0] if len(said) == 1 and isinstance(said[0], str) else said))
                 messages.append(pai.ModelRequest(parts=asked))
