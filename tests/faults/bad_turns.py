@@ -78,7 +78,7 @@ class AppendsAsItGoes:
                     parts = event.parts
         step = conversation.steps + len(conversation.messages)
         kept = tuple(
-            msgspec.structs.replace(part, id=call_id("bad", step, index, taken=lambda _: False))
+            msgspec.structs.replace(part, id=call_id("bad", step, index, is_taken=lambda _: False))
             if isinstance(part, CallPart)
             else part
             for index, part in enumerate(parts)

@@ -348,7 +348,7 @@ class BackgroundTasks:
 
 def untold(conversation: Conversation) -> tuple[TaskTold, ...]:
     """Return the ends of tasks that join the next request of the running turn."""
-    return tuple(TaskTold(task=task) for task in conversation.untold_tasks)
+    return tuple(TaskTold(task=task) for task in conversation.unreported_tasks)
 
 
 async def _body(plan: Plan, context: ToolContext) -> ToolOutput:

@@ -32,7 +32,7 @@ class Checks:
         self._debug = debug
         self._emit = emit
         self._providers = providers
-        self.requests = RequestValidator(whole=debug)
+        self.requests = RequestValidator(always_full=debug)
         self._journalled: set[str] = set()
         self._shown: set[str] = set()  # reported by --debug
         self._setting_notes: set[str] = set()  # of the last request

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.errors import DamageError
 from holdfast.session.catalog import Catalog
-from holdfast.session.storage.sqlite_store import SqliteStore, whole_rows
+from holdfast.session.storage.sqlite_store import SqliteStore, complete_rows
 
 
 def back_up(catalog: Catalog, target: Path) -> list[str]:
@@ -20,13 +20,13 @@ def back_up(catalog: Catalog, target: Path) -> list[str]:
     into = Catalog(target)
     for summary in catalog.all():
         try:
-            rows = whole_rows(catalog.folder(summary.id))
+            rows = complete_rows(catalog.folder(summary.id))
         except DamageError as error:
             damaged = damaged or error
             continue
         folder = into.folder(summary.id)
         if (folder / "session.db").exists():
-            there = whole_rows(folder)
+            there = complete_rows(folder)
             if there == rows:
                 continue
             into.trash(summary.id)  # kept beside, until the new one is whole

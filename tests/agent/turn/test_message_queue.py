@@ -139,7 +139,10 @@ async def test_after_a_stop_nothing_is_sent_by_itself(cause: str) -> None:
     steer, later = busy.agent.queue("rather so", "steer"), busy.agent.queue("and then", "later")
     busy.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
     assert (await turn).cause == cause
-    assert [(each.message.id, each.held) for each in busy.agent.conversation.queued] == [(steer, True), (later, True)]
+    assert [(each.message.id, each.on_hold) for each in busy.agent.conversation.queued] == [
+        (steer, True),
+        (later, True),
+    ]
     assert (await busy.agent.run("hello?")).turn == 2
     assert texts(busy.rig.model.requests[-1])[-1][-1] == "hello?"
     assert [each.message.id for each in busy.agent.conversation.queued] == [steer, later]
@@ -154,7 +157,7 @@ async def test_a_queued_message_waits_for_the_user_if_the_provider_fails() -> No
     busy.agent.queue("and then", "later")
     busy.opened.set()
     assert (await turn).cause == "provider"
-    assert [each.held for each in busy.agent.conversation.queued] == [True]
+    assert [each.on_hold for each in busy.agent.conversation.queued] == [True]
 
 
 async def test_a_recalled_message_is_not_sent() -> None:
@@ -179,7 +182,7 @@ async def test_a_queued_message_survives_a_crash_and_waits_for_the_user() -> Non
     again = Rig(ScriptedModel([[Say("hello again")]]), store=store)
     assert [each.message.text for each in again.agent.conversation.queued] == ["and then"]
     await again.agent.run("are you there?")
-    assert [(each.message.text, each.held) for each in again.agent.conversation.queued] == [("and then", True)]
+    assert [(each.message.text, each.on_hold) for each in again.agent.conversation.queued] == [("and then", True)]
     busy.agent.stop()
     await turn
 
@@ -195,7 +198,7 @@ async def test_what_waits_is_not_sent_behind_a_prompt_after_a_crash_between_two_
         await again.agent.recover()
         assert (await again.agent.run("are you there?")).turn == 2
         assert texts(again.model.requests[-1])[-1] == ("are you there?",)
-        assert [(each.message.text, each.held) for each in again.agent.conversation.queued] == [("and then", True)]
+        assert [(each.message.text, each.on_hold) for each in again.agent.conversation.queued] == [("and then", True)]
 
 
 class Slow(FunctionToolbox):
@@ -285,7 +288,7 @@ async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
     store.full = False
     rig.model.extend([Say("yes")])
     assert (await rig.agent.run("something else")).turn == 2
-    assert [(each.message.text, each.held) for each in rig.agent.conversation.queued] == [("and then", True)]
+    assert [(each.message.text, each.on_hold) for each in rig.agent.conversation.queued] == [("and then", True)]
 
 
 async def test_nothing_follows_a_turn_whose_end_could_not_be_journalled() -> None:

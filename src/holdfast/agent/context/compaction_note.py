@@ -10,7 +10,7 @@ from holdfast.agent.context.compaction_plan import CompactionPlan
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage, PromptMark, UserMessage
 from holdfast.session.conversation.prune_results import TODO
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded, Steered
-from holdfast.session.journal.file_changes import files_known, started_changes
+from holdfast.session.journal.file_changes import known_files, started_changes
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.truncation import cap
 
@@ -53,7 +53,7 @@ def work(journal: Iterable[Entry], part_of_it: Callable[[str], bool]) -> Work:
                     changed.pop(change.path, None)
                     changed[change.path] = None
             case CallEnded(call=call) if part_of_it(call):
-                for seen in files_known(entry):
+                for seen in known_files(entry):
                     read.pop(seen.path, None)
                     read[seen.path] = None
                 if entry.outcome == "ok" and call in lists and entry.seen is None:

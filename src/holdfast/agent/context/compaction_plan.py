@@ -69,7 +69,7 @@ def plan_compaction(
     results = left.results if isinstance(left, UserMessage) else ()
     goes = messages[:first]
     if results or waits:
-        has_summary = left.said[:1] if isinstance(left, UserMessage) and not first and conversation.compacted else ()
+        has_summary = left.content[:1] if isinstance(left, UserMessage) and not first and conversation.compacted else ()
         goes = (*goes, UserMessage(results, (*has_summary, *waits)))
     if not (removed or waits) or estimate(goes, model) < LEAST:
         return None
@@ -80,7 +80,7 @@ def plan_compaction(
         step=steps[removed - 1] if removed else earlier,
         first=first,
         through=None if first in prompts else through,
-        said=conversation.prompts[-1].behind if waits else 0,
+        said=conversation.prompts[-1].texts_before if waits else 0,
         unsent="\n\n".join(one for one in waits if isinstance(one, str)),
         unseen=bool(results) and first == len(messages) - 1,
     )
@@ -93,8 +93,8 @@ def _unanswered(conversation: Conversation) -> tuple[UserContent, ...]:
     if newest is None or newest.at != last or not isinstance(message := conversation.messages[last], UserMessage):
         return ()
     if conversation.compacted is not None and not last:  # the note of a compaction is first, and replaces some
-        return message.said[1 : 1 + max(newest.behind - conversation.compacted.said, 0)]
-    return message.said[: newest.behind]
+        return message.content[1 : 1 + max(newest.texts_before - conversation.compacted.said, 0)]
+    return message.content[: newest.texts_before]
 
 
 def truncate_results(conversation: Conversation, *, total: int) -> Pruned | None:
@@ -126,7 +126,7 @@ def _exchange(pair: Sequence[ConversationMessage], model: str, *, opens: bool) -
     assert isinstance(said, UserMessage)
     return Round(
         results=estimate((UserMessage(said.results, ()),), model),
-        texts=estimate((UserMessage((), said.said),), model),
+        texts=estimate((UserMessage((), said.content),), model),
         answer=estimate(answer, model) if answer else None,
         opens=opens,
     )

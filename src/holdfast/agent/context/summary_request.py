@@ -172,12 +172,12 @@ def _lines(
 ) -> Iterator[dict[str, str]]:
     for message in messages:
         match message:
-            case UserMessage(results=results, said=said):
+            case UserMessage(results=results, content=content):
                 for result in results:
                     yield {"result": cap(result.text, longest), "of": result.name, "outcome": result.outcome}
-                for one in said:
+                for item in content:
                     most = max(4 * longest, room * BYTES // 2 if has_summary else 0)
-                    text = cap(one, most) if isinstance(one, str) else f"[an image: {one.described}]"
+                    text = cap(item, most) if isinstance(item, str) else f"[an image: {item.described}]"
                     yield {"earlier summary" if has_summary else "user": text}
                     has_summary = False
             case AssistantMessage(parts=parts):

@@ -139,7 +139,7 @@ class Stream:
                 case TextPart():
                     parts.append(TextPart(valid_unicode(part.text)))
                 case CallPart():
-                    own = call_id(session, self._step, index, taken=lambda call: call in taken or known(call))
+                    own = call_id(session, self._step, index, is_taken=lambda call: call in taken or known(call))
                     taken.add(own)
                     parts.append(
                         msgspec.structs.replace(

@@ -104,7 +104,7 @@ def settle_command(started: ShellStarted, stop_cause: StopCause, left: Traces | 
     printed = valid_unicode(left.output.text) if left else ""
     seconds = left.seconds if left else 0.0
     if left is not None and not left.output.interrupted:
-        text = model_notices.found_afterwards(stop_cause.cause, stop_cause.detail, printed)
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
         return command_ended(started, "ok" if left.output.ok else "failed", text, seconds)
     return command_ended(
         started, "interrupted", model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed), seconds
@@ -113,7 +113,7 @@ def settle_command(started: ShellStarted, stop_cause: StopCause, left: Traces | 
 
 def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: float) -> ShellEnded:
     """Return the end of a user command, with the note for the model if the command is shared."""
-    note = model_notices.shared(started.command, outcome, text) if started.shared else ""
+    note = model_notices.shared_command_note(started.command, outcome, text) if started.shared else ""
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
@@ -125,25 +125,27 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
     if task:
         text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
         return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))
-    if call.asked is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
+    if call.approval_request is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
         from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that waited
 
         if canonical_name(call.part.name) == "ask_user":
-            text = model_notices.question_left(stop_cause.cause, stop_cause.detail)
+            text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail)
             return CallEnded(call=own, outcome="not_started", text=text)
     if call.started is None and not known.gap:
-        text = model_notices.not_started(stop_cause.cause, stop_cause.detail, asked=call.asked is not None)
+        text = model_notices.not_started(
+            stop_cause.cause, stop_cause.detail, approval_requested=call.approval_request is not None
+        )
         return CallEnded(call=own, outcome="not_started", text=text)
     left = known.traces.get(own)
-    remote, waits = (call.started.remote, call.waits) if call.started else (None, None)
+    remote, waits = (call.started.remote, call.input_request) if call.started else (None, None)
     seconds = known.seconds.get(own, left.seconds if left else 0.0)
     printed = valid_unicode(left.output.text) if left else ""
     if left is not None and not left.output.interrupted:  # it ended by itself while holdfast was not running
-        text = model_notices.found_afterwards(stop_cause.cause, stop_cause.detail, printed)
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
         return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change if call.started else None
     file_check, path = known.file_checks.get(own), change.path if change else ""
-    several = model_notices.files_looked_at(known.several.get(own, ()))
+    several = model_notices.file_check_lines(known.several.get(own, ()))
     if known.gap:
         text = model_notices.lost(file_check=file_check, path=path, printed=printed, several=several)
     else:
@@ -155,7 +157,7 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
             printed=printed,
             several=several,
             remote=remote,
-            waits=waits,
+            input_request=waits,
         )
     seen, also = known.seen.get(own), known.seen_also.get(own, ())
     return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
@@ -164,8 +166,10 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
 def can_resume_turn(conversation: Conversation) -> bool:
     """Return whether the turn was only waiting for the user: a call, or a server that it asked, has a question open."""
     calls = conversation.open_calls
-    waits = any(call.can_go_on or (call.asked and not call.answered and not call.started) for call in calls)
-    return conversation.open_turn is not None and waits
+    waits = (
+        call.can_continue or (call.approval_request and not call.approval_answer and not call.started) for call in calls
+    )
+    return conversation.open_turn is not None and any(waits)
 
 
 def started_only(settled: Iterable[Entry], conversation: Conversation) -> tuple[Entry, ...]:
@@ -173,5 +177,5 @@ def started_only(settled: Iterable[Entry], conversation: Conversation) -> tuple[
 
     So do those whose server has ended the request and waits for an answer of the user.
     """
-    started = {call.part.id for call in conversation.open_calls if call.started is not None and not call.can_go_on}
+    started = {call.part.id for call in conversation.open_calls if call.started is not None and not call.can_continue}
     return tuple(entry for entry in settled if isinstance(entry, CallEnded) and entry.call in started)

@@ -21,7 +21,7 @@ def settle_task(started: TaskStarted, stop_cause: StopCause, left: Traces | None
     if left is None or left.output.interrupted:
         text = model_notices.interrupted_task(cause, detail, printed=printed)
         return task_ended(started, "interrupted", text, seconds)
-    text = model_notices.found_afterwards(cause, detail, printed)
+    text = model_notices.result_found_later(cause, detail, printed)
     return task_ended(started, "ok" if left.output.ok else "failed", text, seconds)
 
 

@@ -52,4 +52,4 @@ def image_refusal(failed: ProviderFailed, sent: Conversation) -> str | None:
 
 
 def _has_images(message: ConversationMessage) -> bool:
-    return isinstance(message, UserMessage) and any(isinstance(one, Image) for one in message.said)
+    return isinstance(message, UserMessage) and any(isinstance(one, Image) for one in message.content)

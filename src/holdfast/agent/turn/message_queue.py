@@ -29,7 +29,7 @@ def recalled(conversation: Conversation, message: str) -> tuple[Recalled, str]:
 
 def steering(conversation: Conversation) -> tuple[Steered, ...]:
     """Return the messages that join the next request of the running turn."""
-    messages = [waiting.message for waiting in conversation.queued if not waiting.held]
+    messages = [waiting.message for waiting in conversation.queued if not waiting.on_hold]
     return tuple(
         Steered(queued=each.id, text=each.text, images=each.images) for each in messages if each.when == "steer"
     )
@@ -40,7 +40,7 @@ def following(conversation: Conversation) -> PromptAccepted | None:
     if conversation.open_turn is not None:  # its end could not be journalled
         return None
     for waiting in conversation.queued:
-        if not waiting.held:
+        if not waiting.on_hold:
             message = waiting.message
             return PromptAccepted(
                 turn=conversation.turns + 1, text=message.text, queued=message.id, images=message.images

@@ -44,7 +44,7 @@ class ServerQuestions:
         """Return the user's answers, which are journalled; no request is journalled twice."""
         async with self._one:
             known = next(
-                (each.waits for each in self._journal.conversation.open_calls if each.part.id == call.id), None
+                (each.input_request for each in self._journal.conversation.open_calls if each.part.id == call.id), None
             )
             waits = () if known == request else (e.CallWaits(call=call.id, request=request),)
             if self._ask is None:

@@ -67,7 +67,7 @@ class Calls:
             if alone:
                 await self._finish(together)
             plan = await self._plan(call.part, tool)
-            if plan is None or not (call.can_go_on or await self._allowed(call, plan, together)):
+            if plan is None or not (call.can_continue or await self._allowed(call, plan, together)):
                 continue
             together.append(self._start(call, plan))
             if alone:
@@ -124,8 +124,8 @@ class Calls:
         """Return whether the call may start. If not, its outcome is journalled here."""
         denied = ""
         decision = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part, plan))
-        if isinstance(decision, Allow) and call.asked is not None:  # asked before a crash: the user still decides
-            decision = Ask(call.asked.why)
+        if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
+            decision = Ask(call.approval_request.why)
         match decision:
             case Allow():
                 pass
@@ -158,15 +158,15 @@ class Calls:
         own = call.part.id
         pattern, patterns = _patterns_offered(plan)
         question = e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns)
-        asked = () if call.asked else (question,)
-        denied = valid_unicode(model_notices.denied_unasked(why))
+        asked = () if call.approval_request else (question,)
+        denied = valid_unicode(model_notices.denied_without_user(why))
         if plan.is_for_the_user:
-            denied = model_notices.PLAN_UNASKED if plan.presents else model_notices.QUESTION_UNASKED
+            denied = model_notices.PLAN_WITHOUT_USER if plan.presents else model_notices.QUESTION_WITHOUT_USER
         self._journal.append(*asked, e.CallEnded(call=own, outcome="denied", text=denied))
 
     async def _asked(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
         """Journal the question, unless that is done, and return the user's answer."""
-        if call.asked is None:
+        if call.approval_request is None:
             pattern, patterns = _patterns_offered(plan)
             question = e.ApprovalAsked(call=call.part.id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
             self._journal.append(question)
@@ -224,7 +224,7 @@ class Calls:
 
     def _start(self, open_call: OpenCall, plan: Plan) -> asyncio.Task[None]:
         """Journal that the call starts, then start it. A call that goes on had started."""
-        call, waits = open_call.part, open_call.waits if open_call.can_go_on else None
+        call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
             call=call.id,
             effect=plan.effect,
@@ -233,7 +233,7 @@ class Calls:
             changes=plan.changes,
             remote=plan.remote,
         )
-        self._journal.append(*(() if open_call.can_go_on else (started,)))
+        self._journal.append(*(() if open_call.can_continue else (started,)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()

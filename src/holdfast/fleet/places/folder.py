@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import StateError
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 
 
 class FolderPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,5 +54,5 @@ def identity_of(folder: Path, state: Path) -> str:
         pass
     identity = secrets.token_hex(16)
     make_folder(path.parent)
-    write_whole(path, f"{mark} {identity}".encode())
+    replace_file(path, f"{mark} {identity}".encode())
     return identity

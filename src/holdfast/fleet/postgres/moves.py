@@ -25,7 +25,7 @@ from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import SessionOpened, decode
 from holdfast.session.storage.row_codec import StoredRow, verify_rows
-from holdfast.session.storage.sqlite_store import SqliteStore, whole_rows
+from holdfast.session.storage.sqlite_store import SqliteStore, complete_rows
 
 _TTL = 300.0  # seconds that a move may take
 
@@ -39,7 +39,7 @@ def push(catalog: Catalog, session: str, fleet: PostgresFleet, *, place: InboxBo
     folder = catalog.folder(session)
     store = SqliteStore.open(folder)  # its lease
     try:
-        rows = whole_rows(folder)
+        rows = complete_rows(folder)
         face = FleetSummary().after(decode(row.body) for row in rows)
         fleet.add(session, place=place, face=face)
         with _held(fleet.url, session) as held:
@@ -68,7 +68,7 @@ def pull(catalog: Catalog, session: str, fleet: PostgresFleet) -> int:
             raise UsageError(f"Session {session!r} has messages that wait for a worker. Let them run, or recall them.")
         rows = _rows_of(fleet.url, session)
         if (folder / "session.db").exists():
-            if whole_rows(folder) != rows:
+            if complete_rows(folder) != rows:
                 raise UsageError(f"There is another session {session!r} here. Fork or delete that one first.")
         else:
             store = SqliteStore.create(folder)

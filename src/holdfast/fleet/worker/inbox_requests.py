@@ -125,7 +125,7 @@ class InboxRequests:
             return
         call = row.body["call"]
         calls = self._agent.conversation.open_calls if running else ()
-        if not any(each.part.id == call and not each.answered for each in calls):
+        if not any(each.part.id == call and not each.approval_answer for each in calls):
             raise UsageError(
                 f"Call {call!r} has no open question: it was answered, or its turn has ended. Look at the session."
             )

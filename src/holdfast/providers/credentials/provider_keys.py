@@ -22,7 +22,7 @@ import msgspec
 from holdfast.errors import ConfigInvalid, ModelUnusable, StorageFailed
 from holdfast.providers.credentials import system_keyring
 from holdfast.providers.registry import ModelEndpoint, Providers, resolve_endpoint, split
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
 Source = Literal["environment", "keyring", "file"]
@@ -208,7 +208,7 @@ class KeyFile:
     def _write(self, stored: _StoredKeys) -> None:
         try:
             make_folder(self.path.parent)
-            write_whole(self.path, msgspec.json.format(msgspec.json.encode(stored), indent=1))
+            replace_file(self.path, msgspec.json.format(msgspec.json.encode(stored), indent=1))
         except OSError as error:
             raise StorageFailed(
                 f"Key file {str(self.path)!r} cannot be written: {error.strerror}. "

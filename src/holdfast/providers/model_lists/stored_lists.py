@@ -18,7 +18,7 @@ import msgspec
 
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.model_lists.pages import ListedModel
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
 LIFETIME = 24 * 3600
@@ -61,7 +61,7 @@ class StoredLists:
         stored = StoredList(provider=provider, address=strip_credentials(address), at=time.time(), models=models)
         with contextlib.suppress(OSError):  # a full or read-only disk: the provider is asked each time
             make_folder(self._folder)
-            write_whole(self.path(provider, address), msgspec.json.encode(stored))
+            replace_file(self.path(provider, address), msgspec.json.encode(stored))
 
     def path(self, provider: str, address: str) -> Path:
         """Return the file for a provider at an address, without its credentials."""

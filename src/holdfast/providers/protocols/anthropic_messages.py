@@ -136,7 +136,7 @@ class _Writer:
         match message:
             case UserMessage():
                 role = "user"
-                blocks = [*map(_result, message.results), *map(_content_block, message.said)]
+                blocks = [*map(_result, message.results), *map(_content_block, message.content)]
             case AssistantMessage():
                 role = "assistant"
                 blocks = [block for part in message.parts for block in _part(part)]

@@ -127,7 +127,7 @@ class _Writer:
         """Return the message. Results are a separate content: next to text, Gemini takes them for the model's."""
         match message:
             case UserMessage():
-                parts = [_result(each) for each in message.results], [_content_part(each) for each in message.said]
+                parts = [_result(each) for each in message.results], [_content_part(each) for each in message.content]
                 return [_content("user", each) for each in parts if each]
             case AssistantMessage():
                 parts = list(self._parts(message.parts))

@@ -170,10 +170,10 @@ def _call(part: CallPart) -> JsonObject:
 def _user(message: UserMessage) -> Iterator[JsonObject]:
     for result in message.results:
         yield {"role": "tool", "tool_call_id": result.call, "content": result.text}
-    if len(message.said) == 1 and isinstance(message.said[0], str):
-        yield {"role": "user", "content": message.said[0]}
-    elif message.said:
-        yield {"role": "user", "content": [_content_part(each) for each in message.said]}
+    if len(message.content) == 1 and isinstance(message.content[0], str):
+        yield {"role": "user", "content": message.content[0]}
+    elif message.content:
+        yield {"role": "user", "content": [_content_part(each) for each in message.content]}
 
 
 def _content_part(content: UserContent) -> JsonObject:

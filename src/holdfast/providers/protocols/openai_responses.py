@@ -103,7 +103,7 @@ class _Writer:
                     {"type": "function_call_output", "call_id": result.call, "output": result.text}
                     for result in message.results
                 ]
-                return [*results, *_prompt(message.said)]
+                return [*results, *_prompt(message.content)]
             case AssistantMessage():
                 return self._answer(message.parts)
 

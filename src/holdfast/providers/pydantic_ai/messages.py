@@ -33,7 +33,7 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
                 if not messages and conversation.system:
                     request_parts.append(pai.SystemPromptPart(conversation.system))
                 request_parts.extend(pai.ToolReturnPart(each.name, each.text, each.call) for each in message.results)
-                contents = [_to_content(each) for each in message.said]
+                contents = [_to_content(each) for each in message.content]
                 if contents:
                     request_parts.append(
                         pai.UserPromptPart(

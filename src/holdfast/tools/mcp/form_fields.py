@@ -225,7 +225,7 @@ def field_question(server: str, question: ServerQuestion, field: FormField, *, w
     options = tuple(QuestionOption(label) for label in (*labels, DECLINE))
     text = valid_unicode("\n".join(lines))
     several = field.several and bool(field.offered)
-    return UserQuestion(text=text, options=options, several=several, by=_by(server), own=not field.offered)
+    return UserQuestion(text=text, options=options, several=several, by=_by(server), free_text=not field.offered)
 
 
 def url_question(server: str, question: ServerQuestion) -> UserQuestion:
@@ -233,7 +233,7 @@ def url_question(server: str, question: ServerQuestion) -> UserQuestion:
     text = f"{question.message.strip()}\n\nIt wants this page to be opened:\n\n`{question.url}`"
     labels = (OPEN_PAGE, USER_OPENS, DECLINE) if has_browser() else (USER_OPENS, DECLINE)
     options = tuple(map(QuestionOption, labels))
-    return UserQuestion(text=valid_unicode(text), options=options, by=_by(server), own=False, url=question.url)
+    return UserQuestion(text=valid_unicode(text), options=options, by=_by(server), free_text=False, url=question.url)
 
 
 def _by(server: str) -> str:

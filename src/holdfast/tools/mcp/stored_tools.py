@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import ListedTool
 from holdfast.typed_data import decode_json
@@ -66,7 +66,7 @@ class StoredTools:
         with contextlib.suppress(OSError):
             if self.get(server) != listed:
                 make_folder(self._folder)
-                write_whole(self._path(server), msgspec.json.encode(listed))
+                replace_file(self._path(server), msgspec.json.encode(listed))
 
     def _path(self, server: McpServer) -> Path:
         return self._folder / f"{server.digest[:32]}{self._suffix}.json"

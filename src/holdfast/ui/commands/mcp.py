@@ -16,7 +16,7 @@ from holdfast.config.project_config import nearest, read_settings_file
 from holdfast.config.settings import read_config
 from holdfast.config.toml_edit import key_text
 from holdfast.errors import EXIT_FAILED, EXIT_OK, ConfigInvalid, StorageFailed, UsageError
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.system.user_directories import homes
 from holdfast.tools.mcp.connections import McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
@@ -269,7 +269,7 @@ def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
 def _write(path: Path, document: dict[str, object]) -> None:
     try:
         make_folder(path.parent)
-        write_whole(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+        replace_file(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
     except OSError as error:
         raise StorageFailed(
             f"MCP config {str(path)!r} cannot be written: {error.strerror}. Nothing was changed."

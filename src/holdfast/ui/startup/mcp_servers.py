@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.config.claude_servers import ClaudeServers, claude_path, claude_servers
 from holdfast.config.mcp_servers import (
-    OWN_FILE,
+    USER_FILE,
     ServerFile,
     project_server_path,
     server_file,
@@ -104,7 +104,7 @@ def sign_ins(environ: Mapping[str, str]) -> StoredSignIns:
 
 def own_server_path(environ: Mapping[str, str]) -> Path:
     """Return the path of the user's own servers."""
-    return homes(environ).config.with_name(OWN_FILE)
+    return homes(environ).config.with_name(USER_FILE)
 
 
 def ask_new_servers(settings: McpSettings, cwd: Path) -> None:

@@ -151,7 +151,7 @@ def question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
         AnswerChoice(name=name, label="{}", subject=each.label, option=each.label, note=each.description)
         for name, each in zip(_OPTIONS, asked.options, strict=False)
     )
-    more = (*((MARKED,) if asked.several else ()), *((OWN,) if asked.own else ()))
+    more = (*((MARKED,) if asked.several else ()), *((OWN,) if asked.free_text else ()))
     choices = (*options[:-1], *more, *options[-1:]) if asked.by else (*options, *more)
     text = f"{asked.by or 'The model'} asks:" if detail else asked.text
     return Question(text=text, choices=choices, several=asked.several, by=asked.by)

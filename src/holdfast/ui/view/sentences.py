@@ -18,7 +18,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
-from holdfast.session.model_notices import NO_OUTPUT, UNASKED, files_changed, what_happened
+from holdfast.session.model_notices import NO_OUTPUT, ONLY_USER_DECIDES, clause_for_user, files_changed
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
 from holdfast.ui.view.declared_arguments import declared_arguments
@@ -134,7 +134,7 @@ class Narrator:
                 if cause != "finished":
                     how = "interrupted" if cause in ("crash", "fork") else "ended"
                     more = detail.removeprefix(self._failed).strip()  # the rest was said when the request failed
-                    yield Sentence("end", f"Turn {how}: {what_happened(cause, more)}")
+                    yield Sentence("end", f"Turn {how}: {clause_for_user(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
             case e.CallWaits() | e.CallAnswered() | e.ToolsChanged() | TaskStarted() | TaskEnded() | TaskTold():
@@ -159,7 +159,7 @@ class Narrator:
                 if entry.cut is not None:
                     yield Sentence("call", f"{MARKS['not_started']} {title} not started: its response was cut off")
         if entry.cut is not None:
-            yield Sentence("cut", f"The response was cut off: {what_happened(entry.cut)}.")
+            yield Sentence("cut", f"The response was cut off: {clause_for_user(entry.cut)}.")
 
     def _call(self, entry: _Call) -> Iterator[Sentence]:
         match entry:
@@ -176,7 +176,7 @@ class Narrator:
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")
             case e.CallEnded(outcome="not_started" | "denied", call=call, text=text) if (
-                call in self._asked and text not in UNASKED
+                call in self._asked and text not in ONLY_USER_DECIDES
             ):
                 text = f"{MARKS[entry.outcome]} {self.title(call)} needs approval; not run"
                 yield Sentence("unapproved", text, asked=self._asked[call])

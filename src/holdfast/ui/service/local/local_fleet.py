@@ -15,7 +15,7 @@ from holdfast.errors import SessionBusy, UsageError
 from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
 from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal.store import Reading, StoredEntry
-from holdfast.session.storage.lease import refuse_held
+from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.user_directories import homes
 from holdfast.ui.service.inbox_body import check_body
@@ -312,7 +312,7 @@ class LocalFleet:
 
     def _holder(self, session: str) -> tuple[str, str]:
         try:
-            refuse_held(self._catalog.folder(session))
+            raise_if_busy(self._catalog.folder(session))
         except SessionBusy as busy:
             with self._lock:
                 opened_here = session in self._driven  # in the moment between the two looks

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.errors import HoldfastError, StateError, UsageError
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tools.workspace.images import is_image
@@ -80,7 +80,7 @@ def _stored(content: bytes, folder: Path) -> Path:
     path = folder / f"{time.time_ns()}.png"
     try:
         make_folder(folder)
-        write_whole(path, content)
+        replace_file(path, content)
         for old in sorted(folder.glob("*.png"))[:-IMAGES_KEPT]:
             old.unlink(missing_ok=True)
     except OSError as error:

@@ -11,7 +11,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import TextPart
 from holdfast.session.journal.store import StoredEntry
 from holdfast.session.model_notices import REASONS
-from holdfast.session.storage.lease import refuse_held
+from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.text import literal
 from holdfast.ui.view.columns import byte_count, home, single_line
@@ -29,7 +29,7 @@ def session_preview(summary: SessionSummary, folder: Path) -> str:
     except HoldfastError as error:
         return _lines(summary, str(error), "", "")
     try:
-        refuse_held(folder)
+        raise_if_busy(folder)
         state = session_state(records)
     except SessionBusy as busy:
         state = f"open elsewhere{f' ({busy.holder})' if busy.holder else ''}"
