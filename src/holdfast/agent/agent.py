@@ -29,7 +29,7 @@ from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
 from holdfast.agent.turn.fallback import back_to_chosen
 from holdfast.agent.turn.message_queue import following, queued, recalled
@@ -75,7 +75,7 @@ class Agent:
         connect: Callable[[str], Awaitable[Model]],
         mode: Mode,
         emit: Callable[[Event], None],
-        ask: Asker | None = None,
+        ask: ApprovalPrompt | None = None,
         on_approval: OnApproval = "stop",
         limits: Limits | None = None,
         project: Project | None = None,

@@ -27,7 +27,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
     chosen: tuple[str, ...] = ()
 
 
-class Asker(Protocol):
+class ApprovalPrompt(Protocol):
     """Asks the user about a call. The answer may take as long as the user takes."""
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.states import Signal
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
@@ -31,7 +31,7 @@ class ServerQuestions:
     """The questions of one turn's calls, one at a time."""
 
     def __init__(
-        self, journal: JournalWriter, stop: StopSignal, to: Callable[[Signal], None], ask: Asker | None
+        self, journal: JournalWriter, stop: StopSignal, to: Callable[[Signal], None], ask: ApprovalPrompt | None
     ) -> None:
         """Create it; `ask` is None if no user can be asked."""
         self._journal = journal
@@ -62,7 +62,9 @@ class ServerQuestions:
                 if self._stop.cause is None:  # else the turn is at its exit
                     self._to(Signal.RUN)
 
-    async def _answer(self, call: CallPart, request: InputRequest, asked: ServerQuestion, ask: Asker) -> ServerAnswer:
+    async def _answer(
+        self, call: CallPart, request: InputRequest, asked: ServerQuestion, ask: ApprovalPrompt
+    ) -> ServerAnswer:
         if asked.url:
             chosen, _ = await _put(ask, call, request, url_question(request.server, asked))
             if chosen == DECLINE:
@@ -79,7 +81,7 @@ class ServerQuestions:
         return ServerAnswer(asked.key, "accept", content)
 
     async def _field(
-        self, call: CallPart, request: InputRequest, asked: ServerQuestion, field: FormField, ask: Asker
+        self, call: CallPart, request: InputRequest, asked: ServerQuestion, field: FormField, ask: ApprovalPrompt
     ) -> dict[str, object] | None:
         """Ask for a field until its answer is valid. Return it by its name, None if the user declines."""
         wrong = ""
@@ -93,7 +95,7 @@ class ServerQuestions:
             wrong = found
 
 
-async def _put(ask: Asker, call: CallPart, request: InputRequest, question: UserQuestion) -> tuple[str, str]:
+async def _put(ask: ApprovalPrompt, call: CallPart, request: InputRequest, question: UserQuestion) -> tuple[str, str]:
     """Return what the user chose, one label a line, and their own words. To close the question is to decline."""
 
     async def run(context: ToolContext) -> ToolOutput:

@@ -16,7 +16,7 @@ from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
 from holdfast.config.settings import Limits
 from holdfast.session.conversation.context_settings import ContextSettings
@@ -41,7 +41,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     detached: DetachedTasks
     emit: Callable[[Event], None]
     permissions: Permissions
-    ask: Asker | None
+    ask: ApprovalPrompt | None
     on_approval: OnApproval
     limits: Limits
     budget: Budget
