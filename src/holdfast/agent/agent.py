@@ -18,7 +18,7 @@ from holdfast.agent.cancellation import (
     wait_shielded,
 )
 from holdfast.agent.claim import Claim
-from holdfast.agent.context.compaction import Compacting
+from holdfast.agent.context.compaction import Compactor
 from holdfast.agent.context.summary_request import Summarizer
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
@@ -32,7 +32,7 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
 from holdfast.agent.turn.fallback import back_to_chosen
-from holdfast.agent.turn.message_queue import following, queued, recalled
+from holdfast.agent.turn.message_queue import next_prompt, queue_entry, recall_entry
 from holdfast.agent.turn.turn import Turn
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.agent.user_commands import UserCommands
@@ -89,8 +89,8 @@ class Agent:
         fallback: str = "",
     ) -> None:
         if log is not None:
-            connect, emit = log.connecting(connect), log.beside(emit)
-        emit = (budget := Budget(None if limits is None else limits.max_cost)).beside(emit)
+            connect, emit = log.wrap_connect(connect), log.wrap_emit(emit)
+        emit = (budget := Budget(None if limits is None else limits.max_cost)).wrap_emit(emit)
         limits, context, reading = limits or Limits(), context or ContextSettings(), reading or store.read()
         checks = Checks(debug=debug, emit=emit, providers=providers)
         self.journal = JournalWriter(
@@ -98,7 +98,7 @@ class Agent:
             reading,
             checks=checks,
             emit=emit,
-            reread=lambda again: self.recovery.learn(again),  # noqa: PLW0108 - there is no recovery yet
+            reread=lambda again: self.recovery.load(again),  # noqa: PLW0108 - there is no recovery yet
         )
         self._store = store
         self._toolbox = toolbox
@@ -117,15 +117,15 @@ class Agent:
             detached=self._detached,
         )
         self._connection = Connection(connect, limits, self._detached)
-        self._compacting = Compacting(
+        self._compactor = Compactor(
             self.journal,
             summarizer=Summarizer(
-                connection=self._connection, detached=self._detached, limits=limits, notify=self._shortening
+                connection=self._connection, detached=self._detached, limits=limits, notify=self._emit_progress
             ),
             toolbox=toolbox,
             context=context,
             window=window,
-            notify=self._shortening,
+            notify=self._emit_progress,
         )
         self.permissions = Permissions(mode, self.journal, project=project)
         self._context = TurnContext(
@@ -133,7 +133,7 @@ class Agent:
             recovery=self.recovery,
             checks=checks,
             connection=self._connection,
-            compacting=self._compacting,
+            compactor=self._compactor,
             toolbox=toolbox,
             tasks=self.tasks,
             detached=self._detached,
@@ -176,11 +176,11 @@ class Agent:
         if not prompt.strip():
             raise UsageError("Prompt is empty. Say what you want done.")
         with self._claimed() as claim:
-            found = await self.recovery.look(claim.stop)
+            found = await self.recovery.inspect(claim.stop)
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
             accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), queued=queued, images=images)
-            self.journal.append(*found.changed, *found.tools, *back_to_chosen(self.conversation), accepted)
+            self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), accepted)
             return await self._begin(claim, found.raised)
 
     async def resume_turn(self) -> e.TurnEnded | None:
@@ -190,11 +190,11 @@ class Agent:
         those after it follow. If there is no such turn, or no `ask`, open calls are settled and None is returned.
         """
         with self._claimed() as claim:
-            goes_on = self._context.ask is not None and self.recovery.can_resume
-            found = await self.recovery.look(claim.stop, files=goes_on)
-            self.recovery.recover(found.processes, goes_on=goes_on)
-            self.journal.append(*found.changed)
-            if goes_on:
+            resuming = self._context.ask is not None and self.recovery.can_resume
+            found = await self.recovery.inspect(claim.stop, files=resuming)
+            self.recovery.recover(found.processes, resuming=resuming)
+            self.journal.append(*found.files)
+            if resuming:
                 return await self._begin(claim, found.raised)
             if found.raised is not None:
                 raise found.raised
@@ -203,11 +203,11 @@ class Agent:
     async def recover(self, *, keep_question: bool = False) -> None:
         """Settle what an earlier process left open, but for a question to keep, and report damage in the journal."""
         with self._claimed() as claim:
-            await self._recover(claim, goes_on=keep_question and self.recovery.can_resume)
+            await self._recover(claim, resuming=keep_question and self.recovery.can_resume)
 
-    async def _recover(self, claim: Claim, *, goes_on: bool = False) -> None:
-        found = await self.recovery.look(claim.stop, files=False)
-        self.recovery.recover(found.processes, goes_on=goes_on)
+    async def _recover(self, claim: Claim, *, resuming: bool = False) -> None:
+        found = await self.recovery.inspect(claim.stop, files=False)
+        self.recovery.recover(found.processes, resuming=resuming)
         if found.raised is not None:
             raise found.raised
 
@@ -237,7 +237,7 @@ class Agent:
         """Set the session's title; "" means the first line of its first prompt again."""
         self.journal.append(e.title_entry(title))
 
-    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = (), own: str = "") -> str:
+    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = (), message_id: str = "") -> str:
         """Queue a message for the running turn, durably, and return its id: `own`, or a new one.
 
         It is sent with the turn's next request, or as the next prompt if no request follows or `when` is "later". If
@@ -246,17 +246,17 @@ class Agent:
         """
         if self.turn is None:
             raise UsageError("Message was not queued: no turn is running. Send it as a prompt.")
-        message = queued(text, when, own=own or self.journal.new_id("q"), images=images)
+        message = queue_entry(text, when, message_id=message_id or self.journal.new_id("q"), images=images)
         self.journal.append(message)
         return message.id
 
     def recall(self, message: str) -> str:
         """Take a queued message back and return its text; raises `UsageError` if it is no longer queued."""
-        entry, text = recalled(self.conversation, message)
+        entry, text = recall_entry(self.conversation, message)
         self.journal.append(entry)
         return text
 
-    async def begun(self) -> bool:
+    async def wait_for_turn(self) -> bool:
         """Wait for a turn that is about to begin, and return whether a turn is running that takes messages."""
         if self._claim is not None:
             await self._claim.begun.wait()
@@ -291,9 +291,9 @@ class Agent:
             try:
                 await self._recover(claim)
                 self.journal.append(*back_to_chosen(self.conversation))
-                compacted = await self._compacting.compact(claim.stop, "asked", wish)
+                compacted = await self._compactor.compact(claim.stop, "asked", wish)
             except TurnStopped:
-                self._shortening("Stopped. Nothing was compacted.")
+                self._emit_progress("Stopped. Nothing was compacted.")
                 return None
             finally:
                 await self._connection.drop()
@@ -359,7 +359,7 @@ class Agent:
         turn = self._next_turn(claim.stop)
         claim.begun.set()
         task = asyncio.get_running_loop().create_task(self._turns(claim, turn), name="turn")
-        task.add_done_callback(lambda task: self._never_begun(claim, task))
+        task.add_done_callback(lambda task: self._settle_unstarted(claim, task))
         return await wait_shielded(task, lambda error: self.stop(stop_cause_of(error)), raised)
 
     def _next_turn(self, stop: StopSignal) -> Turn:
@@ -371,27 +371,27 @@ class Agent:
         try:
             while True:
                 ended = await turn.run()
-                if turn.stop.again or following(self.conversation) is None:
+                if turn.stop.stopped_twice or next_prompt(self.conversation) is None:
                     return ended
                 turn = self._next_turn(StopSignal(self._detached))
-                found = await self.recovery.look(turn.stop)
+                found = await self.recovery.inspect(turn.stop)
                 if found.raised is not None:
                     raise found.raised
-                prompt = following(self.conversation)  # the user may have taken it back in the meantime
+                prompt = next_prompt(self.conversation)  # the user may have taken it back in the meantime
                 if prompt is None or turn.stop.cause is not None:  # a stop holds back queued messages too
                     return ended
                 try:
-                    self.journal.append(*found.changed, *found.tools, *back_to_chosen(self.conversation), prompt)
+                    self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), prompt)
                 except StateError as failed:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended
         finally:
             self._release(claim)  # in one step with the check above, so that no message can be queued in between
 
-    def _never_begun(self, claim: Claim, task: asyncio.Task[e.TurnEnded]) -> None:
+    def _settle_unstarted(self, claim: Claim, task: asyncio.Task[e.TurnEnded]) -> None:
         if task.cancelled() and self._claim is claim:  # the event loop closed before the task's first step
             self.recovery.settle_turn(StopCause("external"))
             self._release(claim)
 
-    def _shortening(self, message: str) -> None:
+    def _emit_progress(self, message: str) -> None:
         self._emit(Shortening(message))

@@ -62,18 +62,18 @@ class _Output:
 class RunningTask:
     """A task of this process, until it has ended."""
 
-    def __init__(self, started: TaskStarted, *, body: asyncio.Task[ToolOutput], attended: _Attended) -> None:
+    def __init__(self, started: TaskStarted, *, body: asyncio.Task[ToolOutput], command: _Command) -> None:
         self.started = started
-        self.since = attended.since
-        self.stop = attended.stop
+        self.since = command.since
+        self.stop = command.stop
         self.body = body
-        self.kept = attended.plan.kept
-        self.output = attended.output
+        self.output_file = command.plan.kept
+        self.output = command.output
         self.over = asyncio.Event()
         self.stopped_by = ""
 
 
-class _Attended:
+class _Command:
     """A command that a turn waits for, or that is about to be a task."""
 
     def __init__(self, call: str, plan: Plan) -> None:
@@ -94,7 +94,7 @@ class BackgroundTasks:
         self._journal = journal
         self._toolbox = toolbox
         self._running: dict[str, RunningTask] = {}
-        self._attended: dict[str, _Attended] = {}  # by call
+        self._commands: dict[str, _Command] = {}  # by call
         self._looks: dict[str, list[tuple[str, int]]] = {}  # by task: calls that looked, and how far they saw
         self._outputs: dict[str, tuple[_Output, str]] = {}  # of ended tasks, with the file
         self._unwritten: dict[str, TaskEnded] = {}  # ends that are not journalled yet
@@ -109,16 +109,16 @@ class BackgroundTasks:
     async def start(self, call: str, plan: Plan) -> ToolOutput:
         """Start the command of `call` as a task and return its result; raises `ToolFailed` if nothing was run."""
         self._check_room()
-        attended = _Attended(call, plan)
-        started = self._entry(attended)
+        command = _Command(call, plan)
+        started = self._entry(command)
         try:
             self._journal.append(started)
         except StateError as failed:
             raise ToolFailed(f"The background task was not started: {failed} Nothing was run.") from failed
-        context = self._context(attended, emit=lambda _: None)
-        body = attended.body = asyncio.create_task(_body(plan, context), name=f"task {started.id}")
-        task = self._follow(started, attended, body)
-        begun = asyncio.ensure_future(attended.begun.wait())
+        context = self._context(command, emit=lambda _: None)
+        body = command.body = asyncio.create_task(_body(plan, context), name=f"task {started.id}")
+        task = self._follow(started, command, body)
+        begun = asyncio.ensure_future(command.begun.wait())
         try:
             await asyncio.wait({begun, body}, timeout=BEGINS_WITHIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -126,30 +126,30 @@ class BackgroundTasks:
         if body.done():
             await task.over.wait()
             return ToolOutput(text=f"Started as background task {started.id}, which has ended already.")
-        said = f"Runs as background task {started.id}." if attended.begun.is_set() else f"Began task {started.id}."
-        return ToolOutput(text=f"{said} {_how_to(plan.kept)}")
+        state = f"Runs as background task {started.id}." if command.begun.is_set() else f"Began task {started.id}."
+        return ToolOutput(text=f"{state} {_how_to(plan.kept)}")
 
-    async def attend(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput | None:
+    async def run_foreground(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput | None:
         """Run a command that a turn waits for; return its output, None if it was moved to the background.
 
         Then its call has its result.
         """
-        attended = self._attended[call] = _Attended(call, plan)
-        own = self._context(attended, emit=context.emit, began=context.began)
-        body = attended.body = asyncio.create_task(_body(plan, own), name=f"command {call}")
+        command = self._commands[call] = _Command(call, plan)
+        command_context = self._context(command, emit=context.emit, began=context.began)
+        body = command.body = asyncio.create_task(_body(plan, command_context), name=f"command {call}")
         stopped = asyncio.ensure_future(context.stop.wait())
-        stopped.add_done_callback(lambda done: done.cancelled() or attended.moved.done() or attended.stop.set())
+        stopped.add_done_callback(lambda done: done.cancelled() or command.moved.done() or command.stop.set())
         try:
-            await asyncio.wait({body, attended.moved}, return_when=asyncio.FIRST_COMPLETED)
-            return None if attended.moved.done() else await body
+            await asyncio.wait({body, command.moved}, return_when=asyncio.FIRST_COMPLETED)
+            return None if command.moved.done() else await body
         except asyncio.CancelledError:
-            if not attended.moved.done():
+            if not command.moved.done():
                 body.cancel()
                 await asyncio.wait({body})
             raise
         finally:
             stopped.cancel()
-            self._attended.pop(call, None)
+            self._commands.pop(call, None)
 
     def move(self) -> tuple[str, ...]:
         """Move the commands that the running turn waits for to the background, and return their tasks.
@@ -157,23 +157,21 @@ class BackgroundTasks:
         Raises `StateError` if that cannot be journalled: then nothing has changed.
         """
         moved: list[str] = []
-        for attended in list(self._attended.values()):
-            body, release = attended.body, attended.plan.release
-            ends = (
-                attended.stop.is_set() or body is None or body.done() or not self._journal.fold.is_open(attended.call)
-            )
+        for command in list(self._commands.values()):
+            body, release = command.body, command.plan.release
+            ends = command.stop.is_set() or body is None or body.done() or not self._journal.fold.is_open(command.call)
             if ends or body is None or release is None or len(self._running) >= MOST_TASKS:
                 continue
-            started = self._entry(attended, moved=True)
+            started = self._entry(command, moved=True)
             text = f"The user moved it to the background: it runs on as task {started.id}."
-            output = attended.output.since(0)
+            output = command.output.since(0)
             printed = f"\nWhat it had printed until then:\n{last_of(output)}" if output.strip() else ""
-            seconds = round(asyncio.get_running_loop().time() - attended.since, 3)
-            text = f"{text} {_how_to(attended.plan.kept)}{printed}"
-            self._journal.append(started, CallEnded(call=attended.call, outcome="ok", text=text, seconds=seconds))
+            seconds = round(asyncio.get_running_loop().time() - command.since, 3)
+            text = f"{text} {_how_to(command.plan.kept)}{printed}"
+            self._journal.append(started, CallEnded(call=command.call, outcome="ok", text=text, seconds=seconds))
             release()
-            self._follow(started, attended, body)
-            attended.moved.set_result(None)
+            self._follow(started, command, body)
+            command.moved.set_result(None)
             moved.append(started.id)
         return tuple(moved)
 
@@ -185,47 +183,47 @@ class BackgroundTasks:
                 "Stop one with stop_task. Nothing was run."
             )
 
-    def _entry(self, attended: _Attended, *, moved: bool = False) -> TaskStarted:
-        plan = attended.plan
-        command = valid_unicode(plan.command or plan.title)
-        own = self._journal.new_id("t")
-        return TaskStarted(id=own, call=attended.call, command=command, spool=plan.spool, moved=moved)
+    def _entry(self, command: _Command, *, moved: bool = False) -> TaskStarted:
+        plan = command.plan
+        text = valid_unicode(plan.command or plan.title)
+        task_id = self._journal.new_id("t")
+        return TaskStarted(id=task_id, call=command.call, command=text, spool=plan.spool, moved=moved)
 
     def _context(
         self,
-        attended: _Attended,
+        command: _Command,
         *,
         emit: Callable[[str], None],
         began: Callable[[ProcessId], None] | None = None,
     ) -> ToolContext:
         def printed(text: str) -> None:
-            attended.output.add(text)
-            if not attended.moved.done():
+            command.output.add(text)
+            if not command.moved.done():
                 emit(text)
 
         def runs(process: ProcessId) -> None:
-            attended.begun.set()
+            command.begun.set()
             if began is not None:
                 began(process)
                 return
             try:
-                self._journal.append(ProcessStarted(call=attended.call, process=process))
+                self._journal.append(ProcessStarted(call=command.call, process=process))
             except StateError as failed:  # it runs, and its end may still be written
                 self._journal.not_recorded(failed)
 
-        return ToolContext(call=attended.call, stop=attended.stop, emit=printed, began=runs)
+        return ToolContext(call=command.call, stop=command.stop, emit=printed, began=runs)
 
     # --- ending ---------------------------------------------------------------------------------------------------
 
-    def _follow(self, started: TaskStarted, attended: _Attended, body: asyncio.Task[ToolOutput]) -> RunningTask:
+    def _follow(self, started: TaskStarted, command: _Command, body: asyncio.Task[ToolOutput]) -> RunningTask:
         """Have the end of the command journalled as the end of the task, no matter which caller waits."""
-        task = self._running[started.id] = RunningTask(started, body=body, attended=attended)
+        task = self._running[started.id] = RunningTask(started, body=body, command=command)
         body.add_done_callback(lambda _: self._ended(task))
         return task
 
     def _ended(self, task: RunningTask) -> None:
-        own, body = task.started.id, task.body
-        del self._running[own]
+        task_id, body = task.started.id, task.body
+        del self._running[task_id]
         output = ToolOutput(text="Its end was not reported. Its effect is unknown.", interrupted=True)
         if not body.cancelled() and (error := body.exception()) is not None:
             text = f"The command failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
@@ -234,15 +232,15 @@ class BackgroundTasks:
             output = body.result()
         outcome: Outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         by = f" by {task.stopped_by}" if task.stopped_by else ""
-        said = f"It was stopped{by}.\n" if by else ""
-        text = said + last_of(valid_unicode(output.text))
+        stopped = f"It was stopped{by}.\n" if by else ""
+        text = stopped + last_of(valid_unicode(output.text))
         seconds = round(asyncio.get_running_loop().time() - task.since, 3)
         ended = task_ended(task.started, outcome, text, seconds)
-        self._outputs[own] = task.output, task.kept
+        self._outputs[task_id] = task.output, task.output_file
         try:
             self._journal.append(ended)
         except StateError as failed:
-            self._unwritten[own] = ended  # not lost: the next prompt tries again
+            self._unwritten[task_id] = ended  # not lost: the next prompt tries again
             self._journal.not_recorded(failed)
         else:
             if task.started.spool is not None:
@@ -275,12 +273,14 @@ class BackgroundTasks:
 
     # --- what a crash left ------------------------------------------------------------------------------------------
 
-    def orphaned(self, open_: Iterable[OpenTask]) -> tuple[OpenTask, ...]:
+    def orphans(self, open_: Iterable[OpenTask]) -> tuple[OpenTask, ...]:
         """Return the open tasks that an earlier process started."""
         known = self._running.keys() | self._unwritten.keys()
         return tuple(task for task in open_ if task.started.id not in known)
 
-    def left(self, open_: Iterable[OpenTask], running: str, *, began: Mapping[str, float]) -> tuple[TaskEnded, ...]:
+    def missing_ends(
+        self, open_: Iterable[OpenTask], running: str, *, began: Mapping[str, float]
+    ) -> tuple[TaskEnded, ...]:
         """Return the ends of open tasks that do not run in this process.
 
         `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
@@ -290,8 +290,8 @@ class BackgroundTasks:
             if (known := self._unwritten.get(started.id)) is not None:
                 ends.append(known)
                 continue
-            left = self._toolbox.traces(started.spool, began.get(started.id, 0.0)) if started.spool else None
-            ends.append(settle_task(started, StopCause("crash", running), left))
+            traces = self._toolbox.traces(started.spool, began.get(started.id, 0.0)) if started.spool else None
+            ends.append(settle_task(started, StopCause("crash", running), traces))
         return tuple(ends)
 
     # --- what its tools ask -----------------------------------------------------------------------------------------
@@ -308,19 +308,19 @@ class BackgroundTasks:
                     each.cancel()
         if task in self._running and running is not None:
             ran = asyncio.get_running_loop().time() - running.since
-            state, output, kept = f"Task {task} runs, since {ran:.1f} s.", running.output, running.kept
+            state, output, output_file = f"Task {task} runs, since {ran:.1f} s.", running.output, running.output_file
         else:
             ended = self._end_of(task)
             state = f"Task {task} has ended ({ended.outcome}, {ended.seconds:.1f} s)."
             if task not in self._outputs:  # of an earlier process
                 return ToolOutput(text=f"{state}\n{ended.text}")
-            output, kept = self._outputs[task]
+            output, output_file = self._outputs[task]
         looks = self._looks.setdefault(task, [])
-        seen = max((place for own, place in looks if self._journal.fold.has_call(own)), default=0)
+        seen = max((place for call_id, place in looks if self._journal.fold.has_call(call_id)), default=0)
         looks.append((call, output.total))
         new = output.since(seen)
-        said = f"New output:\n{new}" if new.strip() else "No new output."
-        return ToolOutput(text=f"{state} {said}{_whole(kept)}")
+        output_text = f"New output:\n{new}" if new.strip() else "No new output."
+        return ToolOutput(text=f"{state} {output_text}{_output_file_note(output_file)}")
 
     async def stop(self, task: str) -> ToolOutput:
         """End the task, and return that it has ended."""
@@ -346,7 +346,7 @@ class BackgroundTasks:
         return self._outputs[task][0].since(0) if task in self._outputs else ""
 
 
-def untold(conversation: Conversation) -> tuple[TaskTold, ...]:
+def unsent_task_ends(conversation: Conversation) -> tuple[TaskTold, ...]:
     """Return the ends of tasks that join the next request of the running turn."""
     return tuple(TaskTold(task=task) for task in conversation.untold_tasks)
 
@@ -355,10 +355,10 @@ async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
     return await plan.run(context)
 
 
-def _how_to(kept: str) -> str:
-    file = f" All of its output goes to {kept!r}." if kept else ""
+def _how_to(output_file: str) -> str:
+    file = f" All of its output goes to {output_file!r}." if output_file else ""
     return f"See its output with task, end it with stop_task. Its end is reported to you.{file}"
 
 
-def _whole(kept: str) -> str:
-    return f"\n[All of its output that was stored is in {kept!r}: read it.]" if kept else ""
+def _output_file_note(output_file: str) -> str:
+    return f"\n[All of its output that was stored is in {output_file!r}: read it.]" if output_file else ""

@@ -27,13 +27,13 @@ class StopSignal:
         self._set: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.event = asyncio.Event()  # for running tools, which end by themselves
         self.cause: StopCause | None = None
-        self.again = False
+        self.stopped_twice = False
         """Whether a second stop was requested, which is too late to be the cause."""
 
     def set(self, cause: StopCause) -> None:
         """Request the end of the turn. The first cause wins."""
         if self._set.done():
-            self.again = True
+            self.stopped_twice = True
         else:
             self.cause = cause
             self._set.set_result(None)
@@ -59,19 +59,19 @@ class StopSignal:
             elif not task.cancelled():
                 task.exception()  # it ended at the same time as the stop; the stop wins
 
-    async def learn(self, look: Awaitable[T], unknown: T, *, within: float) -> tuple[T, BaseException | None]:
+    async def try_await(self, work: Awaitable[T], default: T, *, within: float) -> tuple[T, BaseException | None]:
         """Await `look` with a timeout. Return its result, or `unknown` on stop or timeout, plus any exception."""
         try:
-            return await self.race(look, within), None
+            return await self.race(work, within), None
         except (TurnStopped, TimeoutError):
-            return unknown, None
+            return default, None
         except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
-            return unknown, error
+            return default, error
 
 
 async def wait_shielded(
     work: asyncio.Future[T],
-    interrupted: Callable[[BaseException], None] = lambda _: None,
+    on_interrupt: Callable[[BaseException], None] = lambda _: None,
     raised: BaseException | None = None,
 ) -> T:
     """Await `work` to its end, even if this task is cancelled, and raise the first exception afterwards.
@@ -79,12 +79,12 @@ async def wait_shielded(
     `interrupted` is called with each exception raised while waiting. `raised` is an exception from before the wait.
     """
     if raised is not None:
-        interrupted(raised)
+        on_interrupt(raised)
     while not work.done() and not isinstance(raised, GeneratorExit):  # the generator is being closed and cannot wait
         try:
             await asyncio.wait({work})
         except BaseException as error:  # noqa: BLE001 - raised below
-            interrupted(error)
+            on_interrupt(error)
             raised = error if raised is None or isinstance(raised, asyncio.CancelledError) else raised
     if raised is None:
         return work.result()
@@ -103,13 +103,13 @@ class DetachedTasks:
         """Return how many tasks are still running."""
         return len(self._tasks)
 
-    def add(self, task: asyncio.Task[object], failed: Callable[[Exception], None] = lambda _: None) -> None:
+    def add(self, task: asyncio.Task[object], on_error: Callable[[Exception], None] = lambda _: None) -> None:
         """Cancel the task without waiting for it. `failed` is called if it later raises."""
 
         def done(task: asyncio.Task[object]) -> None:
             self._tasks.discard(task)
             if not task.cancelled() and isinstance(error := task.exception(), Exception):
-                failed(error)
+                on_error(error)
 
         task.cancel()
         self._tasks.add(task)
@@ -125,20 +125,20 @@ class DetachedTasks:
 
 def stop_cause_of(error: BaseException) -> StopCause:
     """Return the cause that an exception stands for. An unknown exception is a bug in holdfast."""
-    said = str(error)
+    message = str(error)
     match error:
         case ApprovalUnavailable():
-            stop_cause = StopCause("approval", said)
+            stop_cause = StopCause("approval", message)
         case ProviderFailed() | UsageError():  # a usage error here means an unusable model
-            stop_cause = StopCause("provider", said)
+            stop_cause = StopCause("provider", message)
         case StateError():  # the journal takes no more entries: disk full, closed, or another process writes it
-            stop_cause = StopCause("storage", said)
+            stop_cause = StopCause("storage", message)
         case KeyboardInterrupt():
             stop_cause = StopCause("user")
         case asyncio.CancelledError() | SystemExit() | GeneratorExit():
             stop_cause = StopCause("external")
         case InvalidRequest():
-            stop_cause = StopCause("bug", said)
+            stop_cause = StopCause("bug", message)
         case _:
-            stop_cause = StopCause("bug", f"{type(error).__name__}: {said}")
+            stop_cause = StopCause("bug", f"{type(error).__name__}: {message}")
     return stop_cause

@@ -43,7 +43,7 @@ class _Bounds(msgspec.Struct, frozen=True):
     most: int
 
 
-class Compacting:
+class Compactor:
     """Compacts the conversation of one session. `window` returns a model's context window, 0 if it is unknown.
 
     `window` may block, so it runs on a thread. `notify` gets progress messages for the user.
@@ -164,7 +164,7 @@ class Compacting:
             messages=len(part.messages),
             before=context_tokens(conversation),
             usage=summary.usage,
-            said=part.said,
+            said=part.text_count,
         )
         return msgspec.structs.replace(entry, after=context_tokens(self._journal.fold.after((entry, *news))))
 
@@ -196,10 +196,10 @@ class Compacting:
 
     async def _size(self, model: str, stop: StopSignal) -> int:
         """Return the model's context window in tokens, 0 if it is unknown."""
-        look = self._window
-        if look is not None and model not in self._windows:
+        window = self._window
+        if window is not None and model not in self._windows:
             try:
-                self._windows[model] = await stop.race(in_daemon(lambda: look(model)), LOOK)
+                self._windows[model] = await stop.race(in_daemon(lambda: window(model)), LOOK)
             except TimeoutError:
                 return self._context.window
         return self._windows.get(model, 0) or self._context.window

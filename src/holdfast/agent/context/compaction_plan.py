@@ -44,7 +44,7 @@ class CompactionPlan(msgspec.Struct, frozen=True, kw_only=True):
     step: int
     first: int
     through: PromptMark | None
-    said: int
+    text_count: int
     unsent: str
     unseen: bool
 
@@ -58,30 +58,34 @@ def plan_compaction(
     `most` tokens. With `unsent`, unanswered texts of earlier turns may go as well; otherwise only answered ones.
     """
     messages, model = conversation.messages, conversation.model
-    prompts = {asked.at: asked for asked in conversation.prompts}
-    waits = _unanswered(conversation) if unsent else ()
-    if estimate((UserMessage((), waits),), model) <= max(most, LEAST):
-        waits = ()
+    prompts = {prompt.at: prompt for prompt in conversation.prompts}
+    unanswered = _unanswered(conversation) if unsent else ()
+    if estimate((UserMessage((), unanswered),), model) <= max(most, LEAST):
+        unanswered = ()
     exchanges = [_exchange(messages[at : at + 2], model, opens=at in prompts) for at in range(0, len(messages), 2)]
-    removed = len(messages) // 2 if waits else cut(exchanges, keep=keep, most=most)
+    removed = len(messages) // 2 if unanswered else cut(exchanges, keep=keep, most=most)
     first = 2 * removed
-    left = messages[first] if first < len(messages) else None
-    results = left.results if isinstance(left, UserMessage) else ()
-    goes = messages[:first]
-    if results or waits:
-        has_summary = left.said[:1] if isinstance(left, UserMessage) and not first and conversation.compacted else ()
-        goes = (*goes, UserMessage(results, (*has_summary, *waits)))
-    if not (removed or waits) or estimate(goes, model) < LEAST:
+    next_message = messages[first] if first < len(messages) else None
+    results = next_message.results if isinstance(next_message, UserMessage) else ()
+    removed_messages = messages[:first]
+    if results or unanswered:
+        has_summary = (
+            next_message.said[:1]
+            if isinstance(next_message, UserMessage) and not first and conversation.compacted
+            else ()
+        )
+        removed_messages = (*removed_messages, UserMessage(results, (*has_summary, *unanswered)))
+    if not (removed or unanswered) or estimate(removed_messages, model) < LEAST:
         return None
     earlier = conversation.compacted.step if conversation.compacted else 0
     through = next((each for at, each in reversed(prompts.items()) if at < first), None)
     return CompactionPlan(
-        messages=goes,
+        messages=removed_messages,
         step=steps[removed - 1] if removed else earlier,
         first=first,
         through=None if first in prompts else through,
-        said=conversation.prompts[-1].behind if waits else 0,
-        unsent="\n\n".join(one for one in waits if isinstance(one, str)),
+        text_count=conversation.prompts[-1].behind if unanswered else 0,
+        unsent="\n\n".join(text for text in unanswered if isinstance(text, str)),
         unseen=bool(results) and first == len(messages) - 1,
     )
 
@@ -122,11 +126,11 @@ def truncate_results(conversation: Conversation, *, total: int) -> Pruned | None
 
 
 def _exchange(pair: Sequence[ConversationMessage], model: str, *, opens: bool) -> Round:
-    said, *answer = pair
-    assert isinstance(said, UserMessage)
+    user_message, *answer = pair
+    assert isinstance(user_message, UserMessage)
     return Round(
-        results=estimate((UserMessage(said.results, ()),), model),
-        texts=estimate((UserMessage((), said.said),), model),
+        results=estimate((UserMessage(user_message.results, ()),), model),
+        texts=estimate((UserMessage((), user_message.said),), model),
         answer=estimate(answer, model) if answer else None,
         opens=opens,
     )

@@ -41,7 +41,7 @@ class SentRequest(msgspec.Struct, frozen=True):
     model: str
     journalled: RequestPrefix | None
     written: RequestPrefix | None
-    kept: int
+    unchanged_bytes: int
     changed: str
     usage: Usage | None = None
 
@@ -64,7 +64,7 @@ def sent_requests(records: Iterable[StoredEntry], providers: Providers) -> Itera
                 if sent is not None:
                     yield sent
                 writer = writers.setdefault(started.model, _Writer(started.model, providers))
-                sent = writer.sent(record.seq, started, folded.conversation())
+                sent = writer.rebuild(record.seq, started, folded.conversation())
             case e.ResponseEnded(step=step, usage=usage) if sent is not None and step == sent.step:
                 sent = msgspec.structs.replace(sent, usage=usage)
             case _:
@@ -91,9 +91,9 @@ class _Writer:
             target = ModelEndpoint(provider, name, key=None, address=None)
             self._body_writer = BodyWriter(target, protocol_of(provider.kind))
 
-    def sent(self, seq: int, started: e.RequestStarted, conversation: Conversation) -> SentRequest:
+    def rebuild(self, seq: int, started: e.RequestStarted, conversation: Conversation) -> SentRequest:
         """Return what is known of a request with this conversation."""
-        written, kept, changed = None, 0, ""
+        written, unchanged_bytes, changed = None, 0, ""
         if self._body_writer is not None:
             try:
                 valid = self._validator.validate(conversation, self._profile).conversation
@@ -101,23 +101,25 @@ class _Writer:
                 changed = str(error)
             else:
                 written = self._body_writer.prefix(valid)
-                kept, changed = self._compared(written, tuple(self._body_writer.encoded))
+                unchanged_bytes, changed = self._compare(written, tuple(self._body_writer.encoded))
         self.since.clear()
-        return SentRequest(seq, started.step, started.attempt, started.model, started.prefix, written, kept, changed)
+        return SentRequest(
+            seq, started.step, started.attempt, started.model, started.prefix, written, unchanged_bytes, changed
+        )
 
-    def _compared(self, written: RequestPrefix, messages: tuple[bytes, ...]) -> tuple[int, str]:
+    def _compare(self, written: RequestPrefix, messages: tuple[bytes, ...]) -> tuple[int, str]:
         """Return how many bytes the request before had too, and what changed if those are not all of its bytes."""
         before, self._before = self._before, (written.head, messages)
         if before is None:
             return 0, ""
         head, earlier = before
         if head != written.head:
-            return 0, f"the system prompt, the tools or the settings changed{_because(self.since)}"
+            return 0, f"the system prompt, the tools or the settings changed{_likely_cause(self.since)}"
         same = next((at for at, (was, now) in enumerate(zip(earlier, messages, strict=False)) if was != now), None)
         if same is None:
             same = min(len(earlier), len(messages))
-        kept = written.bytes - _joined(messages) + _joined(messages[:same])
-        return kept, "" if same == len(earlier) else f"message {same:,} changed{_because(self.since)}"
+        unchanged_bytes = written.bytes - _joined(messages) + _joined(messages[:same])
+        return unchanged_bytes, "" if same == len(earlier) else f"message {same:,} changed{_likely_cause(self.since)}"
 
 
 def _joined(messages: Sequence[bytes]) -> int:
@@ -139,7 +141,7 @@ _CAUSES: tuple[tuple[type[e.Entry], str], ...] = (
 """What changes earlier messages or the head, the likeliest cause first."""
 
 
-def _because(entries: Sequence[StoredEntry]) -> str:
+def _likely_cause(entries: Sequence[StoredEntry]) -> str:
     """Return which of the entries between two requests changed what was sent before, "" if none can have."""
     for kind, what in _CAUSES:
         for record in reversed(entries):

@@ -51,14 +51,14 @@ def gather_evidence(
             if check == "after":
                 known.seen[entry.call] = toolbox.present(FileSeen(path=entry.change.path))
         if entry.changes:
-            looked: list[tuple[str, FileCheck]] = [(each.path, toolbox.look(each)) for each in entry.changes]
-            known.several[entry.call] = tuple(looked)
-            landed = (FileSeen(path=path) for path, check in looked if check == "after")
+            checks: list[tuple[str, FileCheck]] = [(each.path, toolbox.look(each)) for each in entry.changes]
+            known.several[entry.call] = tuple(checks)
+            landed = (FileSeen(path=path) for path, check in checks if check == "after")
             known.seen_also[entry.call] = tuple(map(toolbox.present, landed))
         if entry.spool is not None:
             since = began.get(entry.call, now - seconds.get(entry.call, 0.0))
-            if (left := toolbox.traces(entry.spool, since)) is not None:
-                known.traces[entry.call] = left
+            if (traces := toolbox.traces(entry.spool, since)) is not None:
+                known.traces[entry.call] = traces
     return known
 
 
@@ -73,5 +73,5 @@ async def leftover_processes(
     begun += [(shell.started.id, shell.started.spool, shell.process) for shell in shells]
     begun += [(task.started.call, task.started.spool, task.process) for task in tasks]
     quiet = await toolbox.quiet({spool: process for _, spool, process in begun if spool is not None})
-    found = await toolbox.reap({own: process for own, _, process in begun})
-    return "; ".join(said for said in (found, "" if quiet else MAY_RUN) if said)
+    found = await toolbox.reap({call_id: process for call_id, _, process in begun})
+    return "; ".join(note for note in (found, "" if quiet else MAY_RUN) if note)

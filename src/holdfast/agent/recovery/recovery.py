@@ -62,7 +62,7 @@ class Aftermath(msgspec.Struct, frozen=True):
     """
 
     processes: str
-    changed: tuple[e.FilesChanged, ...] = ()
+    files: tuple[e.FilesChanged, ...] = ()
     raised: BaseException | None = None
     tools: tuple[e.ToolsChanged, ...] = ()
 
@@ -89,20 +89,20 @@ class Recovery:
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
         self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
-        self.learn(reading)
+        self.load(reading)
 
-    def learn(self, reading: Reading) -> None:
+    def load(self, reading: Reading) -> None:
         """Take in what a reading of the journal found, and when the calls and commands in it began."""
         entries = [record.entry for record in reading.records]
         self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, e.CallStarted)}
         self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, e.ShellStarted | TaskStarted)}
-        told = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
-        self._untold = tuple(found.what for found in reading.findings if found.what not in told)
+        reported = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
+        self._unreported = tuple(found.what for found in reading.findings if found.what not in reported)
         self._gap = has_gap(reading)
-        self._checks.knows(told)
-        self._repaired = self._checks.found(self._journal.conversation)
+        self._checks.add_journalled(reported)
+        self._repaired = self._checks.new_findings(self._journal.conversation)
 
-    def keep(self, ended: e.CallEnded) -> None:
+    def keep_outcome(self, ended: e.CallEnded) -> None:
         """Keep an outcome that could not be journalled until its call is settled."""
         self._unwritten[ended.call] = ended
 
@@ -114,7 +114,7 @@ class Recovery:
         """
         return can_resume_turn(self._journal.conversation) and not self._gap and self._unsettled is None
 
-    async def look(self, stop: StopSignal, *, files: bool = True) -> Aftermath:
+    async def inspect(self, stop: StopSignal, *, files: bool = True) -> Aftermath:
         """Look for processes that an earlier holdfast left running and, with `files`, for files that have changed.
 
         A stop ends the wait early, and recovery continues without an answer.
@@ -122,9 +122,9 @@ class Recovery:
         processes, raised = await self._leftovers(stop)
         if raised is not None or not files:
             return Aftermath(processes, raised=raised)
-        known = files_seen(self._journal.fold)
-        looking = in_daemon(lambda: changed_files(known, self._toolbox))
-        changed, raised = await stop.learn(looking, (), within=FILE_LOOK)
+        seen = files_seen(self._journal.fold)
+        check = in_daemon(lambda: changed_files(seen, self._toolbox))
+        changed, raised = await stop.try_await(check, (), within=FILE_LOOK)
         return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
 
     def _tools(self) -> tuple[e.ToolsChanged, ...]:
@@ -139,31 +139,31 @@ class Recovery:
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
-        left = conversation.is_open and self._unsettled is None
-        shells = self._commands.orphaned(conversation.open_shells)
-        tasks = self._tasks.orphaned(conversation.open_tasks)
-        if not left and not shells and not tasks:
+        turn_is_orphaned = conversation.is_open and self._unsettled is None
+        shells = self._commands.orphans(conversation.open_shells)
+        tasks = self._tasks.orphans(conversation.open_tasks)
+        if not turn_is_orphaned and not shells and not tasks:
             return "", None
-        calls = conversation.open_calls if left else ()
-        return await stop.learn(leftover_processes(self._toolbox, calls, shells, tasks), MAY_RUN, within=QUIET)
+        calls = conversation.open_calls if turn_is_orphaned else ()
+        return await stop.try_await(leftover_processes(self._toolbox, calls, shells, tasks), MAY_RUN, within=QUIET)
 
-    def recover(self, processes: str, *, goes_on: bool = False) -> None:
+    def recover(self, processes: str, *, resuming: bool = False) -> None:
         """Settle what is open and report the damage. If the turn `goes_on`, calls that had not started stay open."""
         conversation = self._journal.conversation
         entries: list[e.Entry] = []
-        if self._untold:
+        if self._unreported:
             note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
-            entries.append(e.Repaired(findings=self._untold, note=note))
+            entries.append(e.Repaired(findings=self._unreported, note=note))
         if self._repaired:
             entries.append(e.Repaired(findings=self._repaired))
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
             settled = settle(conversation, stop_cause, known=self._evidence(conversation))
-            entries.extend(started_only(settled, conversation) if goes_on else settled)
-        entries += self._commands.left(conversation.open_shells, processes, began=self._began)
-        entries += self._tasks.left(conversation.open_tasks, processes, began=self._began)
+            entries.extend(started_only(settled, conversation) if resuming else settled)
+        entries += self._commands.missing_ends(conversation.open_shells, processes, began=self._began)
+        entries += self._tasks.missing_ends(conversation.open_tasks, processes, began=self._began)
         self._journal.append(*entries)
-        self._untold = self._repaired = ()
+        self._unreported = self._repaired = ()
         self._gap = False
         self._settled()
         if not self._detached and not self._commands.any_running and not self._tasks.running:
@@ -203,7 +203,7 @@ class Recovery:
         assert isinstance(ended, e.TurnEnded)
         return ended
 
-    def left_open(self, stop_cause: StopCause) -> e.TurnEnded:
+    def parked_end(self, stop_cause: StopCause) -> e.TurnEnded:
         """Return the end of a turn that stays open in the journal, for another process to take up."""
         turn = self._journal.conversation.open_turn or self._journal.conversation.turns
         reason = REASONS[stop_cause.cause]

@@ -73,17 +73,17 @@ class Budget:
         self._bound = bound
         self._spent = Spent()
 
-    def beside(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
+    def wrap_emit(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
         """Return `emit`, which also counts what the journalled entries cost."""
         if self._bound is None:
             return emit
 
-        def counting(event: Event) -> None:
+        def counting_emit(event: Event) -> None:
             if isinstance(event, Fact):
                 self._spent = self._spent.after(event.entry)
             emit(event)
 
-        return counting
+        return counting_emit
 
     def check(self, stop: StopSignal) -> None:
         """Stop the turn if the next request may not begin: raise `TurnStopped`."""

@@ -38,15 +38,15 @@ class ServerQuestions:
         self._stop = stop
         self._to = to
         self._ask = ask
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def consult(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
         """Return the user's answers, which are journalled; no request is journalled twice."""
-        async with self._one:
-            known = next(
+        async with self._lock:
+            previous = next(
                 (each.waits for each in self._journal.conversation.open_calls if each.part.id == call.id), None
             )
-            waits = () if known == request else (e.CallWaits(call=call.id, request=request),)
+            waits = () if previous == request else (e.CallWaits(call=call.id, request=request),)
             if self._ask is None:
                 answers = tuple(ServerAnswer(each.key, "decline") for each in request.questions)
                 self._journal.append(*waits, e.CallAnswered(call=call.id, round=request.round, answers=answers))
@@ -54,7 +54,9 @@ class ServerQuestions:
             self._journal.append(*waits)
             self._to(Signal.CONSULT)
             try:
-                answers = tuple([await self._answer(call, request, each, self._ask) for each in request.questions])
+                answers = tuple(
+                    [await self._ask_question(call, request, each, self._ask) for each in request.questions]
+                )
                 if self._journal.fold.is_open(call.id):
                     self._journal.append(e.CallAnswered(call=call.id, round=request.round, answers=answers))
                 return answers
@@ -62,40 +64,42 @@ class ServerQuestions:
                 if self._stop.cause is None:  # else the turn is at its exit
                     self._to(Signal.RUN)
 
-    async def _answer(
-        self, call: CallPart, request: InputRequest, asked: ServerQuestion, ask: ApprovalPrompt
+    async def _ask_question(
+        self, call: CallPart, request: InputRequest, question: ServerQuestion, ask: ApprovalPrompt
     ) -> ServerAnswer:
-        if asked.url:
-            chosen, _ = await _put(ask, call, request, url_question(request.server, asked))
+        if question.url:
+            chosen, _ = await _ask_user(ask, call, request, url_question(request.server, question))
             if chosen == DECLINE:
-                return ServerAnswer(asked.key, "decline")
+                return ServerAnswer(question.key, "decline")
             if chosen == OPEN_PAGE:
-                await in_daemon(lambda: open_page(asked.url))
-            return ServerAnswer(asked.key, "accept")
+                await in_daemon(lambda: open_page(question.url))
+            return ServerAnswer(question.key, "accept")
         content: dict[str, object] = {}
-        for field in form_fields(asked):
-            given = await self._field(call, request, asked, field, ask)
-            if given is None:
-                return ServerAnswer(asked.key, "decline")
-            content |= given
-        return ServerAnswer(asked.key, "accept", content)
+        for field in form_fields(question):
+            field_content = await self._ask_field(call, request, question, field, ask)
+            if field_content is None:
+                return ServerAnswer(question.key, "decline")
+            content |= field_content
+        return ServerAnswer(question.key, "accept", content)
 
-    async def _field(
-        self, call: CallPart, request: InputRequest, asked: ServerQuestion, field: FormField, ask: ApprovalPrompt
+    async def _ask_field(
+        self, call: CallPart, request: InputRequest, question: ServerQuestion, field: FormField, ask: ApprovalPrompt
     ) -> dict[str, object] | None:
         """Ask for a field until its answer is valid. Return it by its name, None if the user declines."""
         wrong = ""
         while True:
-            chosen, words = await _put(ask, call, request, asked_of(request.server, asked, field, wrong=wrong))
+            chosen, text = await _ask_user(ask, call, request, asked_of(request.server, question, field, wrong=wrong))
             if chosen == DECLINE:
                 return None
-            found = field.read(chosen, words)
-            if isinstance(found, dict):
-                return found
-            wrong = found
+            value = field.read(chosen, text)
+            if isinstance(value, dict):
+                return value
+            wrong = value
 
 
-async def _put(ask: ApprovalPrompt, call: CallPart, request: InputRequest, question: UserQuestion) -> tuple[str, str]:
+async def _ask_user(
+    ask: ApprovalPrompt, call: CallPart, request: InputRequest, question: UserQuestion
+) -> tuple[str, str]:
     """Return what the user chose, one label a line, and their own words. To close the question is to decline."""
 
     async def run(context: ToolContext) -> ToolOutput:

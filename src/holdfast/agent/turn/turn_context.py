@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import DetachedTasks
-from holdfast.agent.context.compaction import Compacting
+from holdfast.agent.context.compaction import Compactor
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event
@@ -35,7 +35,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     recovery: Recovery
     checks: Checks
     connection: Connection
-    compacting: Compacting
+    compactor: Compactor
     toolbox: Toolbox
     tasks: BackgroundTasks
     detached: DetachedTasks

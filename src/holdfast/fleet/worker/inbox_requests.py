@@ -98,7 +98,7 @@ class InboxRequests:
                 text = str(body["text"])
                 session.expect(row)
                 images = self._driven.find_images(agent, text)
-                agent.queue(text, row.kind, images=images, own=session.name_of(row))
+                agent.queue(text, row.kind, images=images, message_id=session.name_of(row))
             case "model":
                 name = str(body["model"])
                 self._driven.check_model(name)

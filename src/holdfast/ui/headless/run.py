@@ -123,7 +123,7 @@ def session_of(options: RunOptions) -> OpenSession:
             tools=options.tools_of(options.model),
             instructions=options.instructions,
             remote=options.remote_schemas(),
-            own=_new_id(options),
+            session_id=_new_id(options),
         )
     if options.arguments.session_id:
         raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
