@@ -1,4 +1,4 @@
-"""The API of a session: begins turns, recovers what was left open, and queues messages that arrive during a turn.
+"""The API of a session: begins turns, recovers what a crash left open, and queues messages during a turn.
 
 Journal, then act, then emit. Only one thing runs at a time.
 """
@@ -54,20 +54,19 @@ from holdfast.tools.tool import Toolbox
 class Agent:
     """One session's turns, one at a time, on one event loop.
 
-    It has the `journal`, the `recovery` of what is open in it, the `permissions` of its calls, and the `turn` that
-    runs, None between turns.
+    It has the `journal`, its `recovery`, the `permissions` of its calls, and the running `turn`, None between turns.
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
-    block or raise. Without `ask`, a call that needs approval ends the turn, or is denied with `on_approval="deny"`, and
-    the turn goes on. `project` holds what runs without asking.
+    block or raise. Without `ask`, a call that needs approval ends the turn; with `on_approval="deny"` it is denied and
+    the turn continues. `project` holds the patterns that run without asking.
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
-    `providers` selects the current model's validation profile, `defaults` returns the settings a model begins with. A
+    `providers` selects the current model's validation profile, `defaults` returns a model's default settings. A
     turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
 
     Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
 
-    def __init__(  # noqa: PLR0913 - one collaborator per layer it joins
+    def __init__(  # noqa: PLR0913 - one collaborator per layer
         self,
         *,
         store: Store,
@@ -167,7 +166,7 @@ class Agent:
     async def run(self, prompt: str, *, images: tuple[Image, ...] = (), queued: str = "") -> e.TurnEnded:
         """Run one turn, and one for each message queued during it; return how the last one ended.
 
-        The `images` come before the text. `queued` is the id of the held message that the prompt was, if it was one.
+        The `images` come before the text. If the prompt was a held message, `queued` is its id.
 
         The prompt is durable before anything happens. Raises `UsageError` for a blank prompt or while another turn
         runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing has happened. A
@@ -186,8 +185,8 @@ class Agent:
     async def resume_turn(self) -> e.TurnEnded | None:
         """Resume the turn in which a crash interrupted a question to the user, and return how it ended, as `run` does.
 
-        Calls that had started are settled. The call that was asked about is asked about again, whatever the mode, and
-        those after it follow. If there is no such turn, or no `ask`, open calls are settled and None is returned.
+        Calls that had started are settled. The user is asked the open question again, whatever the mode, and later
+        calls follow. If there is no such turn, or no `ask`, open calls are settled and None is returned.
         """
         with self._claimed() as claim:
             resuming = self._context.ask is not None and self.recovery.can_resume
@@ -201,7 +200,10 @@ class Agent:
             return None
 
     async def recover(self, *, keep_question: bool = False) -> None:
-        """Settle what an earlier process left open, but for a question to keep, and report damage in the journal."""
+        """Settle what an earlier process left open, and report damage in the journal.
+
+        With `keep_question`, a question to the user stays open.
+        """
         with self._claimed() as claim:
             await self._recover(claim, resuming=keep_question and self.recovery.can_resume)
 
@@ -218,9 +220,9 @@ class Agent:
             running.stop.set(cause or StopCause("user"))
 
     def use_model(self, name: str) -> None:
-        """Send later requests to the model `name` (PROVIDER:MODEL), with the settings that are its defaults.
+        """Send later requests to the model `name` (PROVIDER:MODEL), with its default settings.
 
-        Settings that differ from the defaults of the old model are the user's choice: they stay.
+        Settings that differ from the old model's defaults are the user's choice and stay.
         """
         now = self.conversation
         if not name == now.model == now.chosen_model:
@@ -229,7 +231,7 @@ class Agent:
             self.journal.append(e.ModelChanged(model=name), *changed)
 
     def use_settings(self, settings: ModelSettings) -> None:
-        """Send later requests with these settings, in a running turn from its next request on."""
+        """Send later requests with these settings; a running turn uses them from its next request on."""
         if settings != self.conversation.settings:
             self.journal.append(e.ModelSettingsChanged(settings=settings))
 
@@ -238,11 +240,11 @@ class Agent:
         self.journal.append(e.title_entry(title))
 
     def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = (), message_id: str = "") -> str:
-        """Queue a message for the running turn, durably, and return its id: `own`, or a new one.
+        """Queue a message for the running turn, durably, and return its id: `message_id`, or a new one.
 
         It is sent with the turn's next request, or as the next prompt if no request follows or `when` is "later". If
-        the turn is stopped or fails, it stays queued for the user. Raises `UsageError` if no turn runs, or if an
-        earlier one is still being settled (`begun`).
+        the turn is stopped or fails, it stays queued for the user. Raises `UsageError` if no turn runs, or while an
+        earlier one is still being settled (`wait_for_turn`).
         """
         if self.turn is None:
             raise UsageError("Message was not queued: no turn is running. Send it as a prompt.")
@@ -257,16 +259,16 @@ class Agent:
         return text
 
     async def wait_for_turn(self) -> bool:
-        """Wait for a turn that is about to begin, and return whether a turn is running that takes messages."""
+        """Wait for a turn that is about to begin, and return whether a running turn takes messages."""
         if self._claim is not None:
             await self._claim.begun.wait()
         return self.turn is not None
 
     async def shell(self, command: str, *, share: bool) -> e.ShellEnded:
-        """Run the user's own command, during a running turn if there is one, and return how it ended. `stop` ends it.
+        """Run the user's own command, also during a turn, and return how it ended. `stop` ends it.
 
-        The model reads it with the next prompt, and only if `share` is set. Raises `UsageError` or `ToolFailed` if it
-        cannot be started.
+        The model reads it with the next prompt, but only if `share` is set. Raises `UsageError` or `ToolFailed` if the
+        command cannot be started.
         """
         return await self._commands.run(command, share=share)
 
@@ -334,11 +336,11 @@ class Agent:
         finally:
             self._store.close()
 
-    # --- one thing at a time ------------------------------------------------------------------------------------
+    # --- the claim and the turns --------------------------------------------------------------------------------
 
     @contextmanager
     def _claimed(self) -> Generator[Claim]:
-        """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it by itself."""
+        """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it itself."""
         if self._claim is not None:
             raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
         claim = self._claim = Claim(StopSignal(self._detached))
@@ -355,7 +357,7 @@ class Agent:
         claim.over.set()
 
     async def _begin(self, claim: Claim, raised: BaseException | None) -> e.TurnEnded:
-        """Run the turn whose prompt is journalled in its own task: a caller that is cancelled only stops it."""
+        """Run the turn in its own task, its prompt is journalled: a cancelled caller only requests a stop."""
         turn = self._next_turn(claim.stop)
         claim.begun.set()
         task = asyncio.get_running_loop().create_task(self._turns(claim, turn), name="turn")
@@ -367,7 +369,7 @@ class Agent:
         return turn
 
     async def _turns(self, claim: Claim, turn: Turn) -> e.TurnEnded:
-        """Run the turn whose prompt is journalled, then one for each message that waited for its end."""
+        """Run the turn, then one for each message that waited for its end. Each prompt is journalled first."""
         try:
             while True:
                 ended = await turn.run()

@@ -1,15 +1,16 @@
-"""The background tasks of one session: commands of the model that run on while turns end and begin.
+"""The background tasks of one session: commands of the model that keep running while turns end and begin.
 
-How it works. `start` journals `task-started` before the command runs, and the task that runs it journals `task-ended`
-when it has ended, whatever the turn does by then. `attend` runs a command that a turn waits for in a separate asyncio
-task; `move` journals that it is a background task from now on, together with the result of its call, and lets it go.
-Nothing is handed over: the same process lives on (`tools/process/session_supervisors.py`).
+How it works. `start` journals `task-started` before the command runs. When the command ends, its asyncio task journals
+`task-ended`, whatever the turn is doing by then. `run_foreground` runs a command that a turn waits for, also in its own
+asyncio task. `move` makes it a background task: it journals that, together with the result of the call, and the turn
+stops waiting. The process itself does not change (`tools/process/session_supervisors.py`).
 
-Who ends a task: itself, `stop`, and the end of the agent. A stop of the turn does not.
+A task ends by itself, by `stop`, or with the agent. A stop of the turn does not end it.
 
 Why is its end an entry, and not the result of a call that waits for it? A call has one result, in the next message, and
 a provider accepts no other. The end may come an hour later, between turns or in the middle of a request. So it is sent
-as a note: it joins the next request of a running turn (`untold`), or opens the next user message, once on any branch.
+as a note: it joins the next request of a running turn (`unsent_task_ends`), or opens the next user message, once on any
+branch.
 
 Example: `npm run dev` is started as t9, used by three calls, and the user leaves. `close` ends it, and the journal has
 `task-ended`. After `kill -9` the supervisor ends it, and the next start finds its record, and writes `task-ended`.
@@ -32,12 +33,12 @@ from holdfast.tool_calls import Outcome, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
 
 MOST_TASKS = 8
-"""Tasks that may run at once."""
+"""How many tasks may run at once."""
 
 BEGINS_WITHIN = 1.0
-"""Seconds that a call waits for its task to run, to say so, or that it failed at once."""
+"""Seconds that a call waits, so that its result can say that the task runs or has already failed."""
 
-_SHOWN = 30_000  # characters of new output that one look shows; more is in the file
+_SHOWN = 30_000  # characters of new output in one result of the tool `task`; more is in the file
 
 
 class _Output:
@@ -52,7 +53,7 @@ class _Output:
         self._last = (self._last + text)[-_SHOWN:]
 
     def since(self, place: int) -> str:
-        """Return what came after the first `place` characters, and how much of that is missing."""
+        """Return the output after the first `place` characters, with a note if its beginning is missing."""
         new = self.total - place
         missing = new - len(self._last)
         gap = f"[... {missing} characters before this ...]\n" if missing > 0 else ""
@@ -60,7 +61,7 @@ class _Output:
 
 
 class RunningTask:
-    """A task of this process, until it has ended."""
+    """A running task of this process. `output_file` is the file with all of its output."""
 
     def __init__(self, started: TaskStarted, *, body: asyncio.Task[ToolOutput], command: _Command) -> None:
         self.started = started
@@ -74,7 +75,7 @@ class RunningTask:
 
 
 class _Command:
-    """A command that a turn waits for, or that is about to be a task."""
+    """A command that a turn waits for, or that is about to become a task."""
 
     def __init__(self, call: str, plan: Plan) -> None:
         self.call = call
@@ -95,13 +96,13 @@ class BackgroundTasks:
         self._toolbox = toolbox
         self._running: dict[str, RunningTask] = {}
         self._commands: dict[str, _Command] = {}  # by call
-        self._looks: dict[str, list[tuple[str, int]]] = {}  # by task: calls that looked, and how far they saw
-        self._outputs: dict[str, tuple[_Output, str]] = {}  # of ended tasks, with the file
+        self._looks: dict[str, list[tuple[str, int]]] = {}  # by task: calls that read its output, and how far
+        self._outputs: dict[str, tuple[_Output, str]] = {}  # of ended tasks, with the file name
         self._unwritten: dict[str, TaskEnded] = {}  # ends that are not journalled yet
 
     @property
     def running(self) -> tuple[RunningTask, ...]:
-        """Return the tasks that run, oldest first."""
+        """Return the running tasks, oldest first."""
         return tuple(self._running.values())
 
     # --- beginning ------------------------------------------------------------------------------------------------
@@ -130,9 +131,9 @@ class BackgroundTasks:
         return ToolOutput(text=f"{state} {_how_to(plan.kept)}")
 
     async def run_foreground(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput | None:
-        """Run a command that a turn waits for; return its output, None if it was moved to the background.
+        """Run a command that a turn waits for and return its output.
 
-        Then its call has its result.
+        Returns None if the command was moved to the background: its call then has its result already.
         """
         command = self._commands[call] = _Command(call, plan)
         command_context = self._context(command, emit=context.emit, began=context.began)
@@ -152,7 +153,7 @@ class BackgroundTasks:
             self._commands.pop(call, None)
 
     def move(self) -> tuple[str, ...]:
-        """Move the commands that the running turn waits for to the background, and return their tasks.
+        """Move the commands that the turn waits for to the background, and return the ids of their tasks.
 
         Raises `StateError` if that cannot be journalled: then nothing has changed.
         """
@@ -208,7 +209,7 @@ class BackgroundTasks:
                 return
             try:
                 self._journal.append(ProcessStarted(call=command.call, process=process))
-            except StateError as failed:  # it runs, and its end may still be written
+            except StateError as failed:  # the command runs, and its end may still be written
                 self._journal.not_recorded(failed)
 
         return ToolContext(call=command.call, stop=command.stop, emit=printed, began=runs)
@@ -216,7 +217,7 @@ class BackgroundTasks:
     # --- ending ---------------------------------------------------------------------------------------------------
 
     def _follow(self, started: TaskStarted, command: _Command, body: asyncio.Task[ToolOutput]) -> RunningTask:
-        """Have the end of the command journalled as the end of the task, no matter which caller waits."""
+        """Journal the end of the command as the end of the task, even if no caller waits for it."""
         task = self._running[started.id] = RunningTask(started, body=body, command=command)
         body.add_done_callback(lambda _: self._ended(task))
         return task
@@ -248,7 +249,7 @@ class BackgroundTasks:
         task.over.set()
 
     def ask_to_stop(self, task: str, by: str) -> RunningTask | None:
-        """Ask a task to end, and return it; None if it does not run. `by` says who wants that."""
+        """Ask a task to end and return it, None if it does not run. `by` names who stops it."""
         running = self._running.get(task)
         if running is not None:
             running.stopped_by = running.stopped_by or by
@@ -256,9 +257,9 @@ class BackgroundTasks:
         return running
 
     async def end(self, within: float, by: str = "the end of the session") -> tuple[str, ...]:
-        """Stop every task and return which ran; `by` says why.
+        """Stop every task and return the ids of those that ran; `by` says why.
 
-        Waits up to `within` seconds for each step: ending by itself, then being cancelled.
+        Waits up to `within` seconds for the tasks to end by themselves, and as long again after cancelling the rest.
         """
         ran = tuple(task.started.id for task in self.running)
         for task in ran:
@@ -271,7 +272,7 @@ class BackgroundTasks:
                 await asyncio.wait(late, timeout=within)
         return ran
 
-    # --- what a crash left ------------------------------------------------------------------------------------------
+    # --- recovery ---------------------------------------------------------------------------------------------------
 
     def orphans(self, open_: Iterable[OpenTask]) -> tuple[OpenTask, ...]:
         """Return the open tasks that an earlier process started."""
@@ -281,7 +282,7 @@ class BackgroundTasks:
     def missing_ends(
         self, open_: Iterable[OpenTask], running: str, *, began: Mapping[str, float]
     ) -> tuple[TaskEnded, ...]:
-        """Return the ends of open tasks that do not run in this process.
+        """Return the ends to journal for open tasks that do not run in this process.
 
         `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
         """
@@ -294,7 +295,7 @@ class BackgroundTasks:
             ends.append(settle_task(started, StopCause("crash", running), traces))
         return tuple(ends)
 
-    # --- what its tools ask -----------------------------------------------------------------------------------------
+    # --- for the task tools -----------------------------------------------------------------------------------------
 
     async def look(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
         """Return the task's new output and its state; wait up to `seconds` for its end."""
@@ -323,7 +324,7 @@ class BackgroundTasks:
         return ToolOutput(text=f"{state} {output_text}{_output_file_note(output_file)}")
 
     async def stop(self, task: str) -> ToolOutput:
-        """End the task, and return that it has ended."""
+        """End the task, and return a result that says so."""
         running = self.ask_to_stop(task, "stop_task")
         if running is None:
             ended = self._end_of(task)
@@ -340,14 +341,14 @@ class BackgroundTasks:
         return ends[task]
 
     def output_of(self, task: str) -> str:
-        """Return what a task has printed last, for the user; "" if it is unknown here."""
+        """Return the last output of a task, for the user; "" if this process does not have it."""
         if (running := self._running.get(task)) is not None:
             return running.output.since(0)
         return self._outputs[task][0].since(0) if task in self._outputs else ""
 
 
 def unsent_task_ends(conversation: Conversation) -> tuple[TaskTold, ...]:
-    """Return the ends of tasks that join the next request of the running turn."""
+    """Return entries for the ends of tasks that the next request of the running turn reports."""
     return tuple(TaskTold(task=task) for task in conversation.untold_tasks)
 
 

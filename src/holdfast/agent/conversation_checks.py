@@ -1,7 +1,7 @@
-"""Checks of the conversation on loading and, with --debug, after each step and before each append; what was reported.
+"""Checks the conversation on loading and, with --debug, after each step and before each append.
 
-A check never keeps an entry out of the journal or the user out of their session. What is sent is checked by
-`session/request/validate.py`; this says which of its repairs the journal does not report yet.
+A check never keeps an entry out of the journal or the user out of their session. Requests are checked by
+`session/request/validate.py`; this module knows which of its repairs the journal has not reported yet.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Checks:
         return profile_of(conversation.model, self._providers)
 
     def add_journalled(self, findings: Iterable[str]) -> None:
-        """Remember findings that the journal has."""
+        """Remember findings that are in the journal."""
         self._journalled.update(findings)
 
     def new_findings(self, conversation: Conversation) -> tuple[str, ...]:
-        """Return what the provider would reject if the conversation were sent with the next prompt, if it is new."""
+        """Return new findings: what the provider would reject if the conversation were sent with the next prompt."""
         return _new_ones(self._journalled, self._found(conversation))
 
     def unreported_findings(self, repaired: Iterable[Violation]) -> tuple[str, ...]:
-        """Return a finding for each of these violations that the journal does not have yet."""
+        """Return a finding for each of these violations that is not in the journal yet."""
         return _new_ones(self._journalled, map(violation_sentence, repaired))
 
     def check(self, conversation: Callable[[], Conversation], when: str) -> None:
@@ -62,7 +62,7 @@ class Checks:
                 self._emit(CheckFinding(f"{when}: {message}"))
 
     def emit_setting_notes(self, conversation: Conversation) -> None:
-        """Emit what the model does not get as the user set it, if this was not emitted for the last request."""
+        """Emit which settings are not sent as the user set them, unless that was emitted for the last request."""
         notes = setting_notes(conversation, self._providers)
         for message in _new_ones(self._setting_notes, notes):
             self._emit(CheckFinding(message))

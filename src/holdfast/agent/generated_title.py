@@ -1,13 +1,13 @@
-"""A title for a session, written by a model that the user has set for that, in the background.
+"""Has a model write the session's title in the background, if the user has configured one for that.
 
 How it works. When the first turn of a session has ended and the user has not named it, one request goes to that model,
-over its own connection, beside whatever the session does next. The answer is journalled as a title with the model's
-name. Nothing waits for it: not the prompt, and not the end of the session, which ends the request.
+over its own connection, while the session continues. The answer is journalled as a title with the model's name. Nothing
+waits for it: not the next prompt, and not the end of the session, which stops the request.
 
-Interruption. Nothing is journalled before the answer is there, because the request has no effect but its cost. A crash,
-the end of the session or a failure leaves it without a generated title, and its first prompt stays its title. The model
-is asked once, after the first turn, and never again: a title is not worth a second try. A title that the user gives in
-the meantime wins, and the answer is dropped.
+Interruption. Nothing is journalled before the answer has arrived, because the request has no effect but its cost. After
+a crash, the end of the session or a failure, the first prompt stays the title. The model is asked once, after the first
+turn, and never again: a title is not worth a second try. If the user sets a title in the meantime, the answer is
+dropped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GeneratedTitle:
         limits: Limits,
         defaults: Callable[[str], ModelSettings],
     ) -> None:
-        """Create it before the agent of the session, whose `journal` there is once it runs; "" is no model."""
+        """Create it before the session's agent; `journal` is called once that runs. With model "" it does nothing."""
         self._model = model
         self._journal = journal
         self._detached = DetachedTasks()
@@ -69,7 +69,7 @@ class GeneratedTitle:
         self._stop: StopSignal | None = None
 
     def wrap_emit(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Return an `emit` that also begins to ask once the first turn has ended; it never waits."""
+        """Return an `emit` that also starts the request once the first turn has ended; it never waits."""
         self._emit = emit
 
         def titling_emit(event: Event) -> None:

@@ -53,8 +53,8 @@ def create(  # noqa: PLR0913 - what a session begins with
 ) -> OpenSession:
     """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
 
-    Its id is `own`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of MCP
-    servers. `instructions` are the user's own, which end its system prompt.
+    Its id is `session_id`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of
+    MCP servers. Its system prompt ends with the user's own `instructions`.
     """
     session = session_id or catalog.new_id()
     folder = catalog.folder(session)
@@ -185,10 +185,10 @@ def _existing_directory(folder: str, session: str) -> Path:
 
 
 def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None) -> OpenSession:
-    """Return a copy of a session with a new id, of all its entries or those `until` one of them, that included.
+    """Return a copy of a session with a new id: of all its entries, or of those up to and including `until`.
 
     Works while another process holds the original. Nothing is open in the copy: running calls and pending questions
-    stay with the original. The copy has all its entries from one append on: before it there is no session.
+    stay with the original. All entries of the copy are written in one append: before it there is no session.
     """
     from holdfast.session.transfer.fork import fork_entries  # noqa: PLC0415 - only a fork needs it
 

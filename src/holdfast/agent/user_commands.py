@@ -1,6 +1,6 @@
 """The user's own commands (`!`): run like the model's, shown to the model only on request.
 
-A command is journalled before it starts. However it ends, what is known of it is journalled.
+A command is journalled before it starts, and its outcome, as far as known, however it ends.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class UserCommands:
     def missing_ends(
         self, open_: Iterable[OpenShell], running: str, *, began: Mapping[str, float]
     ) -> tuple[ShellEnded, ...]:
-        """Return the ends of open commands that do not run in this process.
+        """Return the ends to journal for open commands that do not run in this process.
 
         `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
         """

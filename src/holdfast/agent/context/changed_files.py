@@ -19,7 +19,7 @@ from holdfast.tools.tool import Toolbox
 def files_seen(fold: Fold) -> dict[str, tuple[FileSeen, ...]]:
     """Return each file the model has seen, by path, with the versions it has read or was notified of.
 
-    Files with an edit whose outcome is unknown have no versions here: recovery looks at them and reports them.
+    Files with an edit whose outcome is unknown have no versions here: recovery checks and reports them.
     """
     edited = {change.path for each in edits(fold.conversation().open_calls).values() for change in each}
     return {path: () if path in edited else states for path, states in fold.files.items()} | dict.fromkeys(edited, ())

@@ -1,7 +1,7 @@
 """Compacts a conversation: a model summarizes its older part, and one journal entry puts the summary in its place.
 
-Before that entry is in the journal nothing has changed; after it everything has. If no summary is available, the older
-part is dropped only when nothing could be sent otherwise, and the user and the model read that it was.
+The compaction takes effect with that entry: before it, nothing has changed. If no summary is available, the older part
+is dropped only when nothing could be sent otherwise, and both the user and the model read that it was dropped.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Compactor:
         self._window = window
         self._notify = notify
         self._windows: dict[str, int] = {}
-        self._unseen_in = 0  # the turn in which a summary took unanswered results
+        self._unseen_in = 0  # the turn in which a summary replaced unanswered results
         self._failed = (0, "")  # the turn in which a summary failed, and the model
 
     async def is_due(self, stop: StopSignal) -> bool:
@@ -136,7 +136,7 @@ class Compactor:
             self._notify(f"The older messages could not be summarized and are left out: {failed}")
             compacted = entry(without, *news)
         self._journal.append(compacted, *news)
-        if part.unseen:  # the model may look at them again, and must get the chance to answer them
+        if part.unseen:  # the model may run the calls again, and must get the chance to answer their results
             self._unseen_in = conversation.turns
         return compacted
 

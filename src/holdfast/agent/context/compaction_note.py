@@ -20,9 +20,9 @@ _MOST_FILES = 40  # files listed by name; further files are only counted
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What a range of calls did: files they were to change, other files they read, and the latest todo list.
+    """What a range of calls did: files they meant to change, other files they read, and the latest todo list.
 
-    `listed` is the call that wrote the list, `steered` the messages the user sent into each running turn. The most
+    `todo_call` is the call that wrote the list, `steered` the messages the user sent during each turn. The most
     recently touched file comes last.
     """
 
@@ -34,7 +34,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def work(journal: Iterable[Entry], is_included: Callable[[str], bool]) -> Work:
-    """Return what the calls for which `part_of_it` is true have done."""
+    """Return the work of the calls for which `is_included` is true."""
     changed: dict[str, None] = {}
     read: dict[str, None] = {}
     lists: set[str] = set()
@@ -67,7 +67,7 @@ def work(journal: Iterable[Entry], is_included: Callable[[str], bool]) -> Work:
 def compaction_note(
     conversation: Conversation, part: CompactionPlan, done: Work, *, summary: str, model: str, longest: int
 ) -> str:
-    """Return the note that replaces the compacted messages: the `summary` by `model`, or without one if it is "".
+    """Return the note that replaces the compacted messages: with the `summary` by `model`, or without if it is "".
 
     Each quoted text has at most `longest` bytes.
     """
@@ -101,7 +101,7 @@ def _texts(message: ConversationMessage) -> tuple[str, ...]:
 
 
 def _request_heading(conversation: Conversation, through: PromptMark | None) -> str:
-    """Return a heading for the request of the divided turn that says how that turn ended."""
+    """Return a heading for the request of the divided turn; it says how that turn ended."""
     if through is None or conversation.open_turn == through.turn:
         return "The current request"
     if conversation.prompts[-1] != through:

@@ -1,4 +1,4 @@
-"""Plans a compaction: which messages go, what is kept of them word for word, and the note that replaces them. Pure.
+"""Plans a compaction: which messages are removed, and which texts of them are quoted word for word. Pure.
 
 The user's first request, the request being worked on and the todo list are quoted exactly. Each is taken from its own
 journal entry; nothing is recognized by its wording.
@@ -32,12 +32,12 @@ _SHORTEST = 200
 
 
 class CompactionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that go: up to the response to request `step` and its results.
+    """The messages to remove: up to the response to request `step` and its results.
 
-    `first` is the message that then comes first. `through` is the turn that the cut divides, None if the part that
-    stays begins with a prompt. `said` counts the user texts of the message holding those results that go too, and
-    `unsent` is their text if they were never answered. `unseen` is true if results go that the model has not answered
-    yet.
+    `first` is the index of the first message that stays. `through` is the prompt of the turn that the cut divides, None
+    if the part that stays begins with a prompt. `text_count` is how many user texts are removed from the message with
+    those results, and `unsent` is their text if they were never answered. `unseen` is true if some removed results were
+    not answered by the model yet.
     """
 
     messages: tuple[ConversationMessage, ...]
@@ -54,8 +54,8 @@ def plan_compaction(
 ) -> CompactionPlan | None:
     """Return the messages to remove so that at most `keep` tokens stay, None if not worth a request.
 
-    `steps` are the steps of the conversation's responses. A single step that does not fit into `keep` may stay up to
-    `most` tokens. With `unsent`, unanswered texts of earlier turns may go as well; otherwise only answered ones.
+    `steps` are the steps of the conversation's responses. A single step that does not fit into `keep` may stay with up
+    to `most` tokens. With `unsent`, unanswered texts of earlier turns may be removed too, otherwise only answered ones.
     """
     messages, model = conversation.messages, conversation.model
     prompts = {prompt.at: prompt for prompt in conversation.prompts}
@@ -96,7 +96,7 @@ def _unanswered(conversation: Conversation) -> tuple[UserContent, ...]:
     newest = conversation.prompts[-1] if conversation.prompts else None
     if newest is None or newest.at != last or not isinstance(message := conversation.messages[last], UserMessage):
         return ()
-    if conversation.compacted is not None and not last:  # the note of a compaction is first, and replaces some
+    if conversation.compacted is not None and not last:  # the compaction note comes first and replaces some texts
         return message.said[1 : 1 + max(newest.behind - conversation.compacted.said, 0)]
     return message.said[: newest.behind]
 

@@ -1,4 +1,4 @@
-"""Asks a model for a summary, with the deadlines, retries and stop of any request, and without journal entries.
+"""Asks a model for a summary, with the usual deadlines, retries and stop of a request, but without journal entries.
 
 The messages to summarize are quoted as JSON, so no text in them can pass for another speaker or an earlier summary.
 They are truncated to fit, tool outputs first, so that a model can also summarize a conversation that is too long for
@@ -35,7 +35,7 @@ An earlier summary gets up to half of the space in any case.
 """
 
 SMALLER = 3
-"""How many times the quoted part is halved when the provider says that it is still too long."""
+"""How many times the quoted part is halved if the provider rejects it as too long."""
 
 
 class WrittenSummary(msgspec.Struct, frozen=True):

@@ -23,9 +23,9 @@ _NAME_SHOWN = 60
 
 
 def system_prompt(cwd: Path, *, today: str, instructions: Iterable[Instruction] = ()) -> str:
-    """Return the system prompt of a new session in `cwd`; `today` is an ISO date. It starts no process.
+    """Return the system prompt of a new session in `cwd`; `today` is an ISO date. Starts no process.
 
-    Not even `git status`, which would run what the repository's own config names before anyone was asked.
+    Not even `git status`, which could run programs named in the repository's config before the user has agreed.
     """
     text = Path(__file__).with_name("system.md").read_text("utf-8").strip()
     return "\n\n".join([text, _facts(cwd, today), *map(_block, instructions)])
@@ -59,7 +59,7 @@ def _facts(cwd: Path, today: str) -> str:
 
 
 def _directory_listing(folder: Path) -> str:
-    """Return the names in a folder, folders with a slash, as many as are shown."""
+    """Return the names in a folder, folders with a slash, up to a limit."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(

@@ -1,11 +1,11 @@
-"""How much of each request a provider could have cached, and what changed the rest.
+"""Finds how much of each request a provider could have cached, and what changed the rest.
 
-How it works. The journal has the digest of each request's prefix (`RequestStarted.prefix`). The messages that were sent
-follow from the entries before it: they are folded, validated and encoded again, which gives the same bytes, and is
-compared with the digest. So the first message that differs from the request before is known, and the entry between
-the two requests that changed it: a result left out, a compaction, a rewind.
+How it works. The journal has the digest of each request's prefix (`RequestStarted.prefix`). The sent messages follow
+from the entries before it: folding, validating and encoding these again gives the same bytes, which the digest
+confirms. So the first message that differs from the previous request is known, and so is the entry between the two
+requests that changed it: a result left out, a compaction, a rewind.
 
-Why not journal the bytes? They are in the journal already, as the entries that they follow from.
+Why not journal the bytes? The journal already has the entries from which they follow.
 
 Example: request 7 kept 40,112 of 61,920 bytes: "message 12 changed: old results were left out (entry 85)".
 """
@@ -31,8 +31,8 @@ from holdfast.session.request.validate import RequestValidator
 class SentRequest(msgspec.Struct, frozen=True):
     """One attempt. `seq` is its entry, `written` the prefix as it is written now, None if it cannot be written.
 
-    `kept` are the bytes at the beginning that the request before, to the same model, had too; `changed` says why it
-    is not all of them, "" if it is. `usage` is the provider's count, None without a response.
+    `unchanged_bytes` counts the bytes at the beginning that the previous request to the same model had too. `changed`
+    says why later bytes differ, "" if none do. `usage` is the provider's count, None without a response.
     """
 
     seq: int
@@ -108,7 +108,7 @@ class _Writer:
         )
 
     def _compare(self, written: RequestPrefix, messages: tuple[bytes, ...]) -> tuple[int, str]:
-        """Return how many bytes the request before had too, and what changed if those are not all of its bytes."""
+        """Return how many bytes the previous request had too, and what changed, "" if it had no others."""
         before, self._before = self._before, (written.head, messages)
         if before is None:
             return 0, ""
@@ -142,7 +142,7 @@ _CAUSES: tuple[tuple[type[e.Entry], str], ...] = (
 
 
 def _likely_cause(entries: Sequence[StoredEntry]) -> str:
-    """Return which of the entries between two requests changed what was sent before, "" if none can have."""
+    """Return which entry between two requests changed the messages sent before, "" if none can have."""
     for kind, what in _CAUSES:
         for record in reversed(entries):
             if isinstance(record.entry, kind):

@@ -35,9 +35,9 @@ QUEUE = 256
 
 
 class Stream:
-    """The events of one attempt at a request. `whole` asks for the answer without streaming."""
+    """The events of one attempt at a request. `non_streaming` requests the answer without streaming."""
 
-    def __init__(  # noqa: PLR0913 - what a request is made with
+    def __init__(  # noqa: PLR0913 - the parts of a request
         self,
         step: int,
         model: Model,
@@ -85,8 +85,8 @@ class Stream:
     ) -> StreamFinished:
         """Return the complete response; raises `ProviderFailed`, or `TurnStopped` on a stop.
 
-        When this returns or raises, the pump has ended or was detached after `limits.drop_wait`. A whole answer must
-        arrive within `limits.first_event`.
+        When this returns or raises, the pump has ended or was detached after `limits.drop_wait`. A non-streaming answer
+        must arrive within `limits.first_event`.
         """
         loop = asyncio.get_running_loop()
         self._checkpoint_at = loop.time() + CHECKPOINT_EVERY

@@ -12,8 +12,8 @@ def retry_delay(
     """Return the seconds to wait before attempt `attempt + 1`, None if there is no further attempt.
 
     Never retries an answer that was partly shown (the user would read it twice), an error that a retry cannot fix, or a
-    `whole` answer that timed out (it may be billed and would time out again). If the provider asks for a longer wait
-    than `longest_backoff`, the user gets the error instead.
+    `non_streaming` answer that timed out (it may be billed and would time out again). If the provider asks for a longer
+    wait than `longest_backoff`, the user gets the error instead.
     """
     too_slow = non_streaming and failed.fault == "silent"
     if shown or too_slow or not failed.retryable or attempt >= limits.attempts:

@@ -37,7 +37,7 @@ def gather_evidence(
     ended: Mapping[str, CallEnded],
     gap: bool,
 ) -> Evidence:
-    """Return what can be learnt about started calls.
+    """Return the available evidence about started calls.
 
     `seconds` is how long the calls of this process have run, and `began` when other processes' calls began, in seconds
     since the epoch. `ended` holds outcomes that are not journalled yet. `gap` is true if entries about these calls may

@@ -1,4 +1,4 @@
-"""Plans a rewind to before a prompt: which effects it leaves behind. Pure."""
+"""Plans a rewind to before a prompt, with a note about effects that are not undone. Pure."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ One function serves live stops, deadlines, failed providers, forks and crashes, 
 turn that a crash stopped. Folding the returned entries leaves nothing open; settling again returns nothing.
 
 Example: the process is killed while call 1 of 2 writes `a.py`. The journal ends with `call-started` for call 1, with
-hashes of the file before and after. On the next start `look` reads `a.py` and finds the intended hash. `settle` returns
-`call-ended` (interrupted, "The change had landed …"), `call-ended` (not_started) for call 2, and
-`turn-ended` with cause `crash`.
+hashes of the file before and after. On the next start recovery reads `a.py` and finds the intended hash. `settle`
+returns `call-ended` (interrupted, "The change had landed …"), `call-ended` (not_started) for call 2, and `turn-ended`
+with cause `crash`.
 """
 
 from __future__ import annotations

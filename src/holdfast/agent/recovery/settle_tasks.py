@@ -1,4 +1,4 @@
-"""The ends of background tasks that this process does not run any more, or never ran. Pure."""
+"""The ends of background tasks, also of those that an earlier process ran. Pure."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Deadline:
-    """Calls `late` after `seconds` of counted time; never without `seconds`."""
+    """Calls `on_expiry` after `seconds` of counted time; never if `seconds` is None."""
 
     def __init__(self, seconds: float | None, on_expiry: Callable[[], None]) -> None:
         self._remaining = seconds

@@ -13,7 +13,7 @@ from holdfast.tool_calls import Image
 
 
 def queue_entry(text: str, when: When, *, message_id: str, images: tuple[Image, ...] = ()) -> Queued:
-    """Return the message with the id `own`; raises `UsageError` if it is blank."""
+    """Return the entry of a queued message; raises `UsageError` if it is blank."""
     if not text.strip():
         raise UsageError("Message is empty. Say what you want done.")
     return Queued(id=message_id, text=valid_unicode(text), when=when, images=images)
@@ -28,7 +28,7 @@ def recall_entry(conversation: Conversation, message: str) -> tuple[Recalled, st
 
 
 def steer_entries(conversation: Conversation) -> tuple[Steered, ...]:
-    """Return the messages that join the next request of the running turn."""
+    """Return entries for the messages that join the next request of the running turn."""
     messages = [waiting.message for waiting in conversation.queued if not waiting.held]
     return tuple(
         Steered(queued=each.id, text=each.text, images=each.images) for each in messages if each.when == "steer"

@@ -1,12 +1,12 @@
-"""Asks the user what an MCP server wants to know during a call. Journalled before the question and before the answer.
+"""Asks the user the questions of an MCP server during a call. Question and answer are journalled first.
 
-How it works. A server's form is put to the user field by field, as questions of the model are: every surface can show
-them. `call-waits` is written before the first question, `call-answered` before any answer reaches the server. Where no
-user can be asked, both are written at once, and the server reads that its questions were declined.
+How it works. A server's form is shown to the user field by field, in the form of the model's questions, which every
+surface can show. `call-waits` is written before the first question, `call-answered` before any answer reaches the
+server. If no user can be asked, both are written at once, and the server reads that its questions were declined.
 
-What a crash leaves. Without `call-answered`, a server that ended its request (`InputRequest.again`) has done nothing
-more: the questions are asked again, and the call goes on. A server that waits within the call was lost with it, so the
-call is interrupted, as any other. With `call-answered`, the answers may have been sent: interrupted.
+After a crash. Without `call-answered`, a server that ended its request (`InputRequest.again`) has done nothing more:
+the questions are asked again, and the call continues. A server that waited within the call was lost with it, so the
+call is interrupted like any other. With `call-answered`, the answers may have been sent: the call is interrupted.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ServerQuestions:
 async def _ask_user(
     ask: ApprovalPrompt, call: CallPart, request: InputRequest, question: UserQuestion
 ) -> tuple[str, str]:
-    """Return what the user chose, one label a line, and their own words. To close the question is to decline."""
+    """Return the chosen labels, one per line, and the user's own words. Closing the question declines it."""
 
     async def run(context: ToolContext) -> ToolOutput:
         raise AssertionError(f"A question of a server is answered, not run: {context.call}")

@@ -352,7 +352,7 @@ class Calls:
 
 
 def _offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
-    """Return what a question's entry has of the patterns to remember: one by itself, or several."""
+    """Return the patterns to remember that a question offers: one by itself, or several."""
     from holdfast.tools.approval_patterns import suggested  # noqa: PLC0415 - tables, for the first question
 
     patterns = suggested(plan).patterns

@@ -1,4 +1,4 @@
-"""What every turn of a session works with."""
+"""The objects and options that all turns of a session share."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from holdfast.tools.tool import Toolbox
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session provides to each of its turns.
+    """The objects and options that a session provides to each of its turns.
 
-    `on_approval` is what becomes of a call that needs approval if there is no `ask`. `fallback` is the model that
-    stands in for one that does not answer, "" if there is none.
+    `on_approval` decides about a call that needs approval if there is no `ask`. `fallback` is the model that replaces
+    one that does not answer, "" if there is none.
     """
 
     journal: JournalWriter
