@@ -142,10 +142,10 @@ async def test_at_a_stop_the_stream_is_counted() -> None:
 
 async def test_a_model_that_does_not_end_is_counted_once() -> None:
     logged = Logged(scripted((Say("x"),)))
-    counts = logged.log.sending(logged.agent.conversation)
+    counts = logged.log.record_request(logged.agent.conversation)
     logged.log.stream_ended(counts, "left")
     logged.log.stream_ended(counts, "ended")
-    newer = logged.log.sending(logged.agent.conversation)
+    newer = logged.log.record_request(logged.agent.conversation)
     logged.log.stream_ended(counts, "ended")
     assert [record["how"] for record in logged.records("stream")] == ["left"]
     logged.log.stream_ended(newer, "ended")
@@ -205,7 +205,7 @@ def wired(kind: str, *script: Reply) -> Logged:
             http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5),
             log=logged.log,
         )
-        return await logged.log.connecting(lambda _: asyncio.sleep(0, made))(made.name)
+        return await logged.log.wrap_connect(lambda _: asyncio.sleep(0, made))(made.name)
 
     logged.agent._connection._connect = connect
     logged.agent.use_model(f"{kind}:m")
@@ -244,10 +244,9 @@ async def test_a_key_is_nowhere_wherever_it_is_planted(kind: str) -> None:
     logged = wired(kind, (Fail(401, planted),), (Call("look", {KEY: KEY}), Say(KEY)), (Say("done"),))
     assert (await logged.agent.run(KEY)).cause == "provider"
     await logged.agent.run(KEY)
-    logged.log.request_sent(
-        "POST", f"http://{quote(KEY, safe='')}:{KEY}@provider.test/v1/{quote(KEY, safe='')}?key={KEY}", 1
-    )
-    logged.log.beside(lambda _: None)(CheckFinding(KEY))
+    url = f"http://{quote(KEY, safe='')}:{KEY}@provider.test/v1/{quote(KEY, safe='')}?key={KEY}"
+    logged.log.request_sent("POST", url, 1)
+    logged.log.wrap_emit(lambda _: None)(CheckFinding(KEY))
     logged.log.record("any", nested=[{"deep": (KEY, quote(KEY, safe=""))}])
     text = "".join(logged.lines)
     assert logged.records("error-body")

@@ -213,16 +213,16 @@ async def test_while_an_earlier_turn_is_settled_no_message_is_taken() -> None:
     store = MemoryStore()
     store.append([opened(), PromptAccepted(turn=1, text="old")], expected=0)
     rig = Rig(ScriptedModel([[Say("with tabs")]]), store=store, toolbox=Slow([]))
-    assert not await rig.agent.begun()
+    assert not await rig.agent.wait_for_turn()
     turn = asyncio.create_task(rig.agent.run("new"))
     await asyncio.sleep(0)
     with pytest.raises(UsageError, match="as a prompt"):
         rig.agent.queue("use tabs", "steer")
-    assert await rig.agent.begun()
+    assert await rig.agent.wait_for_turn()
     rig.agent.queue("use tabs", "steer")
     assert (await turn).turn == 2
     assert texts(rig.model.requests[-1])[-1][-2:] == ("new", "use tabs")
-    assert not await rig.agent.begun()
+    assert not await rig.agent.wait_for_turn()
 
 
 async def test_who_waits_for_a_turn_to_begin_learns_that_none_does() -> None:
@@ -231,7 +231,7 @@ async def test_who_waits_for_a_turn_to_begin_learns_that_none_does() -> None:
     rig = Rig(ScriptedModel(), store=store, toolbox=Slow([]))
     settling = asyncio.create_task(rig.agent.resume_turn())
     await asyncio.sleep(0)
-    assert not await rig.agent.begun()
+    assert not await rig.agent.wait_for_turn()
     assert await settling is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agent.background_tasks import untold
+from holdfast.agent.background_tasks import unsent_task_ends
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.session.conversation.fold import Fold, fold
 from holdfast.session.journal.entries import (
@@ -77,7 +77,7 @@ class Journal:
         self.ends()
 
     def request(self, part: CallPart | TextPart) -> None:
-        self.add(*untold(self.fold.conversation()))
+        self.add(*unsent_task_ends(self.fold.conversation()))
         self.told_once()
         self.steps += 1
         self.add(RequestStarted(step=self.steps, attempt=1, model="m"))

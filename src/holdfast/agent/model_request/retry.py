@@ -18,9 +18,9 @@ def retry_delay(
     too_slow = non_streaming and failed.fault == "silent"
     if shown or too_slow or not failed.retryable or attempt >= limits.attempts:
         return None
-    asked = failed.retry_after
-    if asked is not None:
-        return asked if asked <= limits.longest_backoff else None
+    requested = failed.retry_after
+    if requested is not None:
+        return requested if requested <= limits.longest_backoff else None
     return min(limits.backoff * 2 ** (attempt - 1), limits.longest_backoff)
 
 

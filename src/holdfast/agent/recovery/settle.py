@@ -18,9 +18,9 @@ One function serves live stops, deadlines, failed providers, forks and crashes, 
 turn that a crash stopped. Folding the returned entries leaves nothing open; settling again returns nothing.
 
 Example: the process is killed while call 1 of 2 writes `a.py`. The journal ends with `call-started` for call 1, with
-hashes of the file before and after. On the next start `look` reads `a.py` and finds the intended hash. `settle` returns
-`call-ended` (interrupted, "The change had landed …"), `call-ended` (not_started) for call 2, and
-`turn-ended` with cause `crash`.
+hashes of the file before and after. On the next start recovery reads `a.py` and finds the intended hash. `settle`
+returns `call-ended` (interrupted, "The change had landed …"), `call-ended` (not_started) for call 2, and `turn-ended`
+with cause `crash`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def settle(
         )
     tasks = {task.started.call: task.started.id for task in conversation.open_tasks}
     entries.extend(
-        _ended(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
+        _call_outcome(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
     )
     if conversation.open_turn is not None:
         entries.append(
@@ -99,13 +99,13 @@ def settle(
     return tuple(entries)
 
 
-def settle_command(started: ShellStarted, stop_cause: StopCause, left: Traces | None = None) -> ShellEnded:
+def settle_command(started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None) -> ShellEnded:
     """Return the end of a user command that was not journalled; `left` is what the command left behind."""
-    printed = valid_unicode(left.output.text) if left else ""
-    seconds = left.seconds if left else 0.0
-    if left is not None and not left.output.interrupted:
+    printed = valid_unicode(traces.output.text) if traces else ""
+    seconds = traces.seconds if traces else 0.0
+    if traces is not None and not traces.output.interrupted:
         text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
-        return command_ended(started, "ok" if left.output.ok else "failed", text, seconds)
+        return command_ended(started, "ok" if traces.output.ok else "failed", text, seconds)
     return command_ended(
         started, "interrupted", model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed), seconds
     )
@@ -117,35 +117,35 @@ def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: f
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
-def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
+def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
     """Return the outcome of a call; `task` is the background task that it had begun to start, or ""."""
-    own = call.part.id
-    if own in known.ended:
-        return known.ended[own]
+    call_id = call.part.id
+    if call_id in known.ended:
+        return known.ended[call_id]
     if task:
         text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
-        return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))
+        return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=known.seconds.get(call_id, 0.0))
     if call.approval_request is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
         from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that waited
 
         if canonical_name(call.part.name) == "ask_user":
             text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail)
-            return CallEnded(call=own, outcome="not_started", text=text)
+            return CallEnded(call=call_id, outcome="not_started", text=text)
     if call.started is None and not known.gap:
         text = model_notices.not_started(
             stop_cause.cause, stop_cause.detail, approval_requested=call.approval_request is not None
         )
-        return CallEnded(call=own, outcome="not_started", text=text)
-    left = known.traces.get(own)
+        return CallEnded(call=call_id, outcome="not_started", text=text)
+    traces = known.traces.get(call_id)
     remote, waits = (call.started.remote, call.input_request) if call.started else (None, None)
-    seconds = known.seconds.get(own, left.seconds if left else 0.0)
-    printed = valid_unicode(left.output.text) if left else ""
-    if left is not None and not left.output.interrupted:  # it ended by itself while holdfast was not running
+    seconds = known.seconds.get(call_id, traces.seconds if traces else 0.0)
+    printed = valid_unicode(traces.output.text) if traces else ""
+    if traces is not None and not traces.output.interrupted:  # it ended by itself while holdfast was not running
         text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
-        return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
+        return CallEnded(call=call_id, outcome="ok" if traces.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change if call.started else None
-    file_check, path = known.file_checks.get(own), change.path if change else ""
-    several = model_notices.file_check_lines(known.several.get(own, ()))
+    file_check, path = known.file_checks.get(call_id), change.path if change else ""
+    several = model_notices.file_check_lines(known.several.get(call_id, ()))
     if known.gap:
         text = model_notices.lost(file_check=file_check, path=path, printed=printed, several=several)
     else:
@@ -159,8 +159,8 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
             remote=remote,
             input_request=waits,
         )
-    seen, also = known.seen.get(own), known.seen_also.get(own, ())
-    return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
+    seen, also = known.seen.get(call_id), known.seen_also.get(call_id, ())
+    return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
 
 
 def can_resume_turn(conversation: Conversation) -> bool:

@@ -38,7 +38,7 @@ class Requests:
     async def shorten(self, why: Why) -> bool:
         """Compact the conversation and return whether it is shorter now."""
         self._to(Signal.COMPACT)
-        shortened = await self._context.compacting.shorten(self._stop, why)
+        shortened = await self._context.compactor.shorten(self._stop, why)
         self._to(Signal.COMPACTED)
         return shortened
 
@@ -66,7 +66,7 @@ class Requests:
         except (ModelUnusable, ProviderFailed) as unusable:
             raise with_unusable_fallback(failed, unusable) from unusable
         self._journal.append(ModelChanged(model=name, why="fallback"))
-        if await self._context.compacting.is_due(self._stop):
+        if await self._context.compactor.is_due(self._stop):
             await self.shorten("auto")
 
     async def _attempts(self) -> ModelFinish:
@@ -97,7 +97,7 @@ class Requests:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
             except ProviderFailed as failed:
                 too_long = failed.fault == "too_long" and not (shortened or stream.shown)
-                too_long = too_long and context.compacting.is_possible()
+                too_long = too_long and context.compactor.is_possible()
                 images = None if stream.shown else image_refusal(failed, sent)
                 images = None if images in left_out else images
                 changed = too_long or images is not None
@@ -137,7 +137,7 @@ class Requests:
                     sent = self._valid()
                 continue
             session = sent.opened.session if sent.opened else ""
-            ended = stream.ended(finished, session=session, known=self._journal.fold.knows_call)
+            ended = stream.response_entry(finished, session=session, known=self._journal.fold.knows_call)
             self._journal.append(ended)
             self._stream = None
             if ended.cut is not None:
@@ -150,9 +150,9 @@ class Requests:
         self._context.budget.check(self._stop)  # also after a summary, which may have cost the rest
         checks, conversation = self._context.checks, self._journal.conversation
         valid = checks.requests.validate(conversation, checks.profile(conversation))
-        if repairs := checks.unreported(valid.violations):
+        if repairs := checks.unreported_findings(valid.violations):
             self._journal.append(Repaired(findings=repairs))
-        checks.setting_notes(valid.conversation)
+        checks.emit_setting_notes(valid.conversation)
         return valid.conversation
 
     def cut(self) -> tuple[str, ...]:

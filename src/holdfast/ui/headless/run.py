@@ -20,7 +20,7 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import read_config
 from holdfast.errors import (
     EXIT_INTERRUPTED,
@@ -123,7 +123,7 @@ def session_of(options: RunOptions) -> OpenSession:
             tools=options.tools_of(options.model),
             instructions=options.instructions,
             remote=options.remote_schemas(),
-            own=_new_id(options),
+            session_id=_new_id(options),
         )
     if options.arguments.session_id:
         raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
@@ -228,7 +228,7 @@ def agent_of(
     *,
     emit: Callable[[Event], None],
     log: Log | None,
-    ask: Asker | None = None,
+    ask: ApprovalPrompt | None = None,
 ) -> Agent:
     """Return the agent of the session, with the model and the settings of the run."""
 

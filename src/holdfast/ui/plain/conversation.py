@@ -179,7 +179,7 @@ class PlainConversation:
                 self._answered(text)
             elif is_command(text):
                 self._did(await self._commands.run(text))
-            elif text.startswith("!") or not await self._agent.begun():
+            elif text.startswith("!") or not await self._agent.wait_for_turn():
                 self._unread.append(line)
             elif text.strip():
                 self._agent.queue(await self._session.toolbox.expand_prompt(text), "steer")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.events import Event
-    from holdfast.agent.turn.approval_prompt import Asker
+    from holdfast.agent.turn.approval_prompt import ApprovalPrompt
     from holdfast.providers.model import Model
     from holdfast.session.journal.store import Reading, Store
     from holdfast.tools.mcp.connections import McpSettings
@@ -133,7 +133,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         project: Project,
         connect: Callable[[str], Awaitable[Model]],
         emit: Callable[[Event], None],
-        ask: Asker | None,
+        ask: ApprovalPrompt | None,
         reading: Reading,
         log: Log | None = None,
         mode: Mode | None = None,

@@ -272,7 +272,7 @@ class AgentThread:
                 limits=options.limits,
                 defaults=options.settings_of,
             )
-            emit = self._title.beside(emit)
+            emit = self._title.wrap_emit(emit)
         agent = options.new_agent(
             store=session.store,
             toolbox=session.toolbox,

@@ -71,7 +71,7 @@ class RunningWork:
 
         async def begin() -> None:
             agent = self._session()
-            if await agent.begun():
+            if await agent.wait_for_turn():
                 raise UsageError("Cannot compact: a turn is running. Wait for its end.")
             await self.begin(agent, lambda: agent.compact(wish))
 
@@ -86,7 +86,7 @@ class RunningWork:
         try:
             agent = self._session()
             written = await self._written(text)
-            if await agent.begun():
+            if await agent.wait_for_turn():
                 agent.queue(written, when, images=self._attached(agent, text))
                 return
         except HoldfastError as error:

@@ -73,7 +73,7 @@ class TaskCommands:
 
         async def wake() -> None:
             agent = self._agent()
-            if agent is not None and not await agent.begun() and agent.conversation.unreported_tasks:
+            if agent is not None and not await agent.wait_for_turn() and agent.conversation.unreported_tasks:
                 await begin(WAKING, "later")
 
         def waking(event: Event) -> None:
