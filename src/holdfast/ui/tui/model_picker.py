@@ -93,7 +93,7 @@ class _ModelPicker:
         return Choice(text, text, "not in the list") if usable else None
 
     def _keep(self, chosen: str) -> None:
-        """Let the user choose where the model is kept."""
+        """Let the user choose where the model is stored."""
         self._closed()
         pick_scope(self._target, "model", chosen)
 

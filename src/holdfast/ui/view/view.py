@@ -272,7 +272,7 @@ class View:
             self._blocks.set(msgspec.structs.replace(block, live=False, since=None, seconds=seconds))
 
     def _end_response(self, entry: e.ResponseEnded, seq: str) -> None:
-        """Replace what was streamed by the parts of the complete response."""
+        """Replace the streamed blocks by the parts of the complete response."""
         response = self._response(entry.step, seq)
         thought = self._blocks.peek(f"{response.origin}.thinking0")
         seconds = thought.seconds if isinstance(thought, Thinking) else None

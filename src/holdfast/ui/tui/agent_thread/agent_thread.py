@@ -88,7 +88,7 @@ class AgentThread:
         self._commands.start(self._servers.begin)
 
     def stop(self, cause: StopCause | None = None) -> None:
-        """Stop what is running now, and what was submitted but not started as soon as it starts."""
+        """Stop running work now, and submitted work as soon as it starts."""
         self._commands.stop(cause)
 
     # --- commands -----------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class CommandLoop:
         self._thread.start()
 
     def stop(self, cause: StopCause | None = None) -> None:
-        """Stop what is running now, and what was submitted but not started as soon as it starts."""
+        """Stop running work now, and submitted work as soon as it starts."""
 
         def stop() -> None:
             self._stop_request = self._submitted, cause

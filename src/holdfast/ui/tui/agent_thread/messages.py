@@ -25,7 +25,7 @@ class CurrentConversation(msgspec.Struct, frozen=True):
 
 
 class SessionOpenedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A session was opened; `facts` are its journal, `now` is what they fold to.
+    """A session was opened; `facts` are its journal, `now` is the conversation folded from them.
 
     A `read_only` session accepts no prompts.
     """

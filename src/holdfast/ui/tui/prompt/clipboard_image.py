@@ -1,4 +1,4 @@
-"""Ctrl+V: the image in the desktop's clipboard, kept as a file that the prompt mentions.
+"""Ctrl+V: the image in the desktop's clipboard, stored as a file that the prompt mentions.
 
 The clipboard is read by the desktop's own program, which runs for a moment and gets only the environment variables that
 it needs. The image becomes a file because a prompt is text: its mention survives in the history and after a restart.
@@ -30,7 +30,7 @@ TIMEOUT = 3.0
 """Seconds for the program to answer."""
 
 MOST_PASTED_IMAGES = 20
-"""Images that are kept; a session has its own copy of what was sent."""
+"""Maximum stored images; a session has its own copies of sent images."""
 
 _NEEDED = ("PATH", "HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "LANG")
 

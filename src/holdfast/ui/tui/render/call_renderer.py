@@ -42,7 +42,7 @@ _DIFF = 14
 """Lines to show of an edit."""
 
 _FETCHED = re.compile(r"\[\S+: ([^\n]+)\]\n")
-_SENTENCES = 1_000  # a result of at most so many characters is not cut
+_SENTENCES = 1_000  # characters; a result that is not longer is not cut
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 class DiffFold(msgspec.Struct, frozen=True):
-    """The line that stands for the hidden lines of `change`; if it is open, they are below it."""
+    """The line that replaces the hidden lines of `change`; if it is open, they are shown below it."""
 
     change: Change
     digits: int
@@ -287,7 +287,7 @@ def _success(block: CallBlock) -> list[Fragment]:
 
 
 def _failure(block: CallBlock) -> list[Fragment]:
-    """Return the fragments of an unsuccessful result: its last lines, and what is known of its effect."""
+    """Return the fragments of an unsuccessful result: its last lines, which say what is known of its effect."""
     lines = split_lines(block.result)
     if len(lines) <= FIRST + 1 and len(block.result) <= _SENTENCES:
         return opened_text(block.result, "dim")

@@ -216,7 +216,7 @@ class Composer(TextArea):
     def edit(self, edit: Edit) -> EditResult:
         """Apply the edit; a mark acts as one character: it is removed completely, never edited inside."""
         first, last = sorted((edit.from_location, edit.to_location))
-        for row in {first[0], min(last[0], self.document.line_count - 1)}:  # Ctrl+K at the end names the row behind it
+        for row in {first[0], min(last[0], self.document.line_count - 1)}:  # Ctrl+K at the end names the row after it
             line = self.document.get_line(row)
             for mark in self.pastes.marks:
                 begin = line.find(mark)
@@ -281,7 +281,7 @@ class Composer(TextArea):
         event.prevent_default()
 
     def _continues_line(self) -> bool:
-        """Return whether a backslash stands before the cursor, as in a shell."""
+        """Return whether a backslash precedes the cursor, as in a shell."""
         row, column = self.cursor_location
         return self.document.get_line(row)[:column].endswith("\\")
 

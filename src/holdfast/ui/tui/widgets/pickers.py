@@ -250,7 +250,7 @@ class Picker(OverlayScreen[str | None]):
             self.dismiss(value)
 
     def action_keep(self) -> None:
-        """Choose the highlighted item, to be kept."""
+        """Choose the highlighted item, and set `keep_requested`."""
         if self._keep:
             self.keep_requested = True
             self._choose()

@@ -93,7 +93,7 @@ class WorkList(Static):
 
     @property
     def work(self) -> ShownWork:
-        """Return what is shown; set it to show something else."""
+        """Return the shown work; set it to show other work."""
         return self._work
 
     @work.setter
