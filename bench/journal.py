@@ -177,11 +177,11 @@ class Asked(ScriptedModel):
         self.at: list[float] = []
 
     def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
         """Note the time, then play."""
         self.at.append(time.process_time())
-        return super().stream(conversation, whole=whole)
+        return super().stream(conversation, non_streaming=non_streaming)
 
 
 def before_requests(*, messages: int, rounds: int) -> list[Comparison]:

@@ -11,7 +11,7 @@ import pytest
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import Limits
 from holdfast.errors import ModelUnusable
 from holdfast.providers.model import Model
@@ -43,7 +43,7 @@ class Rig:
     model: ScriptedModel
     tools: Sequence[FunctionTool] = ()
     mode: Mode = "yolo"
-    ask: Asker | None = None
+    ask: ApprovalPrompt | None = None
     on_approval: OnApproval = "stop"
     limits: Limits = FAST
     context: Sending = SENDING

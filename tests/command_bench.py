@@ -35,7 +35,7 @@ class Bench:
         call: str = "",
         timeout: float = 30,  # noqa: ASYNC109 - the command's
         cwd: Path | None = None,
-        began: Callable[[ProcessId], None] = lambda _: None,
+        on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         call = call or new_call()
         finished = await self.supervisor.run(
@@ -46,7 +46,7 @@ class Bench:
             stop=self.stop,
             emit=self.emit,
             spool=self.folder / f"{call}.out",
-            began=began,
+            on_start=on_start,
         )
         assert finished.cause == "lost" or alive(call) == []
         return finished

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from holdfast.tools.process.end_record import end_of, sealed, write_end
+from holdfast.tools.process.end_record import end_of, new_seal, write_end
 
 ENDED: dict[str, object] = {
     "kind": "ended",
@@ -22,7 +22,7 @@ ENDED: dict[str, object] = {
 
 def left(folder: Path, text: str | None, *, call: str = "A", **ended: object) -> Path:
     """Write what a command leaves, with the record of its end if something is said of that; return its live output."""
-    name, seal = sealed(call)
+    name, seal = new_seal(call)
     spool = folder / name
     if text is not None:
         spool.write_text(text)

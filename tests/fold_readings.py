@@ -34,7 +34,7 @@ def faults(messages: tuple[ConversationMessage, ...]) -> list[str]:
             case UserMessage():
                 if message.results and not isinstance(before, AssistantMessage):
                     wrong.append(f"{index}: results without calls before them")
-                if not message.results and not message.said:
+                if not message.results and not message.content:
                     wrong.append(f"{index}: an empty user message")
                 if any(not result.text.strip() for result in message.results):
                     wrong.append(f"{index}: a blank result")

@@ -7,10 +7,10 @@ from holdfast.providers.model import Model
 from holdfast.session.conversation.conversation import Conversation
 
 
-async def failure_of(model: Model, conversation: Conversation, *, whole: bool = False) -> ProviderFailed:
+async def failure_of(model: Model, conversation: Conversation, *, non_streaming: bool = False) -> ProviderFailed:
     """Return what the model raises for the conversation, and close the model."""
     try:
-        async with model.stream(conversation, whole=whole) as events:
+        async with model.stream(conversation, non_streaming=non_streaming) as events:
             async for _ in events:
                 pass
     except ProviderFailed as failed:

@@ -31,7 +31,7 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Call, Hold, Say, Think
-from holdfast.testing.scripted_provider import Captured, ScriptedProvider
+from holdfast.testing.scripted_provider import CapturedRequest, ScriptedProvider
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import ToolContext, ToolOutput
 from judges import JUDGES, judge
@@ -74,7 +74,7 @@ class Session:
 
     def begin(self, model: str) -> Agent:
         """Return the first agent of the session, with this model."""
-        tools = tuple(tool.schema for tool in self.tools.given)
+        tools = tuple(tool.schema for tool in self.tools.tool_list)
         opened = SessionOpened(session="s", cwd="/", model=model, system="SYSTEM", tools=tools, version="0")
         self.store.append([opened], expected=0)
         return self.agent()
@@ -111,7 +111,7 @@ class Session:
     def entries(self) -> list[Entry]:
         return [record.entry for record in self.store.read().records]
 
-    def sent(self) -> list[tuple[str, Captured]]:
+    def sent(self) -> list[tuple[str, CapturedRequest]]:
         """Return each request and the model it was for, in order."""
         return list(zip(self.asked, self.provider.requests, strict=True))
 
@@ -205,7 +205,7 @@ SCENES: tuple[Scene, ...] = (
 )
 
 
-def accepted(name: str, request: Captured) -> None:
+def accepted(name: str, request: CapturedRequest) -> None:
     """Fail unless the strict server took the request, our rules find nothing in it, and no vendor's reader refuses."""
     assert request.refusal is None
     profile = PROVIDERS[name.partition(":")[0]].profile
@@ -229,17 +229,17 @@ def accepted(name: str, request: Captured) -> None:
             assert each.refusal(request.wire, said) == ""
 
 
-def shown(request: Captured) -> int:
+def shown(request: CapturedRequest) -> int:
     """Return how many images the request holds."""
     return told(request).count(base64.b64encode(png()).decode()[:12])
 
 
-def told(request: Captured) -> str:
+def told(request: CapturedRequest) -> str:
     """Return the request's JSON without escapes, to look for words in."""
     return json.dumps(json.loads(request.raw), ensure_ascii=False)
 
 
-def everything_is_in(session: Session, request: Captured) -> None:
+def everything_is_in(session: Session, request: CapturedRequest) -> None:
     """Fail unless every prompt and every result is in the request, word for word."""
     said = told(request)
     for entry in session.entries:

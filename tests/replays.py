@@ -144,7 +144,7 @@ def conversation(situation: Situation) -> Conversation:
 async def send(model: Model, sent: Conversation, recorder: Recorder) -> tuple[Sent, Sent]:
     """Send the conversation streamed and whole, and return what the server received."""
     for whole in (False, True):
-        async with model.stream(sent, whole=whole) as events:
+        async with model.stream(sent, non_streaming=whole) as events:
             async for _ in events:
                 pass
     streamed, whole_ = (_sent(request) for request in recorder.requests[-2:])

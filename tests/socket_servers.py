@@ -121,7 +121,7 @@ def asked(received: Received) -> ReceivedRequest:
 
 def answer(received: Received, reply: Reply = OK, *, number: int = 1) -> tuple[ResponseHead, list[bytes]]:
     """Return the head of the answer with which a provider says the reply, and the bytes of its events."""
-    head, *events = http_exchange.answered(_wire(received), asked(received), reply, turn=number, number=number)
+    head, *events = http_exchange.response_events(_wire(received), asked(received), reply, turn=number, number=number)
     assert isinstance(head, ResponseHead)
     return head, [event for event in events if isinstance(event, bytes)]
 

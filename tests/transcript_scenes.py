@@ -175,7 +175,7 @@ def plain(columns: int = 80, *, rows: int = 24, view: View | None = None) -> Vir
         lexers.load(name)
     roll = VirtualList(styles_of(lambda _: Style(), lexers), clock=lambda: 12.0)
     roll.load(view or View())
-    roll.fit(roll.look, columns, rows)
+    roll.fit(roll.styles, columns, rows)
     roll.settle()
     return roll
 

@@ -1,12 +1,12 @@
-"""A coding agent whose conversations cannot be broken, and the small library it stands on.
+"""A coding agent whose conversations cannot be broken, and the small library it is built on.
 
-What the author of a model needs is here: the interface `Model`, its stream events, and the values of a conversation.
-Each is imported when it is first used, so that `import holdfast` costs nothing.
+It exports what the author of a model needs: the interface `Model`, its stream events, and the values of a conversation.
+Each is imported on first use, so that `import holdfast` costs nothing.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # what a type checker takes for true; `typing` would be a third of a small process's start
+TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` would be a third of a small process's start
 
 if TYPE_CHECKING:
     from holdfast.errors import ProviderFailed, ProviderFault

@@ -11,7 +11,7 @@
     │   ├── LeaseLost              another worker has taken the session
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
     ├── ProviderFailed             the provider refused, failed or did not answer (exit 1 or 75)
-    ├── InvalidRequest                 the conversation breaks a rule of its provider (exit 1)
+    ├── InvalidRequest             the conversation breaks a rule of its provider (exit 1)
     ├── DamageError                a document or journal is damaged               (exit 4)
     └── ToolFailed                 a tool failed; the model reads the message
 
@@ -34,7 +34,7 @@ EXIT_INTERRUPTED = 130
 
 ProviderFault = Literal[
     "rejected",  # 4xx: the request itself; sending it again cannot help
-    "too_long",  # the conversation is more than the model reads; a shorter one may do
+    "too_long",  # the conversation exceeds the context window; a shorter one may fit
     "credentials",  # 401, 403
     "rate_limited",  # 429
     "overloaded",  # 5xx, 529
@@ -58,7 +58,7 @@ Fault = Literal[
     "session_in_use",  # by another process
     "file_exists",  # and would be overwritten
 ]
-"""What went wrong, for a surface to say what to do about it."""
+"""The kind of failure, from which a surface derives its advice."""
 
 RETRYABLE: frozenset[ProviderFault] = frozenset(
     {"rate_limited", "overloaded", "unreachable", "silent", "cut", "malformed"}
@@ -124,7 +124,7 @@ class AppendConflict(StateError):
 
 
 class LeaseLost(StateError):
-    """The session's lease is no longer this process's; nothing was appended, and it may append nothing more."""
+    """This process lost the session's lease; nothing was appended, and it may append nothing more."""
 
 
 class StorageFailed(StateError):
@@ -134,8 +134,8 @@ class StorageFailed(StateError):
 class ProviderFailed(HoldfastError):
     """The provider did not give a usable response.
 
-    `fault` is what the retry policy decides by, and the advice to the user; `status` is the HTTP status if there is
-    one, `retry_after` the seconds the provider asked to wait.
+    The retry policy and the advice to the user depend on `fault`. `status` is the HTTP status if there is one,
+    `retry_after` the seconds the provider asked to wait.
     """
 
     def __init__(

@@ -1,15 +1,15 @@
-"""Make text safe on its way into the journal and on its way to a terminal."""
+"""Make text safe for the journal and for a terminal."""
 
 from __future__ import annotations
 
 import re
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_ACTED_ON = (
+_CONTROLS = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
     r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"  # bidi, zero width, tags
 )
-_CHARACTER = re.compile(_ACTED_ON)
+_CHARACTER = re.compile(_CONTROLS)
 # An incomplete, multi-line or overlong sequence is not matched as one: only its introducer is removed, so that the text
 # after it stays visible.
 _SEQUENCE = re.compile(
@@ -17,20 +17,20 @@ _SEQUENCE = re.compile(
     r"|\x1b[PX^_][^\x1b\n]{0,4096}\x1b\\"  # DCS, SOS, PM, APC
     r"|\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]"  # CSI
     r"|\x1b[ -/]{0,4}[0-~]"  # two-byte escapes, and introducers
-    r"|" + _ACTED_ON
+    r"|" + _CONTROLS
 )
 
 
 def valid_unicode(text: str) -> str:
     """Return `text` with lone surrogates and NULs replaced by U+FFFD: JSON parsers and databases refuse them.
 
-    Apply it to whole strings: two halves of a surrogate pair in separate deltas are valid once joined.
+    Apply it to complete strings: two halves of a surrogate pair in separate deltas are valid once joined.
     """
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")
     if text.isascii() or not _SURROGATES.search(text):
         return text
-    # Adjacent halves are one character; only what stays alone is replaced.
+    # Adjacent halves become one character; only lone ones are replaced.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -19,10 +19,10 @@ Mode = Literal["ask", "accept-edits", "plan", "yolo"]
 """The approval mode of a run."""
 
 OnApproval = Literal["deny", "stop"]
-"""What becomes of a call that needs approval if no user can be asked: it is denied, or the turn ends."""
+"""What happens to a call that needs approval if no user can be asked: it is denied, or the turn ends."""
 
 EditDialect = Literal["auto", "edit", "patch"]
-"""How files are edited: by `edit`, by `apply_patch`, or by what the family of the model was trained on."""
+"""How files are edited: by `edit`, by `apply_patch`, or by the one the model family was trained on."""
 
 SearchName = Literal["searxng", "brave", "tavily", "exa"]
 """A service that searches the web."""
@@ -36,9 +36,9 @@ Remember = Literal["", "session", "project"]
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """What runs without asking: a command (` *` at the end allows more arguments), a file, or `FOLDER/**`.
+    """Calls that run without asking: a command (` *` at the end allows more arguments), a file, or `FOLDER/**`.
 
-    With effect `read` it is a host that `fetch` may access, with `remote` a tool of an MCP server, by its whole name.
+    With effect `read` it is a host that `fetch` may access, with `remote` a tool of an MCP server, by its full name.
     """
 
     effect: Effect
@@ -46,7 +46,7 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """A planned file edit: `before` and `after` are SHA-256 hex of the whole content, None where there is no file."""
+    """A planned file edit: `before` and `after` are SHA-256 hex of the full content, None where there is no file."""
 
     path: str
     before: str | None
@@ -80,7 +80,7 @@ class FileSeen(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Image(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An image for the model: `data` is the whole file (base64 in a journal), `name` its file name.
+    """An image for the model: `data` is the full file (base64 in a journal), `name` its file name.
 
     `width` and `height` are in pixels, 0 if unknown.
     """
@@ -100,29 +100,29 @@ class Image(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QuestionOption(msgspec.Struct, frozen=True):
-    """An answer that the model proposes: `label` is one line, `description` what follows from it, "" if nothing."""
+    """An answer that the model proposes: `label` is one line, `description` explains it, "" if nothing."""
 
     label: str
     description: str = ""
 
 
 class UserQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A question with its options, of which the user takes one, or with `several` any number.
+    """A question with options, of which the user chooses one, or with `several` any number.
 
-    `by` is who asks, "" for the model; the last option of others refuses to answer. `own` is whether the user may
-    answer in their own words. `url` is the page that is to be opened, "" if none is.
+    `by` is the server that asks, "" for the model; the last option of a server's question refuses to answer.
+    `free_text` is whether the user may answer in their own words. `url` is the page to open, "" if none.
     """
 
     text: str
     options: tuple[QuestionOption, ...]
     several: bool = False
     by: str = ""
-    own: bool = True
+    free_text: bool = True
     url: str = ""
 
 
 class RemoteCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The tool of an MCP server that a call asks, by the server's own name for it; `protocol` is "" if unknown."""
+    """The MCP server's tool that is called, by the server's own name; `protocol` is "" if unknown."""
 
     server: str
     tool: str
@@ -130,9 +130,9 @@ class RemoteCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ServerQuestion(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question of an MCP server to the user: a form whose fields `schema` has, or a `url` to open.
+    """A question of an MCP server to the user: a form with the fields of `schema`, or a `url` to open.
 
-    `key` is the server's name for it, which the answer has too.
+    `key` is the server's name for it; the answer repeats it.
     """
 
     message: str
@@ -150,9 +150,9 @@ class ServerAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class InputRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a server asks the user during a call, for the `round`th time.
+    """The questions of a server to the user during a call, for the `round`th time.
 
-    With `again` the server has ended its request, and expects the call once more with the answers and its `state`.
+    With `again` the server has ended its request, and expects another call with the answers and its `state`.
     Without, it waits within the call.
     """
 

@@ -1,13 +1,13 @@
 """JSON, TOML and parsed data as values of a type, on any thread: the one door to msgspec's typed decoding.
 
 When msgspec meets a struct for the first time it prepares it: it evaluates the annotations, which is Python code, so
-another thread may run in the middle. msgspec 0.22 stores what it prepares before it has finished. A second thread that
-decodes the same struct then reads half of it, and the process ends by SIGSEGV. What is prepared stays so, and is only
-read. So types are prepared here, by one thread at a time, and `tests/contract/test_doors.py` lets no other module name
-a type to msgspec.
+another thread may run in the middle. msgspec 0.22 stores a prepared type before it has finished. A second thread that
+decodes the same struct then reads half of it, and the process ends by SIGSEGV. A prepared type never changes and is
+only read. So types are prepared here, by one thread at a time, and `tests/contract/test_doors.py` lets no other module
+name a type to msgspec.
 
 Preparing imports nothing, decodes nothing and calls nothing of holdfast, so a thread that waits here waits for no other
-lock. Which types are prepared is asked without the lock: for a type already known it costs a look into a set.
+lock. Whether a type is prepared is checked without the lock: for a known type that costs one set lookup.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def decode_json(raw: bytes | str, kind: type[T]) -> T: ...
 @overload
 def decode_json(raw: bytes | str, kind: object) -> Any: ...  # noqa: ANN401 - `type` has no room for a union
 def decode_json(raw: bytes | str, kind: Any) -> Any:
-    """Return the value that the JSON text says; raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
+    """Return the value of the JSON text; raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
     _prepare(kind)
     return msgspec.json.decode(raw, type=kind)
 
 
 def decode_toml(raw: bytes | str, kind: type[T]) -> T:
-    """Return the value that the TOML text says; raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
+    """Return the value of the TOML text; raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
     _prepare(kind)
     return msgspec.toml.decode(raw, type=kind)
 
@@ -44,7 +44,7 @@ def convert_value(value: object, kind: type[T]) -> T: ...
 @overload
 def convert_value(value: object, kind: object) -> Any: ...  # noqa: ANN401 - the same
 def convert_value(value: object, kind: Any) -> Any:
-    """Return the value as one of that kind; raises `msgspec.ValidationError`."""
+    """Return the value converted to that type; raises `msgspec.ValidationError`."""
     _prepare(kind)
     return msgspec.convert(value, kind)
 
@@ -54,13 +54,13 @@ def json_decoder(kind: type[T]) -> msgspec.json.Decoder[T]: ...
 @overload
 def json_decoder(kind: object) -> msgspec.json.Decoder[Any]: ...
 def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    """Return a decoder of that kind, for what is decoded often."""
+    """Return a decoder for that type, for values that are decoded often."""
     _prepare(kind)
     return msgspec.json.Decoder(kind)
 
 
 def _prepare(kind: object) -> None:
-    """Have msgspec prepare every struct within the type, unless it has."""
+    """Have msgspec prepare every struct within the type, unless it has already."""
     if kind not in _prepared:
         with _PREPARING:
             msgspec.msgpack.Decoder(cast("Any", kind))  # of the decoders, the one that takes every type

@@ -164,7 +164,7 @@ async def test_an_end_during_a_turn_joins_its_next_request(tmp_path: Path) -> No
         assert isinstance(last, UserMessage)
         assert [type(each) for each in last.results] == [Result]
         assert f"background task {FIRST} has ended (ok)" in last.texts[0]
-        assert it.agent.conversation.untold_tasks == ()
+        assert it.agent.conversation.unreported_tasks == ()
 
 
 async def test_the_end_of_the_agent_ends_every_process_and_is_reported(tmp_path: Path) -> None:

@@ -61,9 +61,9 @@ class StoppedMidStep:
 
     @asynccontextmanager
     async def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        del conversation, whole
+        del conversation, non_streaming
         yield self._events()
 
     async def _events(self) -> AsyncIterator[StreamEvent]:
@@ -92,7 +92,7 @@ async def test_what_came_together_with_the_stop_is_kept() -> None:
 
 async def test_no_call_has_the_id_of_one_before_it_whatever_the_journal_lost() -> None:
     """The entry that says which request it was is lost: the next one has its number again."""
-    own = call_id("rig", 1, 0, taken=lambda _: False)
+    own = call_id("rig", 1, 0, is_taken=lambda _: False)
     before = [
         opened(),
         PromptAccepted(turn=1, text="look"),

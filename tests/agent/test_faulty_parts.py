@@ -51,8 +51,10 @@ class Breaks(ScriptedModel):
     """A model that raises what no model should."""
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        del whole
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del non_streaming
         self.requests.append(conversation)
         raise ZeroDivisionError
         yield  # pragma: no cover - makes it a generator
@@ -83,11 +85,13 @@ class Blocked(ScriptedModel):
     """A model before whose first event the event loop is blocked for longer than it may be silent."""
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         await asyncio.sleep(0)
         time.sleep(0.5)  # noqa: ASYNC251 - it is what is tried
         await asyncio.sleep(0.01)
-        async with super()._stream(conversation, whole=whole) as events:
+        async with super()._stream(conversation, non_streaming=non_streaming) as events:
             yield events
 
 
@@ -116,9 +120,9 @@ async def test_a_connection_that_never_comes_is_not_waited_for_without_end(monke
 class Slow(FunctionToolbox):
     """A toolbox whose former processes take their time."""
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         await asyncio.sleep(3600)
-        return await super().quiet(commands)
+        return await super().wait_for_exit(commands)
 
 
 async def test_a_recovery_that_is_cancelled_can_be_done_again() -> None:
@@ -243,7 +247,7 @@ async def test_a_finished_result_is_not_lost_with_the_write_that_failed() -> Non
 class NeverGone(FunctionToolbox):
     """The tools of a session whose own keeper is alive, as it is after each command."""
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         del commands
         return False
 

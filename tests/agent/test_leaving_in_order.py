@@ -20,7 +20,7 @@ from holdfast.testing.toolbox import FunctionTool
 from holdfast.tool_calls import FileChange
 from holdfast.tools.tool import ToolContext, ToolOutput
 from holdfast.tools.toolbox import LocalToolbox
-from holdfast.tools.workspace.atomic_write import unfinished
+from holdfast.tools.workspace.atomic_write import temporary_name
 
 
 async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None:
@@ -79,7 +79,7 @@ async def test_a_file_that_a_crash_left_half_written_is_removed(tmp_path: Path, 
     (root / folder).mkdir(parents=True)
     session.mkdir()
     (root / folder / "a.py").write_text("as it was")
-    half, other = (root / folder / unfinished(call) for call in ("A", "B"))
+    half, other = (root / folder / temporary_name(call) for call in ("A", "B"))
     for file in (half, other):
         file.write_text("half of wh")
     store = MemoryStore()

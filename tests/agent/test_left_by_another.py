@@ -35,7 +35,7 @@ def journal(started: CallStarted) -> MemoryStore:
 class Restless(FunctionToolbox):
     """A toolbox that still has a process of before, and does not see the others go."""
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         return "A.out" not in commands
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:

@@ -18,7 +18,7 @@ from holdfast.providers.registry import PROVIDERS
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.entries import RequestStarted
 from holdfast.testing.script import Call, Say
-from holdfast.testing.scripted_provider import Captured
+from holdfast.testing.scripted_provider import CapturedRequest
 from holdfast.ui.commands.show_requests import show_requests
 from long_sessions import Long
 from provider_situations import MODELS, OTHERS, Session
@@ -29,7 +29,7 @@ def found(session: Session) -> list[SentRequest]:
     return list(sent_requests(session.store.read().records, PROVIDERS))
 
 
-def digest_of(request: Captured) -> str:
+def digest_of(request: CapturedRequest) -> str:
     """Return the digest of the messages as a provider reads them."""
     body = unmarked(request)
     said = next(body[key] for key in ("messages", "input", "contents") if key in body)
@@ -44,7 +44,7 @@ async def test_thirty_turns_with_interruptions_are_written_again_byte_for_byte(m
     assert {each.same_bytes for each in requests} == {True}
     for before, after in pairwise(requests):
         assert before.written is not None
-        assert after.kept == before.written.bytes or after.changed
+        assert after.unchanged_bytes == before.written.bytes or after.changed
         assert "entry" in after.changed or not after.changed, "whatever changed the past is named"
 
 
@@ -82,7 +82,7 @@ async def test_another_system_prompt_is_another_head() -> None:
     opened = msgspec.structs.replace(records[0].entry, system="ANOTHER")
     first, second = sent_requests([msgspec.structs.replace(records[0], entry=opened), *records[1:]], PROVIDERS)
     assert (first.same_bytes, second.same_bytes) == (False, False)
-    assert second.kept > 0, "it is compared with what would have been sent before"
+    assert second.unchanged_bytes > 0, "it is compared with what would have been sent before"
 
 
 async def test_models_that_are_not_known_any_more_are_listed_without_their_bytes() -> None:
@@ -91,7 +91,7 @@ async def test_models_that_are_not_known_any_more_are_listed_without_their_bytes
     session.provider.extend([Say("well")])
     await agent.run("go")
     (request,) = sent_requests(session.store.read().records, {})
-    assert (request.written, request.same_bytes, request.kept) == (None, None, 0)
+    assert (request.written, request.same_bytes, request.unchanged_bytes) == (None, None, 0)
     assert request.usage is not None
 
 

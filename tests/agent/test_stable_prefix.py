@@ -14,7 +14,7 @@ from holdfast.agent.agent import Agent
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.entries import Pruned, RequestStarted
 from holdfast.testing.script import Call, Fail, Say
-from holdfast.testing.scripted_provider import Captured
+from holdfast.testing.scripted_provider import CapturedRequest
 from holdfast.testing.toolbox import FunctionToolbox
 from long_sessions import Long
 from provider_situations import MODELS, OTHERS, SCENES, Scene, Session, accepted
@@ -38,7 +38,7 @@ async def fails_for_good(session: Session, agent: Agent) -> None:
 INTERRUPTED: tuple[Scene, ...] = (*SCENES, fails_once, fails_for_good)
 
 
-def blocks(request: Captured) -> list[str]:
+def blocks(request: CapturedRequest) -> list[str]:
     """Return what a request says, block by block, in the order in which a provider reads it."""
     body = unmarked(request)
     beside = [body.get(key) for key in ("tools", "system", "instructions", "systemInstruction")]
@@ -46,7 +46,7 @@ def blocks(request: Captured) -> list[str]:
     return [json.dumps(block) for block in (*beside, *_blocks(cast("list[Json]", said)))]
 
 
-def unmarked(request: Captured) -> Json:
+def unmarked(request: CapturedRequest) -> Json:
     """Return the body without the marks up to which Anthropic keeps it: they are no part of what is kept."""
 
     def without(value: Json) -> Json:
@@ -73,14 +73,14 @@ def begins_with(longer: Sequence[str], shorter: Sequence[str]) -> int:
     )
 
 
-def reused(requests: Sequence[Captured]) -> float:
+def reused(requests: Sequence[CapturedRequest]) -> float:
     """Return which share of the bytes that were sent is the beginning of what is sent next, over all requests."""
     sent = [written(request) for request in requests]
     pairs = list(pairwise(sent))
     return sum(begins_with(after, before) for before, after in pairs) / sum(len(before) for before, _ in pairs)
 
 
-def written(request: Captured) -> str:
+def written(request: CapturedRequest) -> str:
     """Return the messages as they were written, without the end of their list."""
     body = unmarked(request)
     return json.dumps(next(body[key] for key in ("messages", "input", "contents") if key in body))[:-1]
@@ -124,7 +124,7 @@ async def test_anthropic_is_asked_to_keep_tools_prompt_and_all_that_is_said() ->
 @pytest.mark.parametrize("model", sampled(MODELS, 2))
 async def test_the_past_changes_with_a_prune_and_at_no_other_moment(model: str) -> None:
     session = Long(context=ContextSettings(prune_protect=6_000, prune_least=5_000, prune_turns=2))
-    session.tools = FunctionToolbox((*session.tools.given, says("list", "a, b and c")))
+    session.tools = FunctionToolbox((*session.tools.tool_list, says("list", "a, b and c")))
     agent = session.begin(model)
     for number in range(8):
         session.provider.extend([Call("list", {})])

@@ -41,7 +41,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import MemoryStore
-from holdfast.testing.http_exchange import answered, wire_for_path
+from holdfast.testing.http_exchange import response_events, wire_for_path
 from holdfast.testing.protocols.protocol import Incoming
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Think
 from holdfast.testing.scripted_model import ScriptedModel
@@ -109,7 +109,7 @@ def body(name: str, reply: Reply, *, stream: bool = True) -> bytes:
     request = ReceivedRequest(
         wire=wire.name, model="m", system=("S",), messages=(), tools=("touch",), stream=stream, body={"model": "m"}
     )
-    said = answered(wire, request, reply, turn=1, number=1)
+    said = response_events(wire, request, reply, turn=1, number=1)
     return b"".join(each for each in said if isinstance(each, bytes))
 
 
@@ -207,7 +207,7 @@ async def _touch(arguments: dict[str, object], context: ToolContext) -> ToolOutp
 
 
 def opened(name: str, box: FunctionToolbox) -> SessionOpened:
-    tools = tuple(tool.schema for tool in box.given)
+    tools = tuple(tool.schema for tool in box.tool_list)
     return SessionOpened(session="s", cwd="/", model=name, system="S", tools=tools, version="0")
 
 
@@ -290,7 +290,7 @@ async def test_so_is_a_strange_answer_in_one_piece(name: str, data: st.DataObjec
 async def _heard(model: Model, conversation: Conversation) -> ProviderFailed | None:
     """Take the answer in one piece, and return how it failed, if it did: there is no other way."""
     try:
-        async with model.stream(conversation, whole=True) as stream:
+        async with model.stream(conversation, non_streaming=True) as stream:
             sound([each async for each in stream])
     except ProviderFailed as failed:
         return failed
@@ -352,9 +352,9 @@ async def test_a_signature_that_is_no_text_goes_with_its_thinking(wrong: str) ->
     class Signs(ScriptedModel):
         @asynccontextmanager
         async def _stream(
-            self, conversation: Conversation, *, whole: bool
+            self, conversation: Conversation, *, non_streaming: bool
         ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-            del conversation, whole
+            del conversation, non_streaming
 
             async def events() -> AsyncIterator[StreamEvent]:
                 yield StreamFinished((thought, TextPart("here")), "stop", Usage())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.permission_lists import FoundRules, claude_project, found_rules, own_claude_rules
+from holdfast.config.permission_lists import FoundRules, claude_project, found_rules, user_claude_rules
 from holdfast.config.settings import PermissionLists
 from holdfast.errors import ConfigInvalid
 
@@ -57,8 +57,8 @@ def test_the_nearest_up_to_the_root_of_the_repository_counts_and_not_the_home(tm
     assert found is not None
     assert found.root == tmp_path / "repository"
     assert claude_project(tmp_path, tmp_path) is None
-    assert texts(own_claude_rules(tmp_path)) == [("deny", "Bash")]
-    assert own_claude_rules(tmp_path / "repository" / "a") == own_claude_rules(None) == FoundRules()
+    assert texts(user_claude_rules(tmp_path)) == [("deny", "Bash")]
+    assert user_claude_rules(tmp_path / "repository" / "a") == user_claude_rules(None) == FoundRules()
 
 
 def test_any_byte_of_either_file_is_another_digest(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_any_byte_of_either_file_is_another_digest(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_said_and_allows_nothing(tmp_path: Path, content: str) -> None:
     path = written(tmp_path, {})
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
-    for found in (own_claude_rules(tmp_path), getattr(claude_project(tmp_path, None), "found", None)):
+    for found in (user_claude_rules(tmp_path), getattr(claude_project(tmp_path, None), "found", None)):
         assert found is not None
         assert found.rules == ()
         assert len(found.faults) == 1
@@ -88,7 +88,7 @@ def test_a_file_that_is_none_is_refused_and_not_waited_for(tmp_path: Path) -> No
     os.mkfifo(tmp_path / ".claude" / "settings.json")
     with pytest.raises(ConfigInvalid, match="not a regular file"):
         claude_project(tmp_path, None)
-    assert "not a regular file" in own_claude_rules(tmp_path).faults[0]
+    assert "not a regular file" in user_claude_rules(tmp_path).faults[0]
 
 
 def test_settings_without_permissions_have_no_rules(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class Played(Session):
         super().__post_init__()
         more = says("fails", "Error: no such file\nat line 2", ok=False), FunctionTool("look", "read", look)
         mine = says("read", LINE * self.lines), says("list", "a, b and c"), says("bash", "all clean", effect="execute")
-        (waits,) = (tool for tool in self.tools.given if tool.schema.name == "wait")
+        (waits,) = (tool for tool in self.tools.tool_list if tool.schema.name == "wait")
         self.tools = FunctionToolbox((*mine, *more, waits))
 
     def replaced(self, entries: Sequence[Entry]) -> None:

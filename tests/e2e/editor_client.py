@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # pyright: ignore[reportMissingTypeStubs] - it has none
 from launching import Agent, Ran, World
+from line_reader import LineReader
 
 from launcher import PRODUCT
 from polling import HANGS
@@ -70,8 +69,8 @@ class Editor:
         )
         os.close(read_in)
         os.close(write_out)
-        self.lines: list[dict[str, Any]] = []
-        self._rest = b""
+        reader = LineReader(self._read, self._judge)
+        self.lines, self.until, self.more = reader.lines, reader.until, reader.more
         self._asked: dict[int, str] = {}
         self._next = 0
 
@@ -124,29 +123,6 @@ class Editor:
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the only answer to a request, as soon as it is there."""
         return self.until(lambda line: "method" not in line and line["id"] == asked["id"])
-
-    def until(self, found: Callable[[dict[str, Any]], bool], seconds: float = HANGS) -> dict[str, Any]:
-        """Return the first line of which this is true."""
-        looked, end = 0, time.monotonic() + seconds
-        while True:
-            for line in self.lines[looked:]:
-                looked += 1
-                if found(line):
-                    return line
-            assert time.monotonic() < end, f"no such line came; the last were {self.lines[-5:]}"
-            assert self.more(0.1), f"the agent has closed its end; the last were {self.lines[-5:]}"
-
-    def more(self, seconds: float) -> bool:
-        """Take what has come within this time. Return whether more may come."""
-        if not select.select([self._read], [], [], seconds)[0]:
-            return True
-        chunk = os.read(self._read, 1 << 16)
-        *whole, self._rest = (self._rest + chunk).split(b"\n")
-        for each in whole:
-            line = json.loads(each)
-            self._judge(line)
-            self.lines.append(line)
-        return bool(chunk)
 
     def updates(self, kind: str) -> list[dict[str, Any]]:
         """Return the updates of a kind, in order."""

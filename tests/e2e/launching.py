@@ -20,7 +20,7 @@ from typing import Any
 from holdfast.session.journal.entries import Entry, ResponseCheckpoint, SessionOpened
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.testing.script import Call, ScriptStep, WireName
-from holdfast.testing.scripted_provider import Captured, ScriptedProvider
+from holdfast.testing.scripted_provider import CapturedRequest, ScriptedProvider
 from judges import judge
 from launcher import PRODUCT, Process, launcher
 from polling import HANGS, eventually
@@ -214,7 +214,7 @@ class World:
         assert self.provider.refusals == ()
         assert self.provider.complaints == ()
         journalled = {e.system for s in self.sessions for e in self.entries(s) if isinstance(e, SessionOpened)}
-        groups: dict[tuple[str, str, str], list[Captured]] = {}
+        groups: dict[tuple[str, str, str], list[CapturedRequest]] = {}
         for request in self.provider.requests:
             judge(request.wire, request.raw)
             (system,) = systems(request)
@@ -235,7 +235,7 @@ class World:
                 agent.kill()
 
 
-def systems(request: Captured) -> list[str]:
+def systems(request: CapturedRequest) -> list[str]:
     """Return every system prompt of a request."""
     body: Any = request.body
     if request.wire == "anthropic":
@@ -246,7 +246,7 @@ def systems(request: Captured) -> list[str]:
     return [_text(message["content"]) for message in said if message.get("role") in ("system", "developer")]
 
 
-def messages(request: Captured) -> list[Any]:
+def messages(request: CapturedRequest) -> list[Any]:
     """Return the messages of a request without the system prompt, and without cache markers: those move along."""
     body: Any = json.loads(request.raw, object_hook=_unmarked)
     said: list[Any] = next(body[key] for key in ("messages", "input", "contents") if key in body)
@@ -257,7 +257,7 @@ def _unmarked(found: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key != "cache_control"}
 
 
-def assert_grown(earlier: Captured, later: Captured) -> None:
+def assert_grown(earlier: CapturedRequest, later: CapturedRequest) -> None:
     """Fail unless the later request is the earlier one with more at its end; its last message may gain blocks."""
     before, after = messages(earlier)[:-1], messages(later)
     for place, message in enumerate(before):
@@ -266,7 +266,7 @@ def assert_grown(earlier: Captured, later: Captured) -> None:
         assert said == still, f"{said} was sent, and became {still}."
 
 
-def blocks(request: Captured) -> list[Block]:
+def blocks(request: CapturedRequest) -> list[Block]:
     """Return the pieces of a request in order, however its wire cuts them."""
     names: dict[str, str] = {}
     found: list[Block] = []

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import select
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from polling import HANGS
+from line_reader import LineReader
 
 BUILD = Path(__file__).parents[2] / "build"
 
@@ -25,7 +22,7 @@ def missing(modules: Path, packages: Iterable[str], target: str) -> str:
 
 
 class NodeClient:
-    """A script that runs; `seen` is called with each of its lines."""
+    """A script that runs; `on_line` is called with each of its lines."""
 
     def __init__(
         self,
@@ -33,51 +30,26 @@ class NodeClient:
         *arguments: str,
         environ: Mapping[str, str],
         cwd: Path,
-        seen: Callable[[dict[str, Any]], None] | None = None,
+        on_line: Callable[[dict[str, Any]], object] = lambda _: None,
     ) -> None:
         self.process = subprocess.Popen(
             ["node", str(script), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, cwd=cwd
         )
-        self.lines: list[dict[str, Any]] = []
-        self._seen = seen
-        self._rest = b""
+        assert self.process.stdout is not None
+        reader = LineReader(self.process.stdout.fileno(), on_line)
+        self.lines, self.until, self.more = reader.lines, reader.until, reader.more
 
     def ask(self, **wish: Any) -> dict[str, Any]:
-        """Have something done, and return what came of it."""
-        looked = len(self.lines)
-        self.tell(**wish)
-        return self.until(lambda line: "done" in line or "failed" in line, looked)
+        """Send a line that says what to do, and return the line with its result."""
+        start = len(self.lines)
+        self.send(**wish)
+        return self.until(lambda line: "done" in line or "failed" in line, start)
 
-    def tell(self, **wish: Any) -> None:
-        """Say what to do."""
+    def send(self, **wish: Any) -> None:
+        """Send a line that says what to do, without waiting for its result."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(wish).encode() + b"\n")
         self.process.stdin.flush()
-
-    def until(self, found: Callable[[dict[str, Any]], bool], looked: int = 0) -> dict[str, Any]:
-        """Return the first line behind the first `looked` of which this is true."""
-        end = time.monotonic() + HANGS
-        while True:
-            for line in self.lines[looked:]:
-                looked += 1
-                if found(line):
-                    return line
-            assert time.monotonic() < end, f"no such line came; the last were {self.lines[-3:]}"
-            assert self.more(), f"the client has ended; its last lines were {self.lines[-3:]}"
-
-    def more(self) -> bool:
-        """Take what comes within a moment. Return whether more may come."""
-        assert self.process.stdout is not None
-        if not select.select([self.process.stdout], [], [], 0.1)[0]:
-            return True
-        chunk = os.read(self.process.stdout.fileno(), 1 << 16)
-        *whole, self._rest = (self._rest + chunk).split(b"\n")
-        for each in whole:
-            line = json.loads(each)
-            if self._seen is not None:
-                self._seen(line)
-            self.lines.append(line)
-        return bool(chunk)
 
     def close(self) -> None:
         """Kill it."""

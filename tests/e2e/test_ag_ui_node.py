@@ -121,7 +121,7 @@ def test_a_run_that_is_stopped_or_steered_or_left_by_its_page(one_world: World, 
     served = Served(world)
     with client(served, version) as page:
         page.ask(do="open", thread="thread-2")
-        page.tell(do="say", run="r1", content="begin")
+        page.send(do="say", run="r1", content="begin")
         world.provider.wait_for("stop")
         served.ask("thread-2", "stop")
         page.until(lambda line: "done" in line and line["done"].get("messages"))
@@ -129,7 +129,7 @@ def test_a_run_that_is_stopped_or_steered_or_left_by_its_page(one_world: World, 
         assert end["result"] == {"reason": "cancelled", "cause": "user"}
         assert end.get("outcome") == ({"type": "cancelled"} if version == "1.0.0" else None)
         looked = len(page.lines)
-        page.tell(do="say", run="r2", content="again")
+        page.send(do="say", run="r2", content="again")
         world.provider.wait_for("steer")
         served.ask("thread-2", "steer", text="be quick")
         eventually(lambda: any(isinstance(entry, e.Queued) for entry in world.entries()))
@@ -138,9 +138,9 @@ def test_a_run_that_is_stopped_or_steered_or_left_by_its_page(one_world: World, 
         assert [each for each in shown if each[0] == "user"][-1] == ("user", "be quick")
         assert shown[-1] == ("assistant", "Two.")
 
-        page.tell(do="say", run="r3", content="and now")
+        page.send(do="say", run="r3", content="and now")
         world.provider.wait_for("left")
-        page.tell(do="leave")
+        page.send(do="leave")
         page.until(lambda line: "left" in line)
         world.provider.release("left")
         served.finished("thread-2")  # the run belongs to the session, not to a page

@@ -50,7 +50,7 @@ class NodeEditor:
         agent = (sys.executable, "-m", "holdfast", "acp", "-m", world.model, *options)
         words = (which, str(MODULES), *agent)
         self.world = world
-        self.client = NodeClient(CLIENT, *words, environ=world.environ(), cwd=world.folder, seen=self._judge)
+        self.client = NodeClient(CLIENT, *words, environ=world.environ(), cwd=world.folder, on_line=self._judge)
         self._raw = {"sent": "", "received": ""}
         self._asked: dict[str, dict[Any, str]] = {"sent": {}, "received": {}}
         self.agent = int(self.client.until(lambda line: "agent" in line)["agent"])
@@ -63,7 +63,7 @@ class NodeEditor:
         return [each for each in said if each["sessionUpdate"] == kind]
 
     def leave(self) -> None:
-        self.client.tell(do="leave")
+        self.client.send(do="leave")
         assert self.client.until(lambda line: "ended" in line)["ended"] == 0
         assert self.client.process.wait(HANGS) == 0
 
@@ -105,7 +105,7 @@ def test_a_session_with_a_question_is_loaded_after_a_kill(one_world: World, whic
     )
     with client(world, which) as editor:
         session = editor.new()
-        editor.client.tell(do="prompt", session=session, text="do it")
+        editor.client.send(do="prompt", session=session, text="do it")
         eventually((world.folder / "ran").exists)
         editor.client.until(lambda line: line.get("update", {}).get("status") == "in_progress")
         shown = [each["toolCallId"] for each in editor.updates("tool_call")]
@@ -117,7 +117,7 @@ def test_a_session_with_a_question_is_loaded_after_a_kill(one_world: World, whic
         assert [each["toolCallId"] for each in editor.updates("tool_call")] == shown
         assert editor.updates("tool_call_update")[-1]["status"] == "failed"
         assert editor.client.ask(do="prompt", session=session, text="go on")["done"]["stopReason"] == "end_turn"
-        editor.client.tell(do="prompt", session=session, text="again")
+        editor.client.send(do="prompt", session=session, text="again")
         eventually(lambda: bool(world.lines("again")))
         editor.client.process.kill()  # the client, at once
         eventually(lambda: not alive([*world.lines("again"), str(editor.agent)]))

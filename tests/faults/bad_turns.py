@@ -78,7 +78,7 @@ class AppendsAsItGoes:
                     parts = event.parts
         step = conversation.steps + len(conversation.messages)
         kept = tuple(
-            msgspec.structs.replace(part, id=call_id("bad", step, index, taken=lambda _: False))
+            msgspec.structs.replace(part, id=call_id("bad", step, index, is_taken=lambda _: False))
             if isinstance(part, CallPart)
             else part
             for index, part in enumerate(parts)
@@ -181,8 +181,8 @@ def agent_that_runs_questions(play: Play) -> Agent:
     """Return the agent, which gives a question its answer first, and its outcome when that was looked at."""
 
     def change(calls: Calls) -> None:
-        async def consult(call: OpenCall, plan: Plan, why: str) -> None:
-            answer = await calls._asked(call, plan, why)
+        async def ask_model_question(call: OpenCall, plan: Plan, why: str) -> None:
+            answer = await calls._ask_user(call, plan, why)
             own = call.part.id
             said = ApprovalAnswered(call=own, allowed=answer.allowed, words=answer.reason, chosen=answer.chosen)
             play_journal.append(said)
@@ -191,7 +191,7 @@ def agent_that_runs_questions(play: Play) -> Agent:
             text = model_notices.question_answered(answer.chosen, answer.reason)
             play_journal.append(CallEnded(call=own, outcome="ok" if answer.allowed else "denied", text=text))
 
-        calls._consult = consult
+        calls._ask_model_question = ask_model_question
 
     agent = _with_calls(play, change)
     play_journal = agent.journal
@@ -202,16 +202,16 @@ def agent_that_takes_silence_for_consent(play: Play) -> Agent:
     """Return the agent, which takes the first option of a question that the user does not answer for an hour."""
 
     def change(calls: Calls) -> None:
-        asked = calls._asked
+        ask_user = calls._ask_user
 
         async def impatient(call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
             try:
-                return await asyncio.wait_for(asked(call, plan, why), 3600)
+                return await asyncio.wait_for(ask_user(call, plan, why), 3600)
             except TimeoutError:
-                assert plan.asks is not None
-                return ApprovalAnswer(allowed=True, chosen=(plan.asks.options[0].label,))
+                assert plan.question is not None
+                return ApprovalAnswer(allowed=True, chosen=(plan.question.options[0].label,))
 
-        calls._asked = impatient
+        calls._ask_user = impatient
 
     return _with_calls(play, change)
 

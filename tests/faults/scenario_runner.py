@@ -418,8 +418,8 @@ def judged(sent: Conversation, prompts: list[str]) -> Iterator[str]:
     reports = Counter(text for text in said if "background task" in text and " has ended (" in text)
     if any(times > 1 for times in reports.values()):
         yield f"the end of a task is told more than once: {reports}"
-    if sent.open_tasks or sent.untold_tasks:
-        yield f"tasks are open {sent.open_tasks} or not told {sent.untold_tasks}"
+    if sent.open_tasks or sent.unreported_tasks:
+        yield f"tasks are open {sent.open_tasks} or not told {sent.unreported_tasks}"
     if [text for text in said if text in prompts] != prompts:
         yield f"prompts {prompts} were given, the next request says {said}"
     if said[-1] != AFTERWARDS:

@@ -203,7 +203,7 @@ class Lingering(FunctionToolbox):
 
     lingers: float = 0.0
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Return True, after a while."""
         del commands
         await asyncio.sleep(self.lingers)

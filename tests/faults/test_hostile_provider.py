@@ -79,7 +79,7 @@ class Visit:
             cwd="/",
             model=self.name,
             system="SYSTEM",
-            tools=tuple(tool.schema for tool in box.given),
+            tools=tuple(tool.schema for tool in box.tool_list),
             version="0",
         )
         self.store.append([opened], expected=0)

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from report import record
 
-from holdfast.tools.process.supervisor_client import partial
+from holdfast.tools.process.supervisor_client import stored_output
 from polling import eventually, slowness
 from process_leaks import linux_only
 from stubborn_commands import NASTY
@@ -124,7 +124,7 @@ def running(root: Path, names: Sequence[str], kind: str) -> Generator[tuple[int,
     argv = [sys.executable, str(PROGRAM), kind, str(folder)]
     with subprocess.Popen(argv, stderr=subprocess.DEVNULL, start_new_session=True) as agent:
         try:
-            eventually(lambda: all("ready" in partial(folder / f"{key}.out") for key in keys.values()))
+            eventually(lambda: all("ready" in stored_output(folder / f"{key}.out") for key in keys.values()))
             yield agent.pid, folders
         finally:
             agent.kill()

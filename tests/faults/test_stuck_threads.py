@@ -113,7 +113,7 @@ def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
 
 
 def _agent(store: MemoryStore, toolbox: FunctionToolbox) -> Agent:
-    tools = tuple(tool.schema for tool in toolbox.given)
+    tools = tuple(tool.schema for tool in toolbox.tool_list)
     name = "openai-chat:scripted"
     store.append(
         [SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=tools, version="0")], expected=0

@@ -22,7 +22,7 @@ BORN = """
 import sys, time
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.worker.heartbeat import Heartbeat
-Heartbeat(sys.argv[1], "young", ttl=float(sys.argv[2]), about={}, lost=print, orphaned=print)
+Heartbeat(sys.argv[1], "young", ttl=float(sys.argv[2]), description={}, on_lost=print, on_dead_peer=print)
 print("born", flush=True)
 time.sleep(1e6)
 """
@@ -30,7 +30,9 @@ time.sleep(1e6)
 
 @contextmanager
 def living(url: str, name: str, buried: list[str], ttl: float) -> Generator[Heartbeat]:
-    life = Heartbeat(url, name, ttl=ttl, about={}, lost=lambda: buried.append(name), orphaned=buried.append)
+    life = Heartbeat(
+        url, name, ttl=ttl, description={}, on_lost=lambda: buried.append(name), on_dead_peer=buried.append
+    )
     try:
         yield life
     finally:
@@ -54,7 +56,7 @@ def test_a_worker_that_was_just_born_is_not_taken_for_dead(store_url: str) -> No
 
         def look() -> None:
             while not over.is_set():
-                elder._look_at_peers()
+                elder._check_peers()
 
         looks = threading.Thread(target=look)
         looks.start()
@@ -75,5 +77,5 @@ def test_a_worker_that_dies_at_once_is_found_at_once(store_url: str) -> None:
             assert young.stdout is not None
             assert young.stdout.readline() == b"born\n"
             young.send_signal(signal.SIGKILL)
-        eventually(lambda: elder._look_at_peers() or buried)
+        eventually(lambda: elder._check_peers() or buried)
         assert buried == ["young"]

@@ -14,7 +14,7 @@ from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.session_backup import back_up
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal import entries as e
-from holdfast.session.storage.sqlite_store import SqliteStore, read_copy, whole_rows
+from holdfast.session.storage.sqlite_store import SqliteStore, complete_rows, read_copy
 from holdfast.testing.store_checks import EXAMPLES
 
 PLACE = {"kind": "folder", "cwd": "/srv/engine"}
@@ -31,7 +31,7 @@ def made(catalog: Catalog, *more: e.Entry) -> str:
 def test_push_pull_push(store_url: str, tmp_path: Path) -> None:
     catalog, fleet = Catalog(tmp_path / "sessions"), kept(PostgresFleet(store_url))
     session = made(catalog)
-    rows, before = whole_rows(catalog.folder(session)), read_copy(catalog.folder(session))
+    rows, before = complete_rows(catalog.folder(session)), read_copy(catalog.folder(session))
 
     assert push(catalog, session, fleet, place=PLACE) == len(rows)
     assert not catalog.folder(session).exists()
@@ -44,7 +44,7 @@ def test_push_pull_push(store_url: str, tmp_path: Path) -> None:
     catalog.trash(session)
 
     assert pull(catalog, session, fleet) == len(rows)
-    assert whole_rows(catalog.folder(session)) == rows
+    assert complete_rows(catalog.folder(session)) == rows
     assert catalog.find(session).cwd == "/srv/engine"
     with pytest.raises(SessionUnknown):
         fleet.session(session)

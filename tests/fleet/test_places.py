@@ -13,7 +13,7 @@ import pytest
 from holdfast.errors import StateError
 from holdfast.fleet.places.folder import identity_of
 from holdfast.fleet.places.local_places import LocalPlaces, container, sandbox
-from holdfast.fleet.places.restored_toolbox import RestoredToolbox, gone_sentence
+from holdfast.fleet.places.restored_toolbox import RestoredToolbox, loss_note
 from holdfast.tool_calls import FileChange
 from holdfast.tools.tool import ToolContext
 from holdfast.tools.toolbox import LocalToolbox
@@ -121,11 +121,11 @@ async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> N
 async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     own, change = LocalToolbox(tmp_path, tmp_path / "own"), FileChange(path="a", before=None, after="f" * 64)
-    toolbox = RestoredToolbox(own, gone_sentence({"turn": 4}))
-    assert own.look(change) != "unreadable"
-    assert toolbox.look(change) == "unreadable"
+    toolbox = RestoredToolbox(own, loss_note({"turn": 4}))
+    assert own.check_change(change) != "unreadable"
+    assert toolbox.check_change(change) == "unreadable"
     assert toolbox.traces("spool", 0.0) is None
-    assert await toolbox.quiet({"spool": None})
+    assert await toolbox.wait_for_exit({"spool": None})
     assert "as saved after turn 4" in await toolbox.reap({"call": None})
     assert await toolbox.reap({}) == ""
     await toolbox.close()

@@ -17,7 +17,7 @@ from kept_open import close_kept, kept
 from servers import missing, own_server
 
 from holdfast.errors import AppendConflict, LeaseLost, StorageFailed
-from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
+from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.schema import migrate
@@ -38,9 +38,9 @@ def born(url: str, *, ttl: float = 60.0, about: str = "{}") -> str:
     return worker
 
 
-def taken(url: str, session: str, worker: str) -> PostgresHeld:
+def taken(url: str, session: str, worker: str) -> PostgresHeldSession:
     held = take(url, session, worker)
-    assert isinstance(held, PostgresHeld), held
+    assert isinstance(held, PostgresHeldSession), held
     return kept(held)
 
 
@@ -61,7 +61,7 @@ class Harness:
 def added(url: str) -> str:
     session = f"s-{uuid.uuid4().hex[:12]}"
     fleet = PostgresFleet(url)
-    assert fleet.add(session, place={}, face=FleetSummary())
+    assert fleet.add(session, place={}, summary=FleetSummary())
     fleet.close()
     return session
 
@@ -109,9 +109,9 @@ def test_one_of_eight_takers_takes(store_url: str) -> None:
                 return take(store_url, session, worker)
 
             found = list(pool.map(race, workers))
-            assert sum(isinstance(each, PostgresHeld) for each in found) == 1
+            assert sum(isinstance(each, PostgresHeldSession) for each in found) == 1
             for each in found:
-                if isinstance(each, PostgresHeld):
+                if isinstance(each, PostgresHeldSession):
                     each.close()
 
 
@@ -140,15 +140,15 @@ def test_a_row_is_done_in_the_transaction_of_its_entry(store_url: str) -> None:
     assert row.new
     assert not fleet.ask(session, "prompt", {"text": "other"}, key="k").new
     held = taken(store_url, session, worker)
-    assert [each.body for each in held.waiting()] == [{"text": "go"}]
+    assert [each.body for each in held.waiting_rows()] == [{"text": "go"}]
     held.expect(row)
     held.store.append([e.FilesChanged(files=(), note=""), prompt("go")], expected=0)
-    assert held.waiting() == ()
+    assert held.waiting_rows() == ()
     (done,) = fleet.inbox(session)
     assert done.seq == 2
     assert done.done is not None
     assert done.sender == "ana"
-    assert held.give({})
+    assert held.release({})
     assert fleet.session(session).title == "go"
 
 
@@ -157,8 +157,8 @@ def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:
     fleet.ask(session, "prompt", {"text": "go"})
     held = taken(store_url, session, worker)
     assert fleet.session(session).state == "running"
-    assert not held.give({})
-    assert held.give({}, again=True)
+    assert not held.release({})
+    assert held.release({}, requeue=True)
     assert fleet.session(session).state == "waiting"
 
 

@@ -40,7 +40,7 @@ def test_a_turn_is_a_tree_of_spans_without_what_was_said() -> None:
     provider.add_span_processor(export.SimpleSpanProcessor(exporter))
     traces = TurnTraces("s-1", provider)
     for seq, entry in enumerate(TURN, 1):
-        traces.know(StoredEntry(seq, 100.0 + seq, entry))
+        traces.replay(StoredEntry(seq, 100.0 + seq, entry))
     assert exporter.get_finished_spans() == ()  # an earlier process has sent them
     for seq, entry in enumerate(TURN, 1):
         traces.take(StoredEntry(seq, 200.0 + seq, entry))
@@ -79,7 +79,7 @@ def test_any_journal_gives_spans_that_end_after_they_begin(journal: list[e.Entry
 
 def expect_within(span: TurnSpan) -> None:
     assert span.begin <= span.end
-    for each in span.within:
+    for each in span.children:
         assert span.begin <= each.begin
         assert each.end <= span.end
         expect_within(each)

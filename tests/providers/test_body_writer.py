@@ -69,7 +69,9 @@ def test_a_body_is_the_one_written_from_the_beginning_whatever_was_sent_before(n
         if messages and data.draw(st.booleans()):  # as after a compaction
             messages = (UserMessage((), ("another",)), *messages[1:])
         asked = replace(long, messages=messages, opened=opened)
-        assert body_writer.body(asked, whole=whole) == BodyWriter(endpoint, protocol).body(asked, whole=whole)
+        assert body_writer.body(asked, non_streaming=whole) == BodyWriter(endpoint, protocol).body(
+            asked, non_streaming=whole
+        )
 
 
 EVERY = tuple(f"{name}:{provider.model or 'm'}" for name, provider in PROVIDERS.items())
@@ -102,8 +104,8 @@ def test_the_bytes_of_a_longer_conversation_begin_with_those_of_the_shorter_one(
         kept = b""
         for length in range(data.draw(st.sampled_from(range(1, len(long.messages) + 1, 2))), len(long.messages) + 1, 2):
             asked = begun(long, length, system=system)
-            body = body_writer.body(asked, whole=False)
-            assert body == BodyWriter(endpoint, protocol).body(asked, whole=False)
+            body = body_writer.body(asked, non_streaming=False)
+            assert body == BodyWriter(endpoint, protocol).body(asked, non_streaming=False)
             assert body.startswith(kept)
             kept = settled(body, name)
 
@@ -128,7 +130,9 @@ def test_at_amazon_thinking_that_was_signed_behind_a_pruned_result_is_not_sent()
     every = {b"signed-1", b"then-1", b"signed-2", b"then-2"}
 
     def signed(entries: list[Entry]) -> set[bytes]:
-        body = BodyWriter(endpoint, protocol).body(normalize(fold(entries), endpoint.provider.profile), whole=False)
+        body = BodyWriter(endpoint, protocol).body(
+            normalize(fold(entries), endpoint.provider.profile), non_streaming=False
+        )
         return {each for each in every if each in body}
 
     assert signed(journal) == every
@@ -162,7 +166,9 @@ def test_over_a_long_session_nearly_every_byte_is_sent_again_as_it_was(name: str
     """Measured: 99.9998 %, and 99.9949 % where the mark moves."""
     endpoint, protocol = spoken(name)
     body_writer, long = BodyWriter(endpoint, protocol), long_session(name)
-    bodies = [body_writer.body(begun(long, length), whole=False) for length in range(1, len(long.messages) + 1, 2)]
+    bodies = [
+        body_writer.body(begun(long, length), non_streaming=False) for length in range(1, len(long.messages) + 1, 2)
+    ]
     again = sum(same(before, after) for before, after in pairwise(bodies))
     ratio = again / sum(map(len, bodies[:-1]))
     assert ratio >= 0.9999, f"{name}: {ratio:.6%} of {sum(map(len, bodies[:-1])):,} bytes"
@@ -210,7 +216,9 @@ def test_a_writer_that_fails_halfway_leaves_the_next_request_whole(data: st.Data
     asked = data.draw(sendable("openai-chat:m").filter(lambda each: len(each.messages) > 2))
     halfway = Halfway(protocol)
     body_writer = BodyWriter(endpoint, halfway)  # pyright: ignore[reportArgumentType] - the rest is the protocol's
-    body_writer.body(replace(asked, messages=asked.messages[:1]), whole=False)
+    body_writer.body(replace(asked, messages=asked.messages[:1]), non_streaming=False)
     with pytest.raises(MemoryError):
-        body_writer.body(asked, whole=False)
-    assert body_writer.body(asked, whole=False) == BodyWriter(endpoint, protocol).body(asked, whole=False)
+        body_writer.body(asked, non_streaming=False)
+    assert body_writer.body(asked, non_streaming=False) == BodyWriter(endpoint, protocol).body(
+        asked, non_streaming=False
+    )

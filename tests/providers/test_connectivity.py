@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from holdfast.providers.connectivity import ConnectivityStep, check_connectivity, proxy_for
-from holdfast.providers.provider_info import SITES, address_of, info_of
+from holdfast.providers.provider_info import PROVIDER_INFO, address_of, info_of
 from holdfast.providers.registry import PROVIDERS
 from polling import HANGS, expect_within
 
@@ -188,7 +188,7 @@ def test_a_proxy_stands_in_between_unless_no_proxy_names_the_host() -> None:
 
 def test_every_provider_is_known_with_its_address() -> None:
     for provider in PROVIDERS.values():
-        assert provider.name in SITES
+        assert provider.name in PROVIDER_INFO
         address = address_of(provider, {})
         assert address.startswith(("https://", "http://localhost")) or provider.name in ("bedrock", "azure")
         if provider.address_variable:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ConfigInvalid, HoldfastError
-from holdfast.providers.credentials.provider_keys import KeyFile, ProviderKey, found, with_keys
+from holdfast.providers.credentials.provider_keys import KeyFile, ProviderKey, keys_in_use, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.ui.startup.run_options import RunOptions
@@ -24,13 +24,13 @@ KEPT = {NAME: ProviderKey("file", "sk-of-the-file"), "PATH": ProviderKey("file",
 
 
 def test_the_environment_wins_unless_it_is_blank() -> None:
-    assert found({NAME: "sk-of-now"}, PROVIDERS, KEPT)[NAME] == ProviderKey("environment", "sk-of-now")
-    assert found({NAME: "  "}, PROVIDERS, KEPT)[NAME] == ProviderKey("file", "sk-of-the-file")
-    assert NAME not in found({NAME: ""}, PROVIDERS, {})
+    assert keys_in_use({NAME: "sk-of-now"}, PROVIDERS, KEPT)[NAME] == ProviderKey("environment", "sk-of-now")
+    assert keys_in_use({NAME: "  "}, PROVIDERS, KEPT)[NAME] == ProviderKey("file", "sk-of-the-file")
+    assert NAME not in keys_in_use({NAME: ""}, PROVIDERS, {})
 
 
 def test_what_is_kept_is_a_key_of_a_provider_and_nothing_else() -> None:
-    environ = with_keys({"PATH": "/bin"}, found({}, PROVIDERS, KEPT))
+    environ = with_keys({"PATH": "/bin"}, keys_in_use({}, PROVIDERS, KEPT))
     assert dict(environ) == {"PATH": "/bin", NAME: "sk-of-the-file"}
     assert resolve_endpoint("anthropic:m", environ).key == "sk-of-the-file"
     assert "sk-of-the-file" in secrets_of(environ)
@@ -139,7 +139,8 @@ import sys
 from pathlib import Path
 import asyncio, os
 from holdfast.providers.credentials import system_keyring as vault
-from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, with_keyring_value as asked, found
+from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, keys_in_use
+from holdfast.providers.credentials.provider_keys import with_keyring_value as asked
 from holdfast.providers.registry import PROVIDERS
 vault._PATIENCE = 1.0
 file = KeyFile(Path("holdfast-keys.json"))
@@ -167,7 +168,7 @@ def with_ring(folder: Path, program: str, *, backend: str = "ring.Ring", how: st
 
 
 def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
-    assert with_ring(tmp_path, "print(repr(vault.lacks()))") == "''\n"
+    assert with_ring(tmp_path, "print(repr(vault.unavailable_reason()))") == "''\n"
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-f', place='file'); file.keep('{NAME}', 'sk-ring', place='keyring')")
     assert "sk-" not in (tmp_path / "holdfast-keys.json").read_text()
     assert "sk-ring" in (tmp_path / "ring.json").read_text()
@@ -195,7 +196,7 @@ def test_one_that_lost_the_key_and_one_that_is_not_there(tmp_path: Path) -> None
     (tmp_path / "ring.json").unlink()
     assert f"Key '{NAME}' is missing from the keyring" in with_ring(tmp_path, f"asked(file.read(), '{NAME}')")
     none = "keyring.backends.fail.Keyring"
-    assert with_ring(tmp_path, "print(vault.lacks())", backend=none) == "no keyring service is running\n"
+    assert with_ring(tmp_path, "print(vault.unavailable_reason())", backend=none) == "no keyring service is running\n"
     said = with_ring(tmp_path, f"asked(file.read(), '{NAME}')", backend=none)
     assert "Keyring failed: NoKeyringError" in said
 
@@ -203,7 +204,7 @@ def test_one_that_lost_the_key_and_one_that_is_not_there(tmp_path: Path) -> None
 def test_the_keyring_is_asked_for_what_a_run_needs_and_nothing_else(tmp_path: Path) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
     with_ring(tmp_path, "file.keep('OPENAI_API_KEY', 'sk-file', place='file')")
-    run = "print(endpoint_with_key('%s:m', {}, PROVIDERS, found(%s, PROVIDERS, file.read())).key)"
+    run = "print(endpoint_with_key('%s:m', {}, PROVIDERS, keys_in_use(%s, PROVIDERS, file.read())).key)"
     assert with_ring(tmp_path, run % ("openai", {}), how="locked") == "sk-file\n"
     assert with_ring(tmp_path, run % ("ollama", {}), how="locked") == "None\n"
     assert with_ring(tmp_path, run % ("anthropic", {NAME: "sk-of-now"}), how="locked") == "sk-of-now\n"

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 import pytest
 
 from holdfast.errors import ProviderFault
-from holdfast.providers.error_mapping import http_failure, stream_failure, without_secrets
+from holdfast.providers.error_mapping import http_failure, redact_failure, stream_failure
 
 NAME = "home:m"
 
@@ -126,7 +126,7 @@ def test_an_error_in_a_stream_is_what_it_would_have_been_before_it(
 def test_a_secret_is_hidden_before_the_message_is_shortened() -> None:
     key = "a-key-that-nobody-may-see"
     failed = http_failure(NAME, 500, {}, ("x" * 640 + key + "y" * 1000).encode())
-    shown = str(without_secrets(failed, (key,)))
+    shown = str(redact_failure(failed, (key,)))
     assert "a-key" not in shown
     assert shown.endswith(" […].")
     assert len(shown) < 720

@@ -72,7 +72,7 @@ async def asked(respond: Responding, *, name: str = "home:m", whole: bool = Fals
     model = open_model(resolve_endpoint(name, KEYS, SERVERS), http=lambda: client)
     opened = SessionOpened(session="s", cwd="/", model=name, system="S", tools=(), version="0")
     try:
-        async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")]), whole=whole) as events:
+        async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")]), non_streaming=whole) as events:
             return [event async for event in events]
     finally:
         await model.aclose()

@@ -83,7 +83,7 @@ async def test_what_the_user_says_of_a_model_reaches_it(name: str, *, whole: boo
         assert endpoint.provider.profile is profile_of(name, known) is profile_of(name)
         model = open_model(endpoint)
         opened = SessionOpened(session="s", cwd="/", model=name, system="S", tools=(), version="0")
-        async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")]), whole=whole) as events:
+        async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")]), non_streaming=whole) as events:
             finished = [event async for event in events][-1]
         await model.aclose()
     assert isinstance(finished, StreamFinished)

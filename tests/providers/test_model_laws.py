@@ -158,7 +158,7 @@ async def test_an_answer_in_one_piece_gives_the_same_events(kind: str) -> None:
         connected, _ = model(kind, [reply, reply])
         async with connected.stream(conversation(kind)) as events:
             streamed = [event async for event in events]
-        async with connected.stream(conversation(kind), whole=True) as events:
+        async with connected.stream(conversation(kind), non_streaming=True) as events:
             whole = [event async for event in events]
         await connected.aclose()
         assert told(whole) == told(streamed)
@@ -200,7 +200,7 @@ async def test_a_request_for_one_piece_is_the_same_but_for_streaming(name: str) 
     opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(tool,), version="0")
     sent = fold([opened, PromptAccepted(turn=1, text="Grüße")])
     for whole in (False, True):
-        async with client.stream(sent, whole=whole) as events:
+        async with client.stream(sent, non_streaming=whole) as events:
             assert isinstance([event async for event in events][-1], StreamFinished)
     await client.aclose()
     streamed, plain = (json.loads(request.raw) for request in provider.requests)
@@ -219,7 +219,7 @@ async def test_cancelling_the_consumer_closes_the_request(kind: str, *, whole: b
         asyncio.get_running_loop().call_later(0.1, arrived.set)
 
     async def consume() -> None:
-        async with connected.stream(conversation(kind), whole=whole) as events:
+        async with connected.stream(conversation(kind), non_streaming=whole) as events:
             async for _ in events:
                 arrived.set()
 

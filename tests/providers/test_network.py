@@ -54,16 +54,16 @@ class Log:
     def hide(self, secrets: tuple[str, ...]) -> None:
         assert PASSWORD not in secrets
 
-    def asked(self, method: str, address: str, size: int) -> None:
+    def request_sent(self, method: str, address: str, size: int) -> None:
         self.told.append(f"{method} {address} {size}")
 
-    def answered(self, status: int, request_id: str) -> None:
+    def response_started(self, status: int, request_id: str) -> None:
         self.told.append(f"{status} {request_id}")
 
-    def arrived(self, chunk: bytes) -> None:
+    def data_received(self, chunk: bytes) -> None:
         self.told.append(str(chunk))
 
-    def closed(self) -> None:
+    def response_closed(self) -> None:
         self.told.append("closed")
 
 
@@ -77,7 +77,7 @@ async def events(name: str, variables: dict[str, str], *, whole: bool = False) -
     log = Log()
     model = await connect(resolve_endpoint(name, variables), LIMITS, log=log)
     try:
-        async with model.stream(prompt(name), whole=whole) as streamed:
+        async with model.stream(prompt(name), non_streaming=whole) as streamed:
             return [event async for event in streamed]
     except ProviderFailed as failed:
         keeps_the_password(str(failed))
@@ -218,12 +218,12 @@ async def test_a_proxy_gives_a_tunnel_to_who_knows_its_password(
         proxy = Proxy(port=port)
         async with behind(proxy, variable, monkeypatch):
             assert await said(name, environ(f"https://localhost:{port}")) == "ok"
-    (asked,), (sent,) = proxy.asked, recorder.requests
-    assert (asked.method, asked.target) == ("CONNECT", f"localhost:{port}")
-    given = asked.headers["proxy-authorization"].removeprefix("Basic ")
+    (request_sent,), (sent,) = proxy.asked, recorder.requests
+    assert (request_sent.method, request_sent.target) == ("CONNECT", f"localhost:{port}")
+    given = request_sent.headers["proxy-authorization"].removeprefix("Basic ")
     assert base64.b64decode(given).decode() == f"somebody:{PASSWORD}"
     assert "proxy-authorization" not in sent.headers
-    assert "test-key" not in f"{asked.headers}", "the key is for the provider alone"
+    assert "test-key" not in f"{request_sent.headers}", "the key is for the provider alone"
 
 
 @pytest.mark.parametrize("name", sampled(WIRES, 2))
@@ -231,11 +231,11 @@ async def test_what_needs_no_tunnel_is_forwarded(name: str, monkeypatch: pytest.
     proxy = Proxy()
     async with behind(proxy, "HTTP_PROXY", monkeypatch):
         assert await said(name, environ("http://provider.invalid:81")) == "ok"
-    (asked,) = proxy.asked
-    assert asked.method == "POST"
-    assert asked.target.startswith("http://provider.invalid:81/")
-    assert asked.headers["host"] == "provider.invalid:81"
-    assert "proxy-authorization" in asked.headers
+    (request_sent,) = proxy.asked
+    assert request_sent.method == "POST"
+    assert request_sent.target.startswith("http://provider.invalid:81/")
+    assert request_sent.headers["host"] == "provider.invalid:81"
+    assert "proxy-authorization" in request_sent.headers
 
 
 @pytest.mark.parametrize("name", sampled(WIRES, 2))
@@ -359,7 +359,7 @@ async def test_an_old_server_is_read_to_its_end(name: str) -> None:
         variables = environ(f"http://127.0.0.1:{port}")
         model = await connect(resolve_endpoint(name, variables), LIMITS)
         for whole in (False, True, False):
-            async with model.stream(prompt(name), whole=whole) as streamed:
+            async with model.stream(prompt(name), non_streaming=whole) as streamed:
                 told = [event async for event in streamed]
             assert isinstance(told[-1], StreamFinished)
             assert "".join(event.text for event in told if isinstance(event, TextDelta)) == SAYS

@@ -22,7 +22,7 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Say
-from holdfast.testing.scripted_provider import Captured, ScriptedProvider
+from holdfast.testing.scripted_provider import CapturedRequest, ScriptedProvider
 
 OWN = """
 [providers.home]
@@ -49,7 +49,7 @@ def endpoint(config: Config, name: str, **environ: str) -> ModelEndpoint:
     return resolve_endpoint(name, environ, known_providers(config.providers))
 
 
-async def sent(target: ModelEndpoint) -> Captured:
+async def sent(target: ModelEndpoint) -> CapturedRequest:
     provider = ScriptedProvider([[Say("hello")]], key=None)
     model = open_model(target, http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider)))
     async with model.stream(ASKED) as events:

@@ -13,8 +13,8 @@ from process_leaks import linux_only
 PROGRAM = """
 import json, os, subprocess
 from pathlib import Path
-from holdfast.providers.credentials.process_environment import taken
-environ = taken()
+from holdfast.providers.credentials.process_environment import take_environment
+environ = take_environment()
 child = subprocess.run(["env"], capture_output=True, text=True, check=True).stdout.splitlines()
 shown = Path("/proc/self/environ").read_text() if os.geteuid() == 0 else None
 print(json.dumps({"taken": dict(environ), "left": dict(os.environ), "child": child, "shown": shown}))

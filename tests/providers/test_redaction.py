@@ -43,7 +43,7 @@ async def failed(wire: str, answer: Answer, *, whole: bool = False, log: Log | N
     )
     opened = SessionOpened(session="s", cwd="/", model=model.name, system="SYSTEM", tools=(), version="0")
     conversation = fold([opened, PromptAccepted(turn=1, text="hello")])
-    return await failure_of(model, conversation, whole=whole)
+    return await failure_of(model, conversation, non_streaming=whole)
 
 
 @pytest.mark.parametrize("how", ["streamed", "whole"])

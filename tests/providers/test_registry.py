@@ -19,7 +19,7 @@ from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.history import check
 from holdfast.history.profiles import ANTHROPIC, OPENAI_COMPATIBLE
 from holdfast.providers.connect import open_model
-from holdfast.providers.credentials.provider_keys import ProviderKey, found, with_keys
+from holdfast.providers.credentials.provider_keys import ProviderKey, keys_in_use, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.model import StreamEvent, StreamFinished
 from holdfast.providers.registry import (
@@ -37,7 +37,7 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.session.request.normalize import normalize
 from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Call, Cut, Fail, Headers, Raw, Say, ScriptStep, Think
-from holdfast.testing.scripted_provider import Captured, ScriptedProvider
+from holdfast.testing.scripted_provider import CapturedRequest, ScriptedProvider
 from journals import journals
 from judges import judge
 from laws import law
@@ -83,7 +83,11 @@ def test_a_server_of_the_config_is_a_provider_by_its_name(providers: Providers) 
         "http://home.test:8080/v1",
     )
     found = resolve_endpoint("work:m", {"WORK_CREDENTIALS": "sk-work"}, providers)
-    assert (found.key, found.address, found.provider.kind) == ("sk-work", "https://work.test", "anthropic")
+    assert (found.key, found.address, found.provider.kind) == (
+        "sk-work",
+        "https://work.test",
+        "anthropic",
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,7 +178,7 @@ ELSEWHERE = {
 
 async def sent(
     name: str, key: str | None, conversation: Conversation, known: Providers
-) -> tuple[Captured, StreamFinished]:
+) -> tuple[CapturedRequest, StreamFinished]:
     """Have a strict server answer the conversation and return what it got, and how its answer ended."""
     provider = ScriptedProvider([[Say("hello")]], key=key)
     model = open_model(
@@ -280,7 +284,7 @@ def test_a_key_may_be_in_either_of_googles_variables() -> None:
     with pytest.raises(ModelUnusable, match=r"Set GEMINI_API_KEY \(or GOOGLE_API_KEY\)"):
         resolve_endpoint("google:m", {})
     kept = {"GEMINI_API_KEY": ProviderKey("file", "sk-kept")}
-    keys = found({"GOOGLE_API_KEY": "sk-two"}, PROVIDERS, kept)
+    keys = keys_in_use({"GOOGLE_API_KEY": "sk-two"}, PROVIDERS, kept)
     assert keys["GEMINI_API_KEY"] == ProviderKey("environment", "sk-two")
     assert resolve_endpoint("google:m", with_keys({"GOOGLE_API_KEY": "sk-two"}, keys)).key == "sk-two"
 
@@ -290,7 +294,9 @@ def test_a_key_may_be_in_either_of_googles_variables() -> None:
 AMAZON = {"AWS_BEARER_TOKEN_BEDROCK": "sk-of-amazon"}
 
 
-async def answered(name: str, environ: dict[str, str], *script: ScriptStep) -> tuple[Captured, list[StreamEvent]]:
+async def answered(
+    name: str, environ: dict[str, str], *script: ScriptStep
+) -> tuple[CapturedRequest, list[StreamEvent]]:
     """Return what a strict server got under `/mistral` or `/anthropic`, and what it answered."""
     provider = ScriptedProvider(script, key=environ[PROVIDERS[name.partition(":")[0]].key_variable or ""])
     transport = ScriptedTransport(provider)

@@ -31,7 +31,7 @@ from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
-from holdfast.testing.script import Call, Finish, Ping, Say, Spoken, Think
+from holdfast.testing.script import Call, Finish, Ping, ResponseAction, Say, Think
 from laws import law
 from socket_servers import answer, environ, head_bytes, listening, read_request
 
@@ -79,7 +79,7 @@ thoughts = st.builds(Think, texts.filter(bool), chunk=pieces)
 
 
 @st.composite
-def replies(draw: st.DrawFn) -> tuple[Spoken, ...]:
+def replies(draw: st.DrawFn) -> tuple[ResponseAction, ...]:
     """Return what a model may say, in the order in which every protocol can say it."""
     think = draw(st.lists(thoughts, max_size=1))
     say = draw(st.lists(said, min_size=1, max_size=2))
@@ -270,7 +270,7 @@ JUDGES: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-async def read_twice(name: str, reply: Sequence[Spoken], twist: Twist) -> tuple[Read, Read]:
+async def read_twice(name: str, reply: Sequence[ResponseAction], twist: Twist) -> tuple[Read, Read]:
     """Return what the SDK and what holdfast says of the reply, with this done to it."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -308,6 +308,6 @@ async def read_twice(name: str, reply: Sequence[Spoken], twist: Twist) -> tuple[
 @example(reply=(Think("hm"), Say("Grüße 🌊", chunk=1), Ping()), twist=Twist(end="\r\n", comment=True, chunk=1))
 @example(reply=(Say("a"), Finish("length")), twist=Twist(unknown=True, lines=True, bare=True, blank=2))
 @given(reply=replies(), twist=twists)
-async def test_they_read_alike(name: str, reply: tuple[Spoken, ...], twist: Twist) -> None:
+async def test_they_read_alike(name: str, reply: tuple[ResponseAction, ...], twist: Twist) -> None:
     judged, ours = await read_twice(name, reply, twist)
     assert ours == judged

@@ -22,7 +22,7 @@ from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact, LiveOutput, LiveText
 from holdfast.agent.sessions import OpenSession, create, resume
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import Limits
 from holdfast.providers.connect import open_model
 from holdfast.providers.model import Model
@@ -117,7 +117,7 @@ class Stage:
     wire: WireName
     limits: Limits = FAST
     mode: Mode = "yolo"
-    ask: Asker | None = None
+    ask: ApprovalPrompt | None = None
     tools: Sequence[FunctionTool] = ()
     events: list[Event] = field(default_factory=list[Event])
     connections: list[Model] = field(default_factory=list[Model])

@@ -11,7 +11,7 @@ import pytest
 from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Hold, Ping, Reset, Say, Wait
 from holdfast.testing.scripted_provider import ScriptedProvider
-from holdfast.testing.virtual_loop import virtually
+from holdfast.testing.virtual_loop import run_virtual
 from http_calls import CHAT, ask
 from polling import expect_within
 from request_bodies import SYSTEM, USER, chat
@@ -33,7 +33,7 @@ def test_an_hour_of_silence_passes_at_once() -> None:
 
     provider = ScriptedProvider([(Wait(1800), Say("abc", chunk=1, delay=600), Ping(2, 300))])
     started = time.monotonic()
-    assert virtually(asked()) == pytest.approx(3600)
+    assert run_virtual(asked()) == pytest.approx(3600)
     expect_within(30, started)
     assert [request.ended for request in provider.requests] == ["completed"]
 
@@ -47,7 +47,7 @@ def test_a_client_that_gives_up_is_gone(stall: Wait | Hold) -> None:
                     await http.post(CHAT, json=STREAM)
 
     provider = ScriptedProvider([(stall, Say("never"))])
-    virtually(asked())
+    run_virtual(asked())
     assert [request.ended for request in provider.requests] == ["client_gone"]
 
 
@@ -58,7 +58,7 @@ def test_a_client_that_closes_a_stream_is_gone() -> None:
             assert (await anext(lines)).startswith("data: ")
 
     provider = ScriptedProvider([(Say("a long story that nobody hears", chunk=1),)])
-    virtually(asked())
+    run_virtual(asked())
     assert [request.ended for request in provider.requests] == ["client_gone"]
 
 
@@ -70,7 +70,7 @@ def test_a_gate_opens_on_the_same_loop() -> None:
             return (await http.post(CHAT, json=STREAM)).text, loop.time()
 
     provider = ScriptedProvider([(Say("before"), Hold("gate"), Say("after"))])
-    text, took = virtually(asked())
+    text, took = run_virtual(asked())
     assert "after" in text
     assert took == pytest.approx(60)
     assert provider.reached("gate")
@@ -84,7 +84,7 @@ def test_a_reset_breaks_off() -> None:
                     await http.post(CHAT, json=STREAM)
 
     provider = ScriptedProvider([(Reset(),), (Say("half"), Reset())])
-    virtually(asked())
+    run_virtual(asked())
     assert [request.ended for request in provider.requests] == ["completed"] * 2
 
 

@@ -34,11 +34,11 @@ class InProcess:
         return self._wrap(self._scripted)
 
     @property
-    def received(self) -> int:
+    def request_count(self) -> int:
         return len(self._scripted.requests)
 
     @property
-    def unanswered(self) -> int:
+    def open_requests(self) -> int:
         return self._scripted.open_streams
 
     async def aclose(self) -> None:
@@ -67,24 +67,26 @@ class Wrong:
 
     def __init__(self, scripted: ScriptedModel) -> None:
         self.scripted = scripted
-        self.whole = False
+        self.non_streaming = False
 
     @property
     def name(self) -> str:
         return self.scripted.name
 
     def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        return self.played(conversation, whole=whole)
+        return self.played(conversation, non_streaming=non_streaming)
 
     async def aclose(self) -> None:
         await self.scripted.aclose()
 
     @asynccontextmanager
-    async def played(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        self.whole = whole
-        async with self.scripted.stream(conversation, whole=whole) as events:
+    async def played(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        self.non_streaming = non_streaming
+        async with self.scripted.stream(conversation, non_streaming=non_streaming) as events:
             yield self.changed(events)
 
     async def changed(self, events: AsyncIterator[StreamEvent]) -> AsyncIterator[StreamEvent]:
@@ -156,11 +158,13 @@ class SaysOnlyThatItFailed(Wrong):
 
 class Retries(Wrong):
     @asynccontextmanager
-    async def played(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def played(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         found: list[StreamEvent] = []
         for last in (False, True):
             try:
-                async with self.scripted.stream(conversation, whole=whole) as events:
+                async with self.scripted.stream(conversation, non_streaming=non_streaming) as events:
                     found = [event async for event in events]
                 break
             except ProviderFailed:
@@ -176,7 +180,7 @@ class Retries(Wrong):
 
 class SaysNothingInOnePiece(Wrong):
     def event(self, event: StreamEvent) -> StreamEvent | None:
-        return None if self.whole and not isinstance(event, StreamFinished) else event
+        return None if self.non_streaming and not isinstance(event, StreamFinished) else event
 
 
 class Lingers(Wrong):
@@ -187,12 +191,14 @@ class Lingers(Wrong):
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def played(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def played(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         queue: asyncio.Queue[StreamEvent | Exception | None] = asyncio.Queue()
 
         async def read() -> None:
             try:
-                async with self.scripted.stream(conversation, whole=whole) as events:
+                async with self.scripted.stream(conversation, non_streaming=non_streaming) as events:
                     async for event in events:
                         queue.put_nowait(event)
                 queue.put_nowait(None)

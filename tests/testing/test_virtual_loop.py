@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.system.threads import in_daemon
-from holdfast.testing.virtual_loop import Hang, VirtualLoop, virtually
+from holdfast.testing.virtual_loop import Hang, VirtualLoop, run_virtual
 from polling import expect_within
 
 
@@ -32,7 +32,7 @@ def test_hours_pass_at_once_and_in_order() -> None:
         return seen
 
     started = time.monotonic()
-    assert virtually(work()) == pytest.approx([3600, 7200])
+    assert run_virtual(work()) == pytest.approx([3600, 7200])
     expect_within(10, started)
 
 
@@ -41,7 +41,7 @@ def test_a_hang_is_found_and_says_where() -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(Hang, match=r"test_virtual_loop.py:\d+:waits_for_ever"):
-        virtually(waits_for_ever())
+        run_virtual(waits_for_ever())
 
 
 def test_going_round_in_circles_is_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_going_round_in_circles_is_a_hang(monkeypatch: pytest.MonkeyPatch) -> No
             await asyncio.sleep(0)
 
     with pytest.raises(Hang, match="did not end within 1000 callbacks"):
-        virtually(circles())
+        run_virtual(circles())
 
 
 async def steps() -> int:
@@ -124,7 +124,7 @@ def test_threads_are_waited_for_and_deliver_in_the_order_they_began() -> None:
         await asyncio.gather(*(one(number) for number in range(4)))
         return order, asyncio.get_running_loop().time()
 
-    order, took = virtually(work())
+    order, took = run_virtual(work())
     assert order == [0, 1, 2, 3]
     assert took < 0.01  # a thread takes no time
 
@@ -133,7 +133,7 @@ def test_a_thread_that_never_ends_is_a_hang(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("holdfast.testing.virtual_loop._PATIENCE", 0.05)
     release = threading.Event()
     with pytest.raises(Hang, match="did not end within"):
-        virtually(in_daemon(release.wait))
+        run_virtual(in_daemon(release.wait))
     release.set()
 
 
@@ -143,7 +143,7 @@ def test_time_is_real_while_a_pipe_is_watched() -> None:
         await process.wait()
         return asyncio.get_running_loop().time()
 
-    assert virtually(work()) < 60
+    assert run_virtual(work()) < 60
 
 
 def test_an_order_is_the_same_for_the_same_seed_and_another_for_another() -> None:
@@ -157,7 +157,7 @@ def test_an_order_is_the_same_for_the_same_seed_and_another_for_another() -> Non
         await asyncio.gather(*map(one, "abcd"))
         return "".join(order)
 
-    orders = {seed: virtually(work(), seed=seed) for seed in range(20)}
-    assert orders == {seed: virtually(work(), seed=seed) for seed in range(20)}
+    orders = {seed: run_virtual(work(), seed=seed) for seed in range(20)}
+    assert orders == {seed: run_virtual(work(), seed=seed) for seed in range(20)}
     assert len(set(orders.values())) > 3
-    assert virtually(work()) == "abcd"
+    assert run_virtual(work()) == "abcd"

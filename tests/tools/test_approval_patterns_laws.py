@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.tool_calls import Effect, FileChange, Pattern
 from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
-from holdfast.tools.approval_patterns import allowed, pattern_words, suggested, unmatchable
+from holdfast.tools.approval_patterns import pattern_words, patterns_allow, suggest_patterns, unmatchable
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.workspace.autorun_files import runs_by_itself
@@ -69,7 +69,7 @@ def test_what_a_shell_acts_on_is_matched_only_as_what_it_makes_of_it(
     plan = runs(f"{before}{mark}{after}")
     known = may("execute", pattern, plan.command, f"{plan.command} *")
     line = command_parts(plan.command)
-    if allowed(plan, known):
+    if patterns_allow(plan, known):
         assert not line.unclear
         assert line.outside is None
         for part in line.parts:
@@ -78,7 +78,7 @@ def test_what_a_shell_acts_on_is_matched_only_as_what_it_makes_of_it(
             wanted = [pattern_words(each.text) for each in known]
             assert any(part.words[: len(each) - (each[-1:] == ("*",))] == each[: len(each) - (each[-1:] == ("*",))]
                        for each in wanted if each)  # fmt: skip
-    for each in suggested(plan).patterns:
+    for each in suggest_patterns(plan).patterns:
         assert not line.unclear
         assert unmatchable(each) == ""
 
@@ -109,7 +109,7 @@ def test_what_a_shell_acts_on_is_matched_only_as_what_it_makes_of_it(
     ],
 )
 def test_a_pattern_of_one_command_allows_nothing_beside_it(command: str) -> None:
-    assert not allowed(runs(command), may("execute", "git status *", "git status", "diff *"))
+    assert not patterns_allow(runs(command), may("execute", "git status *", "git status", "diff *"))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_pattern_of_one_command_allows_nothing_beside_it(command: str) -> None
     ],
 )
 def test_what_is_suggested_for_a_line(command: str, texts: list[str]) -> None:
-    found = suggested(runs(command))
+    found = suggest_patterns(runs(command))
     assert [each.text for each in found.patterns] == texts
     assert bool(found.why) == (not texts)
     if texts:
@@ -151,7 +151,7 @@ def test_what_is_suggested_for_a_line(command: str, texts: list[str]) -> None:
 @given(more=calm)
 def test_a_shell_reads_what_is_matched_as_one_program_and_its_words(more: list[str]) -> None:
     command = "printf %s, " + " ".join(more)
-    assert allowed(runs(command), may("execute", "printf *"))
+    assert patterns_allow(runs(command), may("execute", "printf *"))
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.stdout.split(",")[:-1] == "".join(f"{each}," for each in more).split(",")[:-1]
     assert not done.stderr
@@ -160,27 +160,27 @@ def test_a_shell_reads_what_is_matched_as_one_program_and_its_words(more: list[s
 @given(known=programs, more=calm)
 def test_a_pattern_ends_at_the_end_of_a_word(known: list[str], more: list[str]) -> None:
     text = " ".join(known)
-    assert allowed(runs(text), may("execute", text))
-    assert allowed(runs(" ".join((*known, *more))), may("execute", f"{text} *"))
-    assert not allowed(runs(f"{text}x"), may("execute", text, f"{text} *"))
-    assert not allowed(runs(f"x {text}"), may("execute", text, f"{text} *"))
-    assert not allowed(runs(f"A=b {text}"), may("execute", text, f"{text} *"))
-    assert not allowed(runs(" ".join((*known, *more))), may("execute", text))
+    assert patterns_allow(runs(text), may("execute", text))
+    assert patterns_allow(runs(" ".join((*known, *more))), may("execute", f"{text} *"))
+    assert not patterns_allow(runs(f"{text}x"), may("execute", text, f"{text} *"))
+    assert not patterns_allow(runs(f"x {text}"), may("execute", text, f"{text} *"))
+    assert not patterns_allow(runs(f"A=b {text}"), may("execute", text, f"{text} *"))
+    assert not patterns_allow(runs(" ".join((*known, *more))), may("execute", text))
 
 
 @given(command=anything, path=anything, pattern=patterns)
 def test_no_pattern_reaches_outside_or_beyond_its_effect(command: str, path: str, pattern: str) -> None:
-    assert not allowed(runs(command, outside="/etc"), may("execute", pattern, command))
-    assert not allowed(writes(path, outside=path), may("write", pattern, path, "**", "/**"))
-    assert not allowed(runs(command), may("write", pattern, command))
-    assert not allowed(writes(path), may("execute", pattern, path))
-    assert suggested(writes(path, outside=path)).patterns == ()
+    assert not patterns_allow(runs(command, outside="/etc"), may("execute", pattern, command))
+    assert not patterns_allow(writes(path, outside=path), may("write", pattern, path, "**", "/**"))
+    assert not patterns_allow(runs(command), may("write", pattern, command))
+    assert not patterns_allow(writes(path), may("execute", pattern, path))
+    assert suggest_patterns(writes(path, outside=path)).patterns == ()
 
 
 @given(command=words.map(" ".join), path=st.lists(letters, min_size=1, max_size=4).map("/".join))
 def test_what_is_suggested_allows_just_that_and_its_like(command: str, path: str) -> None:
     for plan in (runs(command), writes(path)):
-        found = suggested(plan)
+        found = suggest_patterns(plan)
         assert bool(found.patterns) != bool(found.why)
         assert decide(plan, Policy("ask", found.patterns)) == Allow() or not found.patterns
         assert all(unmatchable(each) == "" for each in found.patterns if each.effect == "execute")
@@ -202,7 +202,7 @@ def test_what_is_suggested_allows_just_that_and_its_like(command: str, path: str
     ],
 )
 def test_what_is_suggested_for_a_command(command: str, pattern: str | None) -> None:
-    assert [each.text for each in suggested(runs(command)).patterns] == ([] if pattern is None else [pattern])
+    assert [each.text for each in suggest_patterns(runs(command)).patterns] == ([] if pattern is None else [pattern])
 
 
 @pytest.mark.parametrize(
@@ -216,9 +216,9 @@ def test_what_is_suggested_for_a_command(command: str, pattern: str | None) -> N
     ],
 )
 def test_words_behind_a_pattern_add_no_danger(pattern: str, command: str) -> None:
-    assert allowed(runs(pattern.removesuffix(" *")), may("execute", pattern))
-    assert not allowed(runs(command), may("execute", pattern))
-    assert allowed(runs(command), may("execute", command))
+    assert patterns_allow(runs(pattern.removesuffix(" *")), may("execute", pattern))
+    assert not patterns_allow(runs(command), may("execute", pattern))
+    assert patterns_allow(runs(command), may("execute", command))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_words_behind_a_pattern_add_no_danger(pattern: str, command: str) -> Non
     ],
 )
 def test_what_is_suggested_for_a_file(path: str, pattern: str | None) -> None:
-    assert [each.text for each in suggested(writes(path)).patterns] == ([] if pattern is None else [pattern])
+    assert [each.text for each in suggest_patterns(writes(path)).patterns] == ([] if pattern is None else [pattern])
     assert runs_by_itself(path) == (pattern is None)
 
 
@@ -260,7 +260,7 @@ def test_a_pattern_that_is_accepted_matches_something(each: tuple[Effect, str]) 
         "write": writes(text),
         "read": Plan(effect="read", title="fetch", run=_never, host=pattern.text),
     }[pattern.effect]
-    assert allowed(plan, [pattern]) or unmatchable(pattern)
+    assert patterns_allow(plan, [pattern]) or unmatchable(pattern)
 
 
 @pytest.mark.parametrize(
@@ -323,10 +323,10 @@ def test_what_is_no_mistake(effect: Effect, text: str) -> None:
 
 
 def test_a_folder_is_not_its_neighbour() -> None:
-    assert allowed(writes("src/a/b.py"), may("write", "src/**"))
-    assert not allowed(writes("srcs/a.py"), may("write", "src/**"))
-    assert not allowed(writes("src"), may("write", "src/**"))
-    assert not allowed(writes("lib/src/a.py"), may("write", "src/**"))
+    assert patterns_allow(writes("src/a/b.py"), may("write", "src/**"))
+    assert not patterns_allow(writes("srcs/a.py"), may("write", "src/**"))
+    assert not patterns_allow(writes("src"), may("write", "src/**"))
+    assert not patterns_allow(writes("lib/src/a.py"), may("write", "src/**"))
 
 
 @given(path=st.sampled_from([".git/hooks/pre-commit", "a/.envrc", ".github/x.yml"]), text=patterns)
@@ -348,4 +348,4 @@ def test_in_plan_mode_nothing_that_is_remembered_allows_more_than_reading(comman
 def test_a_write_to_who_knows_where_asks() -> None:
     unknown = Plan(effect="write", title="write", run=_never)
     assert isinstance(decide(unknown, Policy("accept-edits")), Ask)
-    assert suggested(unknown).patterns == ()
+    assert suggest_patterns(unknown).patterns == ()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
-from holdfast.tools.workspace.command_files import on_disk
+from holdfast.tools.workspace.command_files import disk_surroundings
 
 ROOT = "/srv/work/project"
 
@@ -132,7 +132,7 @@ def test_a_link_leads_where_it_leads(tmp_path: Path) -> None:
     (root / "inside").symlink_to("src")
 
     def outside(command: str) -> bool:
-        line = command_parts(command, root=os.path.realpath(root), around=on_disk())
+        line = command_parts(command, root=os.path.realpath(root), around=disk_surroundings())
         return any(part.outside or any(path.startswith("/") for path in part.writes) for part in line.parts)
 
     assert outside("cat secret")
@@ -178,7 +178,7 @@ def test_git_is_free_only_where_the_repository_starts_nothing(tmp_path: Path) ->
     root = os.path.realpath(tmp_path)
 
     def more(command: str) -> bool:
-        line = command_parts(command, root=root, around=on_disk())
+        line = command_parts(command, root=root, around=disk_surroundings())
         return any(part.more for part in line.parts)
 
     assert not more("git status")

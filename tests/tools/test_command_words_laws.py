@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.tool_calls import Pattern
 from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggested
+from holdfast.tools.approval_patterns import suggest_patterns
 from holdfast.tools.command_words import harmless
 from holdfast.tools.programs import BY_NAME
 from holdfast.tools.programs.program import spelt
@@ -40,7 +40,7 @@ def test_the_list_of_attacks_is_long_and_has_no_line_twice() -> None:
 def test_no_attack_is_let_through(pattern: str, words: str) -> None:
     plan = runs(ran(pattern, words))
     assert isinstance(decide(plan, remembered(pattern)), Ask)
-    for each in suggested(plan).patterns:
+    for each in suggest_patterns(plan).patterns:
         if each.effect == "execute" and each.text.endswith(" *"):
             assert isinstance(decide(plan, Policy("ask", (each,))), Allow)
             assert each.text != pattern

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from holdfast.session.journal.entries import CallEnded, Entry, PromptAccepted, ResponseEnded
 from holdfast.session.journal.parts import CallPart, Usage
-from holdfast.testing.scripted_provider import Captured
+from holdfast.testing.scripted_provider import CapturedRequest
 from holdfast.tool_calls import Outcome
 from holdfast.ui.demo import printer
 from holdfast.ui.demo.checks import DEEDS, KEY, AgentRun, DemoEvidence, check_evidence
@@ -118,9 +118,9 @@ SAID: Messages = [
 ]
 
 
-def request(messages: Messages) -> Captured:
+def request(messages: Messages) -> CapturedRequest:
     body: dict[str, object] = {"model": "scripted", "stream": True, "messages": messages}
-    return Captured(
+    return CapturedRequest(
         wire="openai-chat",
         method="POST",
         path="/v1/chat/completions",

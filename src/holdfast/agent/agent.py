@@ -1,4 +1,4 @@
-"""The API of a session: begins turns, recovers what was left open, and queues messages that arrive during a turn.
+"""The API of a session: begins turns, recovers what a crash left open, and queues messages during a turn.
 
 Journal, then act, then emit. Only one thing runs at a time.
 """
@@ -18,7 +18,7 @@ from holdfast.agent.cancellation import (
     wait_shielded,
 )
 from holdfast.agent.claim import Claim
-from holdfast.agent.context.compaction import Compacting
+from holdfast.agent.context.compaction import Compactor
 from holdfast.agent.context.summary_request import Summarizer
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
@@ -29,10 +29,10 @@ from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
 from holdfast.agent.turn.fallback import back_to_chosen
-from holdfast.agent.turn.message_queue import following, queued, recalled
+from holdfast.agent.turn.message_queue import next_prompt, queue_entry, recall_entry
 from holdfast.agent.turn.turn import Turn
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.agent.user_commands import UserCommands
@@ -54,20 +54,19 @@ from holdfast.tools.tool import Toolbox
 class Agent:
     """One session's turns, one at a time, on one event loop.
 
-    It has the `journal`, the `recovery` of what is open in it, the `permissions` of its calls, and the `turn` that
-    runs, None between turns.
+    It has the `journal`, its `recovery`, the `permissions` of its calls, and the running `turn`, None between turns.
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
-    block or raise. Without `ask`, a call that needs approval ends the turn, or is denied with `on_approval="deny"`, and
-    the turn goes on. `project` holds what runs without asking.
+    block or raise. Without `ask`, a call that needs approval ends the turn; with `on_approval="deny"` it is denied and
+    the turn continues. `project` holds the patterns that run without asking.
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
-    `providers` selects the current model's validation profile, `defaults` returns the settings a model begins with. A
+    `providers` selects the current model's validation profile, `defaults` returns a model's default settings. A
     turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
 
     Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
 
-    def __init__(  # noqa: PLR0913 - one collaborator per layer it joins
+    def __init__(  # noqa: PLR0913 - one collaborator per layer
         self,
         *,
         store: Store,
@@ -75,7 +74,7 @@ class Agent:
         connect: Callable[[str], Awaitable[Model]],
         mode: Mode,
         emit: Callable[[Event], None],
-        ask: Asker | None = None,
+        ask: ApprovalPrompt | None = None,
         on_approval: OnApproval = "stop",
         limits: Limits | None = None,
         project: Project | None = None,
@@ -89,8 +88,8 @@ class Agent:
         fallback: str = "",
     ) -> None:
         if log is not None:
-            connect, emit = log.connecting(connect), log.beside(emit)
-        emit = (budget := Budget(None if limits is None else limits.max_cost)).beside(emit)
+            connect, emit = log.wrap_connect(connect), log.wrap_emit(emit)
+        emit = (budget := Budget(None if limits is None else limits.max_cost)).wrap_emit(emit)
         limits, context, reading = limits or Limits(), context or ContextSettings(), reading or store.read()
         checks = Checks(debug=debug, emit=emit, providers=providers)
         self.journal = JournalWriter(
@@ -98,7 +97,7 @@ class Agent:
             reading,
             checks=checks,
             emit=emit,
-            reread=lambda again: self.recovery.learn(again),  # noqa: PLW0108 - there is no recovery yet
+            reread=lambda again: self.recovery.load(again),  # noqa: PLW0108 - there is no recovery yet
         )
         self._store = store
         self._toolbox = toolbox
@@ -117,15 +116,15 @@ class Agent:
             detached=self._detached,
         )
         self._connection = Connection(connect, limits, self._detached)
-        self._compacting = Compacting(
+        self._compactor = Compactor(
             self.journal,
             summarizer=Summarizer(
-                connection=self._connection, detached=self._detached, limits=limits, notify=self._shortening
+                connection=self._connection, detached=self._detached, limits=limits, notify=self._emit_progress
             ),
             toolbox=toolbox,
             context=context,
             window=window,
-            notify=self._shortening,
+            notify=self._emit_progress,
         )
         self.permissions = Permissions(mode, self.journal, project=project)
         self._context = TurnContext(
@@ -133,7 +132,7 @@ class Agent:
             recovery=self.recovery,
             checks=checks,
             connection=self._connection,
-            compacting=self._compacting,
+            compactor=self._compactor,
             toolbox=toolbox,
             tasks=self.tasks,
             detached=self._detached,
@@ -167,7 +166,7 @@ class Agent:
     async def run(self, prompt: str, *, images: tuple[Image, ...] = (), queued: str = "") -> e.TurnEnded:
         """Run one turn, and one for each message queued during it; return how the last one ended.
 
-        The `images` come before the text. `queued` is the id of the held message that the prompt was, if it was one.
+        The `images` come before the text. If the prompt was a held message, `queued` is its id.
 
         The prompt is durable before anything happens. Raises `UsageError` for a blank prompt or while another turn
         runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing has happened. A
@@ -176,38 +175,41 @@ class Agent:
         if not prompt.strip():
             raise UsageError("Prompt is empty. Say what you want done.")
         with self._claimed() as claim:
-            found = await self.recovery.look(claim.stop)
+            found = await self.recovery.inspect(claim.stop)
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
             accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), queued=queued, images=images)
-            self.journal.append(*found.changed, *found.tools, *back_to_chosen(self.conversation), accepted)
+            self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), accepted)
             return await self._begin(claim, found.raised)
 
     async def resume_turn(self) -> e.TurnEnded | None:
         """Resume the turn in which a crash interrupted a question to the user, and return how it ended, as `run` does.
 
-        Calls that had started are settled. The call that was asked about is asked about again, whatever the mode, and
-        those after it follow. If there is no such turn, or no `ask`, open calls are settled and None is returned.
+        Calls that had started are settled. The user is asked the open question again, whatever the mode, and later
+        calls follow. If there is no such turn, or no `ask`, open calls are settled and None is returned.
         """
         with self._claimed() as claim:
-            goes_on = self._context.ask is not None and self.recovery.can_resume
-            found = await self.recovery.look(claim.stop, files=goes_on)
-            self.recovery.recover(found.processes, goes_on=goes_on)
-            self.journal.append(*found.changed)
-            if goes_on:
+            resuming = self._context.ask is not None and self.recovery.can_resume
+            found = await self.recovery.inspect(claim.stop, files=resuming)
+            self.recovery.recover(found.processes, resuming=resuming)
+            self.journal.append(*found.files)
+            if resuming:
                 return await self._begin(claim, found.raised)
             if found.raised is not None:
                 raise found.raised
             return None
 
     async def recover(self, *, keep_question: bool = False) -> None:
-        """Settle what an earlier process left open, but for a question to keep, and report damage in the journal."""
-        with self._claimed() as claim:
-            await self._recover(claim, goes_on=keep_question and self.recovery.can_resume)
+        """Settle what an earlier process left open, and report damage in the journal.
 
-    async def _recover(self, claim: Claim, *, goes_on: bool = False) -> None:
-        found = await self.recovery.look(claim.stop, files=False)
-        self.recovery.recover(found.processes, goes_on=goes_on)
+        With `keep_question`, a question to the user stays open.
+        """
+        with self._claimed() as claim:
+            await self._recover(claim, resuming=keep_question and self.recovery.can_resume)
+
+    async def _recover(self, claim: Claim, *, resuming: bool = False) -> None:
+        found = await self.recovery.inspect(claim.stop, files=False)
+        self.recovery.recover(found.processes, resuming=resuming)
         if found.raised is not None:
             raise found.raised
 
@@ -218,9 +220,9 @@ class Agent:
             running.stop.set(cause or StopCause("user"))
 
     def use_model(self, name: str) -> None:
-        """Send later requests to the model `name` (PROVIDER:MODEL), with the settings that are its defaults.
+        """Send later requests to the model `name` (PROVIDER:MODEL), with its default settings.
 
-        Settings that differ from the defaults of the old model are the user's choice: they stay.
+        Settings that differ from the old model's defaults are the user's choice and stay.
         """
         now = self.conversation
         if not name == now.model == now.chosen_model:
@@ -229,7 +231,7 @@ class Agent:
             self.journal.append(e.ModelChanged(model=name), *changed)
 
     def use_settings(self, settings: ModelSettings) -> None:
-        """Send later requests with these settings, in a running turn from its next request on."""
+        """Send later requests with these settings; a running turn uses them from its next request on."""
         if settings != self.conversation.settings:
             self.journal.append(e.ModelSettingsChanged(settings=settings))
 
@@ -237,36 +239,36 @@ class Agent:
         """Set the session's title; "" means the first line of its first prompt again."""
         self.journal.append(e.title_entry(title))
 
-    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = (), own: str = "") -> str:
-        """Queue a message for the running turn, durably, and return its id: `own`, or a new one.
+    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = (), message_id: str = "") -> str:
+        """Queue a message for the running turn, durably, and return its id: `message_id`, or a new one.
 
         It is sent with the turn's next request, or as the next prompt if no request follows or `when` is "later". If
-        the turn is stopped or fails, it stays queued for the user. Raises `UsageError` if no turn runs, or if an
-        earlier one is still being settled (`begun`).
+        the turn is stopped or fails, it stays queued for the user. Raises `UsageError` if no turn runs, or while an
+        earlier one is still being settled (`wait_for_turn`).
         """
         if self.turn is None:
             raise UsageError("Message was not queued: no turn is running. Send it as a prompt.")
-        message = queued(text, when, own=own or self.journal.new_id("q"), images=images)
+        message = queue_entry(text, when, message_id=message_id or self.journal.new_id("q"), images=images)
         self.journal.append(message)
         return message.id
 
     def recall(self, message: str) -> str:
         """Take a queued message back and return its text; raises `UsageError` if it is no longer queued."""
-        entry, text = recalled(self.conversation, message)
+        entry, text = recall_entry(self.conversation, message)
         self.journal.append(entry)
         return text
 
-    async def begun(self) -> bool:
-        """Wait for a turn that is about to begin, and return whether a turn is running that takes messages."""
+    async def wait_for_turn(self) -> bool:
+        """Wait for a turn that is about to begin, and return whether a running turn takes messages."""
         if self._claim is not None:
             await self._claim.begun.wait()
         return self.turn is not None
 
     async def shell(self, command: str, *, share: bool) -> e.ShellEnded:
-        """Run the user's own command, during a running turn if there is one, and return how it ended. `stop` ends it.
+        """Run the user's own command, also during a turn, and return how it ended. `stop` ends it.
 
-        The model reads it with the next prompt, and only if `share` is set. Raises `UsageError` or `ToolFailed` if it
-        cannot be started.
+        The model reads it with the next prompt, but only if `share` is set. Raises `UsageError` or `ToolFailed` if the
+        command cannot be started.
         """
         return await self._commands.run(command, share=share)
 
@@ -291,9 +293,9 @@ class Agent:
             try:
                 await self._recover(claim)
                 self.journal.append(*back_to_chosen(self.conversation))
-                compacted = await self._compacting.compact(claim.stop, "asked", wish)
+                compacted = await self._compactor.compact(claim.stop, "asked", wish)
             except TurnStopped:
-                self._shortening("Stopped. Nothing was compacted.")
+                self._emit_progress("Stopped. Nothing was compacted.")
                 return None
             finally:
                 await self._connection.drop()
@@ -334,11 +336,11 @@ class Agent:
         finally:
             self._store.close()
 
-    # --- one thing at a time ------------------------------------------------------------------------------------
+    # --- the claim and the turns --------------------------------------------------------------------------------
 
     @contextmanager
     def _claimed(self) -> Generator[Claim]:
-        """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it by itself."""
+        """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it itself."""
         if self._claim is not None:
             raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
         claim = self._claim = Claim(StopSignal(self._detached))
@@ -355,11 +357,11 @@ class Agent:
         claim.over.set()
 
     async def _begin(self, claim: Claim, raised: BaseException | None) -> e.TurnEnded:
-        """Run the turn whose prompt is journalled in its own task: a caller that is cancelled only stops it."""
+        """Run the turn in its own task, its prompt is journalled: a cancelled caller only requests a stop."""
         turn = self._next_turn(claim.stop)
         claim.begun.set()
         task = asyncio.get_running_loop().create_task(self._turns(claim, turn), name="turn")
-        task.add_done_callback(lambda task: self._never_begun(claim, task))
+        task.add_done_callback(lambda task: self._settle_unstarted(claim, task))
         return await wait_shielded(task, lambda error: self.stop(stop_cause_of(error)), raised)
 
     def _next_turn(self, stop: StopSignal) -> Turn:
@@ -367,31 +369,31 @@ class Agent:
         return turn
 
     async def _turns(self, claim: Claim, turn: Turn) -> e.TurnEnded:
-        """Run the turn whose prompt is journalled, then one for each message that waited for its end."""
+        """Run the turn, then one for each message that waited for its end. Each prompt is journalled first."""
         try:
             while True:
                 ended = await turn.run()
-                if turn.stop.again or following(self.conversation) is None:
+                if turn.stop.stopped_twice or next_prompt(self.conversation) is None:
                     return ended
                 turn = self._next_turn(StopSignal(self._detached))
-                found = await self.recovery.look(turn.stop)
+                found = await self.recovery.inspect(turn.stop)
                 if found.raised is not None:
                     raise found.raised
-                prompt = following(self.conversation)  # the user may have taken it back in the meantime
+                prompt = next_prompt(self.conversation)  # the user may have taken it back in the meantime
                 if prompt is None or turn.stop.cause is not None:  # a stop holds back queued messages too
                     return ended
                 try:
-                    self.journal.append(*found.changed, *found.tools, *back_to_chosen(self.conversation), prompt)
+                    self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), prompt)
                 except StateError as failed:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended
         finally:
             self._release(claim)  # in one step with the check above, so that no message can be queued in between
 
-    def _never_begun(self, claim: Claim, task: asyncio.Task[e.TurnEnded]) -> None:
+    def _settle_unstarted(self, claim: Claim, task: asyncio.Task[e.TurnEnded]) -> None:
         if task.cancelled() and self._claim is claim:  # the event loop closed before the task's first step
             self.recovery.settle_turn(StopCause("external"))
             self._release(claim)
 
-    def _shortening(self, message: str) -> None:
+    def _emit_progress(self, message: str) -> None:
         self._emit(Shortening(message))

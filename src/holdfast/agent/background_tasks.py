@@ -1,15 +1,16 @@
-"""The background tasks of one session: commands of the model that run on while turns end and begin.
+"""The background tasks of one session: commands of the model that keep running while turns end and begin.
 
-How it works. `start` journals `task-started` before the command runs, and the task that runs it journals `task-ended`
-when it has ended, whatever the turn does by then. `attend` runs a command that a turn waits for in a separate asyncio
-task; `move` journals that it is a background task from now on, together with the result of its call, and lets it go.
-Nothing is handed over: the same process lives on (`tools/process/session_supervisors.py`).
+How it works. `start` journals `task-started` before the command runs. When the command ends, its asyncio task journals
+`task-ended`, whatever the turn is doing by then. `run_foreground` runs a command that a turn waits for, also in its own
+asyncio task. `move` makes it a background task: it journals that, together with the result of the call, and the turn
+stops waiting. The process itself does not change (`tools/process/session_supervisors.py`).
 
-Who ends a task: itself, `stop`, and the end of the agent. A stop of the turn does not.
+A task ends by itself, by `stop`, or with the agent. A stop of the turn does not end it.
 
 Why is its end an entry, and not the result of a call that waits for it? A call has one result, in the next message, and
 a provider accepts no other. The end may come an hour later, between turns or in the middle of a request. So it is sent
-as a note: it joins the next request of a running turn (`untold`), or opens the next user message, once on any branch.
+as a note: it joins the next request of a running turn (`unsent_task_ends`), or opens the next user message, once on any
+branch.
 
 Example: `npm run dev` is started as t9, used by three calls, and the user leaves. `close` ends it, and the journal has
 `task-ended`. After `kill -9` the supervisor ends it, and the next start finds its record, and writes `task-ended`.
@@ -32,12 +33,12 @@ from holdfast.tool_calls import Outcome, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
 
 MOST_TASKS = 8
-"""Tasks that may run at once."""
+"""How many tasks may run at once."""
 
 BEGINS_WITHIN = 1.0
-"""Seconds that a call waits for its task to run, to say so, or that it failed at once."""
+"""Seconds that a call waits, so that its result can say that the task runs or has already failed."""
 
-_SHOWN = 30_000  # characters of new output that one look shows; more is in the file
+_SHOWN = 30_000  # characters of new output in one result of the tool `task`; more is in the file
 
 
 class _Output:
@@ -52,7 +53,7 @@ class _Output:
         self._last = (self._last + text)[-_SHOWN:]
 
     def since(self, place: int) -> str:
-        """Return what came after the first `place` characters, and how much of that is missing."""
+        """Return the output after the first `place` characters, with a note if its beginning is missing."""
         new = self.total - place
         missing = new - len(self._last)
         gap = f"[... {missing} characters before this ...]\n" if missing > 0 else ""
@@ -60,21 +61,21 @@ class _Output:
 
 
 class RunningTask:
-    """A task of this process, until it has ended."""
+    """A running task of this process. `output_file` is the file with all of its output."""
 
-    def __init__(self, started: TaskStarted, *, body: asyncio.Task[ToolOutput], attended: _Attended) -> None:
+    def __init__(self, started: TaskStarted, *, body: asyncio.Task[ToolOutput], command: _Command) -> None:
         self.started = started
-        self.since = attended.since
-        self.stop = attended.stop
+        self.since = command.since
+        self.stop = command.stop
         self.body = body
-        self.kept = attended.plan.kept
-        self.output = attended.output
+        self.output_file = command.plan.output_file
+        self.output = command.output
         self.over = asyncio.Event()
         self.stopped_by = ""
 
 
-class _Attended:
-    """A command that a turn waits for, or that is about to be a task."""
+class _Command:
+    """A command that a turn waits for, or that is about to become a task."""
 
     def __init__(self, call: str, plan: Plan) -> None:
         self.call = call
@@ -94,14 +95,14 @@ class BackgroundTasks:
         self._journal = journal
         self._toolbox = toolbox
         self._running: dict[str, RunningTask] = {}
-        self._attended: dict[str, _Attended] = {}  # by call
-        self._looks: dict[str, list[tuple[str, int]]] = {}  # by task: calls that looked, and how far they saw
-        self._outputs: dict[str, tuple[_Output, str]] = {}  # of ended tasks, with the file
+        self._commands: dict[str, _Command] = {}  # by call
+        self._looks: dict[str, list[tuple[str, int]]] = {}  # by task: calls that read its output, and how far
+        self._outputs: dict[str, tuple[_Output, str]] = {}  # of ended tasks, with the file name
         self._unwritten: dict[str, TaskEnded] = {}  # ends that are not journalled yet
 
     @property
     def running(self) -> tuple[RunningTask, ...]:
-        """Return the tasks that run, oldest first."""
+        """Return the running tasks, oldest first."""
         return tuple(self._running.values())
 
     # --- beginning ------------------------------------------------------------------------------------------------
@@ -109,16 +110,16 @@ class BackgroundTasks:
     async def start(self, call: str, plan: Plan) -> ToolOutput:
         """Start the command of `call` as a task and return its result; raises `ToolFailed` if nothing was run."""
         self._check_room()
-        attended = _Attended(call, plan)
-        started = self._entry(attended)
+        command = _Command(call, plan)
+        started = self._entry(command)
         try:
             self._journal.append(started)
         except StateError as failed:
             raise ToolFailed(f"The background task was not started: {failed} Nothing was run.") from failed
-        context = self._context(attended, emit=lambda _: None)
-        body = attended.body = asyncio.create_task(_body(plan, context), name=f"task {started.id}")
-        task = self._follow(started, attended, body)
-        begun = asyncio.ensure_future(attended.begun.wait())
+        context = self._context(command, emit=lambda _: None)
+        body = command.body = asyncio.create_task(_body(plan, context), name=f"task {started.id}")
+        task = self._follow(started, command, body)
+        begun = asyncio.ensure_future(command.begun.wait())
         try:
             await asyncio.wait({begun, body}, timeout=BEGINS_WITHIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -126,54 +127,52 @@ class BackgroundTasks:
         if body.done():
             await task.over.wait()
             return ToolOutput(text=f"Started as background task {started.id}, which has ended already.")
-        said = f"Runs as background task {started.id}." if attended.begun.is_set() else f"Began task {started.id}."
-        return ToolOutput(text=f"{said} {_how_to(plan.kept)}")
+        state = f"Runs as background task {started.id}." if command.begun.is_set() else f"Began task {started.id}."
+        return ToolOutput(text=f"{state} {_how_to(plan.output_file)}")
 
-    async def attend(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput | None:
-        """Run a command that a turn waits for; return its output, None if it was moved to the background.
+    async def run_foreground(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput | None:
+        """Run a command that a turn waits for and return its output.
 
-        Then its call has its result.
+        Returns None if the command was moved to the background: its call then has its result already.
         """
-        attended = self._attended[call] = _Attended(call, plan)
-        own = self._context(attended, emit=context.emit, began=context.began)
-        body = attended.body = asyncio.create_task(_body(plan, own), name=f"command {call}")
+        command = self._commands[call] = _Command(call, plan)
+        command_context = self._context(command, emit=context.emit, began=context.report_process)
+        body = command.body = asyncio.create_task(_body(plan, command_context), name=f"command {call}")
         stopped = asyncio.ensure_future(context.stop.wait())
-        stopped.add_done_callback(lambda done: done.cancelled() or attended.moved.done() or attended.stop.set())
+        stopped.add_done_callback(lambda done: done.cancelled() or command.moved.done() or command.stop.set())
         try:
-            await asyncio.wait({body, attended.moved}, return_when=asyncio.FIRST_COMPLETED)
-            return None if attended.moved.done() else await body
+            await asyncio.wait({body, command.moved}, return_when=asyncio.FIRST_COMPLETED)
+            return None if command.moved.done() else await body
         except asyncio.CancelledError:
-            if not attended.moved.done():
+            if not command.moved.done():
                 body.cancel()
                 await asyncio.wait({body})
             raise
         finally:
             stopped.cancel()
-            self._attended.pop(call, None)
+            self._commands.pop(call, None)
 
     def move(self) -> tuple[str, ...]:
-        """Move the commands that the running turn waits for to the background, and return their tasks.
+        """Move the commands that the turn waits for to the background, and return the ids of their tasks.
 
         Raises `StateError` if that cannot be journalled: then nothing has changed.
         """
         moved: list[str] = []
-        for attended in list(self._attended.values()):
-            body, release = attended.body, attended.plan.release
-            ends = (
-                attended.stop.is_set() or body is None or body.done() or not self._journal.fold.is_open(attended.call)
-            )
+        for command in list(self._commands.values()):
+            body, release = command.body, command.plan.release
+            ends = command.stop.is_set() or body is None or body.done() or not self._journal.fold.is_open(command.call)
             if ends or body is None or release is None or len(self._running) >= MOST_TASKS:
                 continue
-            started = self._entry(attended, moved=True)
+            started = self._entry(command, moved=True)
             text = f"The user moved it to the background: it runs on as task {started.id}."
-            output = attended.output.since(0)
+            output = command.output.since(0)
             printed = f"\nWhat it had printed until then:\n{last_of(output)}" if output.strip() else ""
-            seconds = round(asyncio.get_running_loop().time() - attended.since, 3)
-            text = f"{text} {_how_to(attended.plan.kept)}{printed}"
-            self._journal.append(started, CallEnded(call=attended.call, outcome="ok", text=text, seconds=seconds))
+            seconds = round(asyncio.get_running_loop().time() - command.since, 3)
+            text = f"{text} {_how_to(command.plan.output_file)}{printed}"
+            self._journal.append(started, CallEnded(call=command.call, outcome="ok", text=text, seconds=seconds))
             release()
-            self._follow(started, attended, body)
-            attended.moved.set_result(None)
+            self._follow(started, command, body)
+            command.moved.set_result(None)
             moved.append(started.id)
         return tuple(moved)
 
@@ -185,47 +184,47 @@ class BackgroundTasks:
                 "Stop one with stop_task. Nothing was run."
             )
 
-    def _entry(self, attended: _Attended, *, moved: bool = False) -> TaskStarted:
-        plan = attended.plan
-        command = valid_unicode(plan.command or plan.title)
-        own = self._journal.new_id("t")
-        return TaskStarted(id=own, call=attended.call, command=command, spool=plan.spool, moved=moved)
+    def _entry(self, command: _Command, *, moved: bool = False) -> TaskStarted:
+        plan = command.plan
+        text = valid_unicode(plan.command or plan.title)
+        task_id = self._journal.new_id("t")
+        return TaskStarted(id=task_id, call=command.call, command=text, spool=plan.spool, moved=moved)
 
     def _context(
         self,
-        attended: _Attended,
+        command: _Command,
         *,
         emit: Callable[[str], None],
         began: Callable[[ProcessId], None] | None = None,
     ) -> ToolContext:
         def printed(text: str) -> None:
-            attended.output.add(text)
-            if not attended.moved.done():
+            command.output.add(text)
+            if not command.moved.done():
                 emit(text)
 
         def runs(process: ProcessId) -> None:
-            attended.begun.set()
+            command.begun.set()
             if began is not None:
                 began(process)
                 return
             try:
-                self._journal.append(ProcessStarted(call=attended.call, process=process))
-            except StateError as failed:  # it runs, and its end may still be written
+                self._journal.append(ProcessStarted(call=command.call, process=process))
+            except StateError as failed:  # the command runs, and its end may still be written
                 self._journal.not_recorded(failed)
 
-        return ToolContext(call=attended.call, stop=attended.stop, emit=printed, began=runs)
+        return ToolContext(call=command.call, stop=command.stop, emit=printed, report_process=runs)
 
     # --- ending ---------------------------------------------------------------------------------------------------
 
-    def _follow(self, started: TaskStarted, attended: _Attended, body: asyncio.Task[ToolOutput]) -> RunningTask:
-        """Have the end of the command journalled as the end of the task, no matter which caller waits."""
-        task = self._running[started.id] = RunningTask(started, body=body, attended=attended)
+    def _follow(self, started: TaskStarted, command: _Command, body: asyncio.Task[ToolOutput]) -> RunningTask:
+        """Journal the end of the command as the end of the task, even if no caller waits for it."""
+        task = self._running[started.id] = RunningTask(started, body=body, command=command)
         body.add_done_callback(lambda _: self._ended(task))
         return task
 
     def _ended(self, task: RunningTask) -> None:
-        own, body = task.started.id, task.body
-        del self._running[own]
+        task_id, body = task.started.id, task.body
+        del self._running[task_id]
         output = ToolOutput(text="Its end was not reported. Its effect is unknown.", interrupted=True)
         if not body.cancelled() and (error := body.exception()) is not None:
             text = f"The command failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
@@ -234,15 +233,15 @@ class BackgroundTasks:
             output = body.result()
         outcome: Outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         by = f" by {task.stopped_by}" if task.stopped_by else ""
-        said = f"It was stopped{by}.\n" if by else ""
-        text = said + last_of(valid_unicode(output.text))
+        stopped = f"It was stopped{by}.\n" if by else ""
+        text = stopped + last_of(valid_unicode(output.text))
         seconds = round(asyncio.get_running_loop().time() - task.since, 3)
         ended = task_ended(task.started, outcome, text, seconds)
-        self._outputs[own] = task.output, task.kept
+        self._outputs[task_id] = task.output, task.output_file
         try:
             self._journal.append(ended)
         except StateError as failed:
-            self._unwritten[own] = ended  # not lost: the next prompt tries again
+            self._unwritten[task_id] = ended  # not lost: the next prompt tries again
             self._journal.not_recorded(failed)
         else:
             if task.started.spool is not None:
@@ -250,7 +249,7 @@ class BackgroundTasks:
         task.over.set()
 
     def ask_to_stop(self, task: str, by: str) -> RunningTask | None:
-        """Ask a task to end, and return it; None if it does not run. `by` says who wants that."""
+        """Ask a task to end and return it, None if it does not run. `by` names who stops it."""
         running = self._running.get(task)
         if running is not None:
             running.stopped_by = running.stopped_by or by
@@ -258,9 +257,9 @@ class BackgroundTasks:
         return running
 
     async def end(self, within: float, by: str = "the end of the session") -> tuple[str, ...]:
-        """Stop every task and return which ran; `by` says why.
+        """Stop every task and return the ids of those that ran; `by` says why.
 
-        Waits up to `within` seconds for each step: ending by itself, then being cancelled.
+        Waits up to `within` seconds for the tasks to end by themselves, and as long again after cancelling the rest.
         """
         ran = tuple(task.started.id for task in self.running)
         for task in ran:
@@ -273,15 +272,17 @@ class BackgroundTasks:
                 await asyncio.wait(late, timeout=within)
         return ran
 
-    # --- what a crash left ------------------------------------------------------------------------------------------
+    # --- recovery ---------------------------------------------------------------------------------------------------
 
-    def orphaned(self, open_: Iterable[OpenTask]) -> tuple[OpenTask, ...]:
+    def orphans(self, open_: Iterable[OpenTask]) -> tuple[OpenTask, ...]:
         """Return the open tasks that an earlier process started."""
         known = self._running.keys() | self._unwritten.keys()
         return tuple(task for task in open_ if task.started.id not in known)
 
-    def left(self, open_: Iterable[OpenTask], running: str, *, began: Mapping[str, float]) -> tuple[TaskEnded, ...]:
-        """Return the ends of open tasks that do not run in this process.
+    def missing_ends(
+        self, open_: Iterable[OpenTask], running: str, *, began: Mapping[str, float]
+    ) -> tuple[TaskEnded, ...]:
+        """Return the ends to journal for open tasks that do not run in this process.
 
         `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
         """
@@ -290,13 +291,13 @@ class BackgroundTasks:
             if (known := self._unwritten.get(started.id)) is not None:
                 ends.append(known)
                 continue
-            left = self._toolbox.traces(started.spool, began.get(started.id, 0.0)) if started.spool else None
-            ends.append(settle_task(started, StopCause("crash", running), left))
+            traces = self._toolbox.traces(started.spool, began.get(started.id, 0.0)) if started.spool else None
+            ends.append(settle_task(started, StopCause("crash", running), traces))
         return tuple(ends)
 
-    # --- what its tools ask -----------------------------------------------------------------------------------------
+    # --- for the task tools -----------------------------------------------------------------------------------------
 
-    async def look(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
+    async def poll(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
         """Return the task's new output and its state; wait up to `seconds` for its end."""
         running = self._running.get(task)
         if running is not None and seconds:
@@ -308,22 +309,22 @@ class BackgroundTasks:
                     each.cancel()
         if task in self._running and running is not None:
             ran = asyncio.get_running_loop().time() - running.since
-            state, output, kept = f"Task {task} runs, since {ran:.1f} s.", running.output, running.kept
+            state, output, output_file = f"Task {task} runs, since {ran:.1f} s.", running.output, running.output_file
         else:
             ended = self._end_of(task)
             state = f"Task {task} has ended ({ended.outcome}, {ended.seconds:.1f} s)."
             if task not in self._outputs:  # of an earlier process
                 return ToolOutput(text=f"{state}\n{ended.text}")
-            output, kept = self._outputs[task]
+            output, output_file = self._outputs[task]
         looks = self._looks.setdefault(task, [])
-        seen = max((place for own, place in looks if self._journal.fold.has_call(own)), default=0)
+        seen = max((place for call_id, place in looks if self._journal.fold.has_call(call_id)), default=0)
         looks.append((call, output.total))
         new = output.since(seen)
-        said = f"New output:\n{new}" if new.strip() else "No new output."
-        return ToolOutput(text=f"{state} {said}{_whole(kept)}")
+        output_text = f"New output:\n{new}" if new.strip() else "No new output."
+        return ToolOutput(text=f"{state} {output_text}{_output_file_note(output_file)}")
 
     async def stop(self, task: str) -> ToolOutput:
-        """End the task, and return that it has ended."""
+        """End the task, and return a result that says so."""
         running = self.ask_to_stop(task, "stop_task")
         if running is None:
             ended = self._end_of(task)
@@ -340,25 +341,25 @@ class BackgroundTasks:
         return ends[task]
 
     def output_of(self, task: str) -> str:
-        """Return what a task has printed last, for the user; "" if it is unknown here."""
+        """Return the last output of a task, for the user; "" if this process does not have it."""
         if (running := self._running.get(task)) is not None:
             return running.output.since(0)
         return self._outputs[task][0].since(0) if task in self._outputs else ""
 
 
-def untold(conversation: Conversation) -> tuple[TaskTold, ...]:
-    """Return the ends of tasks that join the next request of the running turn."""
-    return tuple(TaskTold(task=task) for task in conversation.untold_tasks)
+def unsent_task_ends(conversation: Conversation) -> tuple[TaskTold, ...]:
+    """Return entries for the ends of tasks that the next request of the running turn reports."""
+    return tuple(TaskTold(task=task) for task in conversation.unreported_tasks)
 
 
 async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
     return await plan.run(context)
 
 
-def _how_to(kept: str) -> str:
-    file = f" All of its output goes to {kept!r}." if kept else ""
+def _how_to(output_file: str) -> str:
+    file = f" All of its output goes to {output_file!r}." if output_file else ""
     return f"See its output with task, end it with stop_task. Its end is reported to you.{file}"
 
 
-def _whole(kept: str) -> str:
-    return f"\n[All of its output that was stored is in {kept!r}: read it.]" if kept else ""
+def _output_file_note(output_file: str) -> str:
+    return f"\n[All of its output that was stored is in {output_file!r}: read it.]" if output_file else ""

@@ -1,4 +1,4 @@
-"""The stop signal of one turn: set once, by any code; every wait of the turn returns on it.
+"""The stop signal of one turn: any code may set it, once, and every wait of the turn then returns.
 
 A stop is a request, not a cancellation. Running work is signalled and gets time to report what it did.
 """
@@ -20,20 +20,20 @@ class TurnStopped(BaseException):
 
 
 class StopSignal:
-    """Whether, and why, a turn is to end. Work that ignores its cancellation goes to `detached`."""
+    """Whether and why a turn should end. Work that ignores its cancellation goes to `detached`."""
 
     def __init__(self, detached: DetachedTasks) -> None:
         self._detached = detached
         self._set: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.event = asyncio.Event()  # for running tools, which end by themselves
         self.cause: StopCause | None = None
-        self.again = False
-        """Whether a second stop was requested, which is too late to be the cause."""
+        self.stopped_twice = False
+        """Whether a second stop was requested; the first one is the cause."""
 
     def set(self, cause: StopCause) -> None:
         """Request the end of the turn. The first cause wins."""
         if self._set.done():
-            self.again = True
+            self.stopped_twice = True
         else:
             self.cause = cause
             self._set.set_result(None)
@@ -59,32 +59,32 @@ class StopSignal:
             elif not task.cancelled():
                 task.exception()  # it ended at the same time as the stop; the stop wins
 
-    async def learn(self, look: Awaitable[T], unknown: T, *, within: float) -> tuple[T, BaseException | None]:
-        """Await `look` with a timeout. Return its result, or `unknown` on stop or timeout, plus any exception."""
+    async def try_await(self, work: Awaitable[T], default: T, *, within: float) -> tuple[T, BaseException | None]:
+        """Await `work` with a timeout. Return its result, or `default` on stop or timeout, plus any exception."""
         try:
-            return await self.race(look, within), None
+            return await self.race(work, within), None
         except (TurnStopped, TimeoutError):
-            return unknown, None
-        except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
-            return unknown, error
+            return default, None
+        except BaseException as error:  # noqa: BLE001 - the caller settles the journal first, then raises it
+            return default, error
 
 
 async def wait_shielded(
     work: asyncio.Future[T],
-    interrupted: Callable[[BaseException], None] = lambda _: None,
+    on_interrupt: Callable[[BaseException], None] = lambda _: None,
     raised: BaseException | None = None,
 ) -> T:
     """Await `work` to its end, even if this task is cancelled, and raise the first exception afterwards.
 
-    `interrupted` is called with each exception raised while waiting. `raised` is an exception from before the wait.
+    `on_interrupt` is called with each exception raised while waiting. `raised` is an exception from before the wait.
     """
     if raised is not None:
-        interrupted(raised)
+        on_interrupt(raised)
     while not work.done() and not isinstance(raised, GeneratorExit):  # the generator is being closed and cannot wait
         try:
             await asyncio.wait({work})
         except BaseException as error:  # noqa: BLE001 - raised below
-            interrupted(error)
+            on_interrupt(error)
             raised = error if raised is None or isinstance(raised, asyncio.CancelledError) else raised
     if raised is None:
         return work.result()
@@ -94,7 +94,7 @@ async def wait_shielded(
 
 
 class DetachedTasks:
-    """The detached tasks of one session."""
+    """The cancelled tasks of one session that nothing waits for any more."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
@@ -103,13 +103,13 @@ class DetachedTasks:
         """Return how many tasks are still running."""
         return len(self._tasks)
 
-    def add(self, task: asyncio.Task[object], failed: Callable[[Exception], None] = lambda _: None) -> None:
-        """Cancel the task without waiting for it. `failed` is called if it later raises."""
+    def add(self, task: asyncio.Task[object], on_error: Callable[[Exception], None] = lambda _: None) -> None:
+        """Cancel the task without waiting for it. `on_error` is called if it later raises."""
 
         def done(task: asyncio.Task[object]) -> None:
             self._tasks.discard(task)
             if not task.cancelled() and isinstance(error := task.exception(), Exception):
-                failed(error)
+                on_error(error)
 
         task.cancel()
         self._tasks.add(task)
@@ -124,21 +124,21 @@ class DetachedTasks:
 
 
 def stop_cause_of(error: BaseException) -> StopCause:
-    """Return the cause that an exception stands for. An unknown exception is a bug in holdfast."""
-    said = str(error)
+    """Return the stop cause for an exception. An unknown exception is a bug in holdfast."""
+    message = str(error)
     match error:
         case ApprovalUnavailable():
-            stop_cause = StopCause("approval", said)
+            stop_cause = StopCause("approval", message)
         case ProviderFailed() | UsageError():  # a usage error here means an unusable model
-            stop_cause = StopCause("provider", said)
-        case StateError():  # the journal takes no more entries: disk full, closed, or another process writes it
-            stop_cause = StopCause("storage", said)
+            stop_cause = StopCause("provider", message)
+        case StateError():  # nothing can be journalled: disk full, journal closed, or another process writes it
+            stop_cause = StopCause("storage", message)
         case KeyboardInterrupt():
             stop_cause = StopCause("user")
         case asyncio.CancelledError() | SystemExit() | GeneratorExit():
             stop_cause = StopCause("external")
         case InvalidRequest():
-            stop_cause = StopCause("bug", said)
+            stop_cause = StopCause("bug", message)
         case _:
-            stop_cause = StopCause("bug", f"{type(error).__name__}: {said}")
+            stop_cause = StopCause("bug", f"{type(error).__name__}: {message}")
     return stop_cause

@@ -10,9 +10,9 @@ from holdfast.agent.cancellation import StopSignal
 
 
 class Claim(msgspec.Struct, frozen=True, eq=False):
-    """The session while one thing runs in it: a prompt and the messages queued behind it, a compaction, a rewind.
+    """Held while one thing runs in the session: a prompt with the messages queued behind it, a compaction, a rewind.
 
-    `begun` is set once messages can be queued, or nothing runs any more; `over` in the latter case only.
+    `begun` is set once messages can be queued or everything has ended, `over` only when everything has ended.
     """
 
     stop: StopSignal

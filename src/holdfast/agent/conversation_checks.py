@@ -1,7 +1,7 @@
-"""Checks of the conversation on loading and, with --debug, after each step and before each append; what was reported.
+"""Checks the conversation on loading and, with --debug, after each step and before each append.
 
-A check never keeps an entry out of the journal or the user out of their session. What is sent is checked by
-`session/request/validate.py`; this says which of its repairs the journal does not report yet.
+A check never keeps an entry out of the journal or the user out of their session. Requests are checked by
+`session/request/validate.py`; this module knows which of its repairs the journal has not reported yet.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Checks:
         self._debug = debug
         self._emit = emit
         self._providers = providers
-        self.requests = RequestValidator(whole=debug)
+        self.requests = RequestValidator(always_full=debug)
         self._journalled: set[str] = set()
         self._shown: set[str] = set()  # reported by --debug
         self._setting_notes: set[str] = set()  # of the last request
@@ -41,30 +41,30 @@ class Checks:
         """Return the rules of the conversation's model."""
         return profile_of(conversation.model, self._providers)
 
-    def knows(self, findings: Iterable[str]) -> None:
-        """Remember findings that the journal has."""
+    def add_journalled(self, findings: Iterable[str]) -> None:
+        """Remember findings that are in the journal."""
         self._journalled.update(findings)
 
-    def found(self, conversation: Conversation) -> tuple[str, ...]:
-        """Return what the provider would reject if the conversation were sent with the next prompt, if it is new."""
-        return _without(self._journalled, self._found(conversation))
+    def new_findings(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return new findings: what the provider would reject if the conversation were sent with the next prompt."""
+        return _new_ones(self._journalled, self._found(conversation))
 
-    def unreported(self, repaired: Iterable[Violation]) -> tuple[str, ...]:
-        """Return a finding for each of these violations that the journal does not have yet."""
-        return _without(self._journalled, map(violation_sentence, repaired))
+    def unreported_findings(self, repaired: Iterable[Violation]) -> tuple[str, ...]:
+        """Return a finding for each of these violations that is not in the journal yet."""
+        return _new_ones(self._journalled, map(violation_sentence, repaired))
 
-    def watch(self, conversation: Callable[[], Conversation], when: str) -> None:
+    def check(self, conversation: Callable[[], Conversation], when: str) -> None:
         """With --debug, check the conversation and emit findings; `when` says at which point."""
         if self._debug:
-            new = _without(self._shown, self._found(conversation()))
+            new = _new_ones(self._shown, self._found(conversation()))
             self._shown.update(new)
             for message in new:
                 self._emit(CheckFinding(f"{when}: {message}"))
 
-    def setting_notes(self, conversation: Conversation) -> None:
-        """Emit what the model does not get as the user set it, if this was not emitted for the last request."""
+    def emit_setting_notes(self, conversation: Conversation) -> None:
+        """Emit which settings are not sent as the user set them, unless that was emitted for the last request."""
         notes = setting_notes(conversation, self._providers)
-        for message in _without(self._setting_notes, notes):
+        for message in _new_ones(self._setting_notes, notes):
             self._emit(CheckFinding(message))
         self._setting_notes = set(notes)
 
@@ -75,6 +75,6 @@ class Checks:
             return (could_not_check(error),)
 
 
-def _without(reported: set[str], findings: Iterable[str]) -> tuple[str, ...]:
+def _new_ones(known: set[str], findings: Iterable[str]) -> tuple[str, ...]:
     """Return the findings not reported before, each once."""
-    return tuple(dict.fromkeys(each for each in findings if each not in reported))
+    return tuple(dict.fromkeys(each for each in findings if each not in known))

@@ -50,7 +50,7 @@ class LiveOutput(msgspec.Struct, frozen=True):
 
 
 class TurnFailed(msgspec.Struct, frozen=True):
-    """The provider has failed and ended the turn. Its end, a fact, says why; by `fault` a surface says what to do."""
+    """The provider has failed and ended the turn. The `TurnEnded` fact says why; `fault` selects the surface's hint."""
 
     fault: ProviderFault
 

@@ -1,13 +1,13 @@
-"""A title for a session, written by a model that the user has set for that, in the background.
+"""Has a model write the session's title in the background, if the user has configured one for that.
 
 How it works. When the first turn of a session has ended and the user has not named it, one request goes to that model,
-over its own connection, beside whatever the session does next. The answer is journalled as a title with the model's
-name. Nothing waits for it: not the prompt, and not the end of the session, which ends the request.
+over its own connection, while the session continues. The answer is journalled as a title with the model's name. Nothing
+waits for it: not the next prompt, and not the end of the session, which stops the request.
 
-Interruption. Nothing is journalled before the answer is there, because the request has no effect but its cost. A crash,
-the end of the session or a failure leaves it without a generated title, and its first prompt stays its title. The model
-is asked once, after the first turn, and never again: a title is not worth a second try. A title that the user gives in
-the meantime wins, and the answer is dropped.
+Interruption. Nothing is journalled before the answer has arrived, because the request has no effect but its cost. After
+a crash, the end of the session or a failure, the first prompt stays the title. The model is asked once, after the first
+turn, and never again: a title is not worth a second try. If the user sets a title in the meantime, the answer is
+dropped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from holdfast.session.journal.parts import TextPart
 from holdfast.session.titles import prompt_title
 from holdfast.text import valid_unicode
 
-ASKED = (
+TITLE_INSTRUCTIONS = (
     "Write a title for the conversation that the user quotes: three to seven words, in the language of the user, "
     "without quotation marks and without a full stop. Answer with the title only."
 )
@@ -56,7 +56,7 @@ class GeneratedTitle:
         limits: Limits,
         defaults: Callable[[str], ModelSettings],
     ) -> None:
-        """Create it before the agent of the session, whose `journal` there is once it runs; "" is no model."""
+        """Create it before the session's agent; `journal` is called once that runs. With model "" it does nothing."""
         self._model = model
         self._journal = journal
         self._detached = DetachedTasks()
@@ -68,11 +68,11 @@ class GeneratedTitle:
         self._task: asyncio.Task[None] | None = None
         self._stop: StopSignal | None = None
 
-    def beside(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Return an `emit` that also begins to ask once the first turn has ended; it never waits."""
+    def wrap_emit(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Return an `emit` that also starts the request once the first turn has ended; it never waits."""
         self._emit = emit
 
-        def titling(event: Event) -> None:
+        def titling_emit(event: Event) -> None:
             emit(event)
             match event:
                 case Fact(entry=Titled()):
@@ -82,7 +82,7 @@ class GeneratedTitle:
                 case _:
                     pass
 
-        return titling if self._model else emit
+        return titling_emit if self._model else emit
 
     def _begin(self) -> None:
         conversation = self._journal().conversation
@@ -113,21 +113,21 @@ class GeneratedTitle:
         finally:
             await self._connection.drop()
 
-    async def _write(self, asked: Conversation, stop: StopSignal) -> None:
+    async def _write(self, conversation: Conversation, stop: StopSignal) -> None:
         model = await self._connection.model(self._model, stop)
         stream = Stream(
             0,
             model,
-            whole=False,
+            non_streaming=False,
             limits=self._limits.of(self._model),
             detached=self._detached,
             append=lambda _: None,
             emit=lambda _: None,
         )
         async with asyncio.timeout(WITHIN):
-            finished = await stream.run(asked, stop, on_event=lambda: None)
-        said = "".join(part.text for part in finished.parts if isinstance(part, TextPart))
-        title = prompt_title(valid_unicode(said).replace("**", "")).strip(" \"'`.")
+            finished = await stream.run(conversation, stop, on_event=lambda: None)
+        answer = "".join(part.text for part in finished.parts if isinstance(part, TextPart))
+        title = prompt_title(valid_unicode(answer).replace("**", "")).strip(" \"'`.")
         if not title:
             self._notify("its answer was empty.")
         elif not self._named:
@@ -137,16 +137,16 @@ class GeneratedTitle:
 def title_request(conversation: Conversation, model: str, settings: ModelSettings) -> Conversation:
     """Return a conversation, without tools, that asks `model` for a title of the first exchange."""
     opened = conversation.opened
-    asked = SessionOpened(
+    first_entry = SessionOpened(
         session=opened.session if opened else "",
         cwd=opened.cwd if opened else "",
         model=model,
-        system=ASKED,
+        system=TITLE_INSTRUCTIONS,
         tools=(),
         version=opened.version if opened else "",
     )
     prompt = conversation.prompts[0].text if conversation.prompts else ""
-    said = next(
+    answer = next(
         (
             part.text
             for message in reversed(conversation.messages)
@@ -156,10 +156,10 @@ def title_request(conversation: Conversation, model: str, settings: ModelSetting
         ),
         "",
     )
-    quoted = f"<user>\n{prompt[:_PROMPT]}\n</user>\n<assistant>\n{said[:_ANSWER]}\n</assistant>"
+    quoted = f"<user>\n{prompt[:_PROMPT]}\n</user>\n<assistant>\n{answer[:_ANSWER]}\n</assistant>"
     return msgspec.structs.replace(
         conversation,
-        opened=asked,
+        opened=first_entry,
         model=model,
         settings=settings,
         messages=(UserMessage((), (quoted,)),),

@@ -60,7 +60,7 @@ class JournalWriter:
         """Append durably, fold, then emit; always in this order, and only here."""
         if not entries:
             return
-        self._checks.watch(lambda: self.fold.after(entries), "Before an append")
+        self._checks.check(lambda: self.fold.after(entries), "Before an append")
         try:
             self._length = self._store.append(entries, expected=self._length)
         except AppendConflict:
@@ -72,7 +72,7 @@ class JournalWriter:
         for entry in entries:
             self.fold.add(entry)
             if isinstance(entry, Repaired):
-                self._checks.knows(entry.findings)
+                self._checks.add_journalled(entry.findings)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
 

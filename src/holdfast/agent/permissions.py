@@ -1,4 +1,4 @@
-"""What may run without asking in a session: its mode, and what the user allowed in the session and in its project."""
+"""The permissions of a session: its mode, and the patterns that the user allowed in the session and its project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Permissions:
         self._journal = journal
 
     def resume(self, *, chosen: bool) -> None:
-        """Continue in the mode that the session was left in; with `chosen`, the mode of this run stays."""
+        """Continue in the session's last mode; with `chosen`, keep the mode of this run."""
         self.mode = resumed_mode(self._journal.conversation.mode, self.mode, chosen=chosen)
 
     def use(self, mode: Mode) -> None:
@@ -34,7 +34,7 @@ class Permissions:
             self._journal.not_recorded(failed)
 
     def policy(self) -> Policy:
-        """Return what runs without asking at this moment."""
+        """Return the policy at this moment: what runs without asking."""
         allowed = self._journal.conversation.allowed
         if self.project is None:
             return Policy(self.mode, allowed)

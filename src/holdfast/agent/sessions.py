@@ -49,14 +49,14 @@ def create(  # noqa: PLR0913 - what a session begins with
     tools: Container[str] | None = None,
     instructions: str = "",
     remote: tuple[ToolSchema, ...] = (),
-    own: str = "",
+    session_id: str = "",
 ) -> OpenSession:
     """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
 
-    Its id is `own`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of MCP
-    servers. `instructions` are the user's own, which end its system prompt.
+    Its id is `session_id`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of
+    MCP servers. Its system prompt ends with the user's own `instructions`.
     """
-    session = own or catalog.new_id()
+    session = session_id or catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
         from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - when there is a session
@@ -94,15 +94,15 @@ def first_entry(session: str, *, cwd: Path, model: str, toolbox: LocalToolbox) -
         raise UsageError(
             f"Folder {str(cwd)!r} cannot be used: its name is not valid UTF-8. Rename it, or work in another directory."
         )
-    held = toolbox.instructions()
+    instructions = toolbox.instructions()
     return SessionOpened(
         session=session,
         cwd=str(cwd),
         model=model,
-        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=held),
+        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=instructions),
         tools=toolbox.schemas,
         version=__version__,
-        instructions=tuple(each.seen for each in held),
+        instructions=tuple(each.snapshot for each in instructions),
     )
 
 
@@ -116,18 +116,18 @@ def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
     store = SqliteStore.open(folder)
     try:
         reading = store.read()
-        first = _opened(reading)
-        cwd = _existing(first.entry.cwd if first else _working(summary), summary.id)
-        tools = _declared(reading, first.entry.tools) if first else ()
+        first = _find_first(reading)
+        cwd = _existing_directory(first.entry.cwd if first else _directory_of(summary), summary.id)
+        tools = _declared_tools(reading, first.entry.tools) if first else ()
         declared = {tool.name for tool in tools} if first else None
         remote = tuple(tool for tool in tools if tool.name.startswith("mcp_"))
         toolbox = LocalToolbox(cwd, folder, declared=declared, remote=remote)
         if first is None:
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             store.append([again], expected=store.length)
-            reading = _with(store.read(), _made_again(again))
+            reading = _with_finding(store.read(), _first_entry_finding(again))
         elif first.seq > 1:  # written by a process that may have ended before it reported this
-            reading = _with(reading, _made_again(first.entry))
+            reading = _with_finding(reading, _first_entry_finding(first.entry))
     except BaseException:
         store.close()
         raise
@@ -141,7 +141,7 @@ class _First(msgspec.Struct, frozen=True):
     entry: SessionOpened
 
 
-def _opened(reading: Reading) -> _First | None:
+def _find_first(reading: Reading) -> _First | None:
     """Return the entry that names the session's directory and tools, None if it is lost."""
     for record in reading.records:
         if isinstance(record.entry, SessionOpened):
@@ -149,18 +149,18 @@ def _opened(reading: Reading) -> _First | None:
     return None
 
 
-def _declared(reading: Reading, first: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+def _declared_tools(reading: Reading, first: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
     """Return the tools that the session declares now."""
     changes = (record.entry.tools for record in reversed(reading.records) if isinstance(record.entry, ToolsChanged))
     return next(changes, first)
 
 
-def _working(summary: SessionSummary) -> str:
+def _directory_of(summary: SessionSummary) -> str:
     """Return the session's directory, or the current one if it is lost."""
     return summary.cwd or str(Path.cwd())
 
 
-def _made_again(opened: SessionOpened) -> Finding:
+def _first_entry_finding(opened: SessionOpened) -> Finding:
     """Return the finding for a replaced first entry. It is always the same, so it is reported once."""
     model = f" with {opened.model}" if opened.model else ""
     what = (
@@ -170,11 +170,11 @@ def _made_again(opened: SessionOpened) -> Finding:
     return Finding(seq=1, what=what)
 
 
-def _with(reading: Reading, finding: Finding) -> Reading:
+def _with_finding(reading: Reading, finding: Finding) -> Reading:
     return msgspec.structs.replace(reading, findings=(*reading.findings, finding))
 
 
-def _existing(folder: str, session: str) -> Path:
+def _existing_directory(folder: str, session: str) -> Path:
     """Return the session's directory; raises `UsageError` if it does not exist."""
     if not Path(folder).is_dir():
         raise UsageError(
@@ -185,22 +185,22 @@ def _existing(folder: str, session: str) -> Path:
 
 
 def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None) -> OpenSession:
-    """Return a copy of a session with a new id, of all its entries or those `until` one of them, that included.
+    """Return a copy of a session with a new id: of all its entries, or of those up to and including `until`.
 
     Works while another process holds the original. Nothing is open in the copy: running calls and pending questions
-    stay with the original. The copy has all its entries from one append on: before it there is no session.
+    stay with the original. All entries of the copy are written in one append: before it there is no session.
     """
     from holdfast.session.transfer.fork import fork_entries  # noqa: PLC0415 - only a fork needs it
 
-    cwd = _existing(_working(summary), summary.id)  # check this before there is a copy
+    cwd = _existing_directory(_directory_of(summary), summary.id)  # check this before there is a copy
     session = catalog.new_id()
     reading = read_copy(catalog.folder(summary.id))
     with new_store(catalog.folder(session)) as store:
         again = None
-        if _opened(reading) is None:
+        if _find_first(reading) is None:
             toolbox = LocalToolbox(cwd, catalog.folder(session))
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
-            reading = _with(reading, _made_again(again))
+            reading = _with_finding(reading, _first_entry_finding(again))
         entries = fork_entries(reading, session, opened=again, until=until)
         copied, stop_cause = fold(entries), StopCause("fork")
         commands = (settle_command(shell.started, stop_cause) for shell in copied.open_shells)

@@ -1,6 +1,6 @@
 """The user's own commands (`!`): run like the model's, shown to the model only on request.
 
-A command is journalled before it starts. However it ends, what is known of it is journalled.
+A command is journalled before it starts, and its outcome, as far as known, however it ends.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class UserCommands:
                 f"Command {command!r} cannot be run: it is empty, or this session has no shell. Type a shell command."
             )
         opened = self._journal.conversation.opened  # its processes carry it: unique across sessions
-        own = f"{opened.session if opened else ''}{self._journal.new_id('-s')}"
-        plan = tool.plan(own, json.dumps({"command": command, "timeout": _LONGEST}))
-        started = ShellStarted(id=own, command=valid_unicode(command), shared=share, spool=plan.spool)
+        command_id = f"{opened.session if opened else ''}{self._journal.new_id('-s')}"
+        plan = tool.plan(command_id, json.dumps({"command": command, "timeout": _LONGEST}))
+        started = ShellStarted(id=command_id, command=valid_unicode(command), shared=share, spool=plan.spool)
         self._journal.append(started)
         stop = asyncio.Event()
-        task = asyncio.get_running_loop().create_task(self._run(started, plan, stop), name=f"command {own}")
-        self._running[own] = _Running(task, stop)
+        task = asyncio.get_running_loop().create_task(self._run(started, plan, stop), name=f"command {command_id}")
+        self._running[command_id] = _Running(task, stop)
         return await wait_shielded(task, lambda _: stop.set())
 
     def stop(self) -> None:
@@ -82,21 +82,23 @@ class UserCommands:
             if late:
                 await asyncio.wait(late, timeout=within)
 
-    def orphaned(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
+    def orphans(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
         """Return the open commands that an earlier process started."""
         known = self._running.keys() | self._unwritten.keys()
         return tuple(shell for shell in open_ if shell.started.id not in known)
 
-    def left(self, open_: Iterable[OpenShell], running: str, *, began: Mapping[str, float]) -> tuple[ShellEnded, ...]:
-        """Return the ends of open commands that do not run in this process.
+    def missing_ends(
+        self, open_: Iterable[OpenShell], running: str, *, began: Mapping[str, float]
+    ) -> tuple[ShellEnded, ...]:
+        """Return the ends to journal for open commands that do not run in this process.
 
         `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
         """
         ends: list[ShellEnded] = []
         for started in (shell.started for shell in open_ if shell.started.id not in self._running):
             since = began.get(started.id, 0.0)
-            left = self._toolbox.traces(started.spool, since) if started.spool is not None else None
-            ends.append(self._unwritten.get(started.id) or settle_command(started, StopCause("crash", running), left))
+            traces = self._toolbox.traces(started.spool, since) if started.spool is not None else None
+            ends.append(self._unwritten.get(started.id) or settle_command(started, StopCause("crash", running), traces))
         return tuple(ends)
 
     async def _run(self, started: ShellStarted, plan: Plan, stop: asyncio.Event) -> ShellEnded:
@@ -114,7 +116,7 @@ class UserCommands:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await plan.run(ToolContext(call=started.id, stop=stop, emit=emit, began=began))
+            output = await plan.run(ToolContext(call=started.id, stop=stop, emit=emit, report_process=began))
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         finally:

@@ -1,1 +1,1 @@
-"""What a run is configured with: settings, paths, and what a project or the user decided."""
+"""The configuration of a run: settings, paths, and the decisions of a project or the user."""

@@ -1,7 +1,7 @@
 """Reads the MCP servers of Claude Code: those of the user, and those that the user has for one project only.
 
-Both are in `~/.claude.json`, beside much that Claude Code writes into it all the time. So what the user trusts is the
-text of the servers and not that of the file: only a server that was added or changed is asked about again.
+Both are in `~/.claude.json`, with much else that Claude Code often changes. So the user trusts the text of the servers
+and not that of the file: holdfast asks again only about a server that was added or changed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _local(projects: Mapping[str, msgspec.Raw], cwd: Path) -> tuple[str, Mapping
 
 
 def _part(entries: Mapping[str, msgspec.Raw], path: Path, *, source: str) -> ServerFile:
-    """Return the servers of a part of the file; its text is what they say, in whatever order and layout."""
-    said = {name: msgspec.json.decode(bytes(entry)) for name, entry in entries.items()}
-    text = msgspec.json.encode(said, order="deterministic")
+    """Return the servers of a part of the file. Their text is normalized: layout and order do not matter."""
+    decoded = {name: msgspec.json.decode(bytes(entry)) for name, entry in entries.items()}
+    text = msgspec.json.encode(decoded, order="deterministic")
     return servers_of_entries(entries, path=path, source=source, raw=text)

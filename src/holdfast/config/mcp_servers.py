@@ -1,8 +1,8 @@
 """Reads the MCP servers of a file: `.mcp.json` of a project, the user's `mcp.json`, or a file of the command line.
 
 All have one form, the one that other programs use: `{"mcpServers": {"NAME": {"command": …, "args": […]}}}`. Tables
-`[mcp.servers.NAME]` of the user's config say the same in TOML. One entry that cannot be used costs only itself: the
-others count, and a sentence says why.
+`[mcp.servers.NAME]` in the user's config hold the same in TOML. An unusable entry does not affect
+the others, and a sentence says why it is not used.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from holdfast.tools.mcp_server_fields import McpServerFields
 from holdfast.typed_data import convert_value, decode_json
 
 PROJECT_FILE = ".mcp.json"
-OWN_FILE = "mcp.json"
-"""The user's file, beside the config."""
+USER_FILE = "mcp.json"
+"""The user's file, next to the config."""
 
 LONGEST_TIMEOUT = 86_400_000  # milliseconds
 
@@ -72,7 +72,7 @@ def server_file(path: Path) -> ServerFile:
 
 
 def servers_of_entries(entries: Mapping[str, msgspec.Raw], *, path: Path, source: str, raw: bytes = b"") -> ServerFile:
-    """Return the servers of these entries in JSON, which are a part of the file at `path`, or all of it."""
+    """Return the servers of these entries in JSON, from a part or all of the file at `path`."""
     servers: list[McpServer] = []
     faults: list[str] = []
     for name, entry in entries.items():
@@ -102,8 +102,8 @@ def server_of_entry(name: str, entry: bytes, *, source: str) -> McpServer | None
 
 def _scaled(fields: F, factor: float) -> F:
     """Return the fields with their times in another unit."""
-    whole, idle = (each and each * factor for each in (fields.timeout, fields.idle_timeout))
-    return msgspec.structs.replace(fields, timeout=whole, idle_timeout=idle)
+    timeout, idle = (each and each * factor for each in (fields.timeout, fields.idle_timeout))
+    return msgspec.structs.replace(fields, timeout=timeout, idle_timeout=idle)
 
 
 def servers_of_tables(tables: Mapping[str, McpServerTable], *, path: Path) -> ServerFile:
@@ -137,7 +137,7 @@ def project_server_path(cwd: Path) -> Path | None:
 
 
 def together(files: Iterable[ServerFile]) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
-    """Return the servers of several files, by name the first that has it, and why some are not used."""
+    """Return the servers of several files, for each name the first, and why some are not used."""
     servers: dict[str, McpServer] = {}
     faults: list[str] = []
     for file in files:

@@ -1,4 +1,4 @@
-"""What the config says of the servers that models are reached at, and of single models."""
+"""The config's settings of model servers and of single models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ProtocolKind = Literal["openai-responses", "openai-chat", "mistral", "anthropic"
 """The protocols that a server can speak."""
 
 AuthHeader = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key"]
-"""The header that has the key: `Authorization: Bearer KEY`, or one that has nothing else."""
+"""The header for the key: `Authorization: Bearer KEY`, or one that contains only the key."""
 
 
 ThinkingForm = Literal["as-received", "parts", "none"]
@@ -138,7 +138,7 @@ _OWN_FIELDS: Mapping[str, str] = MappingProxyType(
 
 
 class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What the user says of one model: facts, which win over the table of models, and settings of its requests.
+    """The user's settings for one model: facts, which override the table of models, and settings of its requests.
 
     None: the table's fact, or no setting. Prices are US dollars per million tokens. Without a price for the cache,
     cached tokens cost what the input costs. `max_output` is the most tokens of an answer: no request asks for more, and
@@ -162,9 +162,9 @@ class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     def __post_init__(self) -> None:
         _check_headers(self.headers)
         for name in self.extra_body.keys() & _OWN_FIELDS.keys():
-            instead = _OWN_FIELDS[name]
-            what = f"set {instead}, which is sent as the model wants it" if instead else "holdfast writes it itself"
-            raise ValueError(f"Field {name!r} cannot be in `extra_body` ({what})")
+            setting = _OWN_FIELDS[name]
+            advice = f"set {setting}, which is sent as the model wants it" if setting else "holdfast writes it itself"
+            raise ValueError(f"Field {name!r} cannot be in `extra_body` ({advice})")
         prices = (self.input_price, self.output_price)
         if None in prices and any(
             each is not None for each in (*prices, self.cache_read_price, self.cache_write_price)

@@ -48,11 +48,11 @@ class ClaudeProject(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Return the SHA-256 of all their bytes."""
-        whole = hashlib.sha256()
+        sha256 = hashlib.sha256()
         for path, raw in self.files:
-            whole.update(f"{path.name} {len(raw)}\n".encode())
-            whole.update(raw)
-        return whole.hexdigest()
+            sha256.update(f"{path.name} {len(raw)}\n".encode())
+            sha256.update(raw)
+        return sha256.hexdigest()
 
     @property
     def found(self) -> FoundRules:
@@ -79,7 +79,7 @@ def claude_project(cwd: Path, home: Path | None) -> ClaudeProject | None:
     """Return the settings of Claude Code for the project that contains `cwd`, None if there are none.
 
     They are in the nearest folder from `cwd` up to the root of the repository. Those in `home` are the user's own and
-    are no project's. Raise `ConfigInvalid` if they cannot be read.
+    belong to no project. Raise `ConfigInvalid` if they cannot be read.
     """
     top = repository(cwd) or cwd
     for folder in (cwd, *cwd.parents):
@@ -91,7 +91,7 @@ def claude_project(cwd: Path, home: Path | None) -> ClaudeProject | None:
     return None
 
 
-def own_claude_rules(home: Path | None) -> FoundRules:
+def user_claude_rules(home: Path | None) -> FoundRules:
     """Return the rules in the user's own settings of Claude Code."""
     path = home / _FOLDER / _FILES[0] if home is not None else None
     if path is None or not path.exists():
@@ -131,7 +131,7 @@ def _texts(values: Iterable[object]) -> tuple[str, ...]:
 
 
 def _together(several: Iterable[FoundRules]) -> FoundRules:
-    whole = FoundRules()
+    rules = FoundRules()
     for each in several:
-        whole += each
-    return whole
+        rules += each
+    return rules

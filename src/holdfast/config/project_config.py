@@ -53,16 +53,16 @@ class ProjectFile(msgspec.Struct, frozen=True):
         return config
 
 
-def project_file(cwd: Path, own: Path) -> ProjectFile | None:
+def project_file(cwd: Path, user_config: Path) -> ProjectFile | None:
     """Return the config of the project that contains `cwd`, None if it has none.
 
-    It is the nearest from `cwd` up to the root of the repository. `own`, the user's config, never counts as one. Raise
+    It is the nearest from `cwd` up to the root of the repository. `user_config` never counts as one. Raise
     `ConfigInvalid` if it cannot be read.
     """
     top = repository(cwd) or cwd
     for folder in (cwd, *cwd.parents):
         path = folder / CONFIG_PATH
-        if os.path.lexists(path) and not (own.exists() and path.exists() and path.samefile(own)):
+        if os.path.lexists(path) and not (user_config.exists() and path.exists() and path.samefile(user_config)):
             return ProjectFile(folder, read_settings_file(path, "Project config"))
         if folder == top:
             break
@@ -80,9 +80,9 @@ def nearest(cwd: Path, name: str) -> Path | None:
     return None
 
 
-def read_settings_file(path: Path, what: str, *, most: int = LARGEST_CONFIG) -> bytes:
-    """Return the bytes of a settings file. Raise `ConfigInvalid`, with a message that begins with `what` it is."""
-    refused = f"{what} {str(path)!r} cannot be read: "
+def read_settings_file(path: Path, subject: str, *, most: int = LARGEST_CONFIG) -> bytes:
+    """Return the bytes of a settings file. Raise `ConfigInvalid`, with a message that begins with `subject`."""
+    refused = f"{subject} {str(path)!r} cannot be read: "
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # do not block on a named pipe
         with os.fdopen(descriptor, "rb") as file:

@@ -1,4 +1,4 @@
-"""The user's stored decisions about a project: what may run without asking, and whether its config is trusted.
+"""The user's stored decisions about a project: calls that may run without asking, and trust in its config.
 
 Two rules. They are stored in the user's state folder, never in the project: a repository must not grant itself
 permissions. A file that cannot be read allows nothing, and the user reads why.
@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StorageFailed
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.tool_calls import Pattern
 from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
 from holdfast.typed_data import decode_json
@@ -23,8 +23,8 @@ APPROVALS = "approvals"
 """The name of the folder for all projects. It is next to the sessions folder."""
 
 
-class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of the file: the project's path, and what is allowed there."""
+class _StoredDecisions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of the file: the project's path, and the patterns allowed there."""
 
     project: str
     allowed: tuple[Pattern, ...] = ()
@@ -75,32 +75,32 @@ class Project:
     def allow(self, pattern: Pattern) -> None:
         """Allow one more, durably. Raise `HoldfastError` if it cannot be stored: it is then allowed only in memory."""
         self._patterns = tuple(dict.fromkeys((*self._patterns, pattern)))
-        self._keep((*self._read().allowed, pattern))
+        self._store((*self._read().allowed, pattern))
 
     def forbid(self, pattern: Pattern) -> None:
         """Remove a pattern. Raise `HoldfastError` if that cannot be stored."""
         self._patterns = tuple(each for each in self._patterns if each != pattern)
-        self._keep(each for each in self._read().allowed if each != pattern)
+        self._store(each for each in self._read().allowed if each != pattern)
 
-    def _read(self) -> _Kept:
+    def _read(self) -> _StoredDecisions:
         try:
-            kept = decode_json(self._path.read_bytes(), _Kept)
+            decisions = decode_json(self._path.read_bytes(), _StoredDecisions)
         except FileNotFoundError:
-            return _Kept(self._project)
+            return _StoredDecisions(self._project)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigInvalid(
                 f"Decisions about {self._project!r} cannot be read from {str(self._path)!r}: {error}. "
                 "Fix that file, or delete it to be asked again."
             ) from error
-        return kept if kept.project == self._project else _Kept(self._project)
+        return decisions if decisions.project == self._project else _StoredDecisions(self._project)
 
-    def _keep(self, patterns: Iterable[Pattern]) -> None:
+    def _store(self, patterns: Iterable[Pattern]) -> None:
         self._write(msgspec.structs.replace(self._read(), allowed=tuple(dict.fromkeys(patterns))))
 
-    def _write(self, kept: _Kept) -> None:
+    def _write(self, decisions: _StoredDecisions) -> None:
         try:
             make_folder(self._path.parent)
-            write_whole(self._path, msgspec.json.format(msgspec.json.encode(kept), indent=1))
+            replace_file(self._path, msgspec.json.format(msgspec.json.encode(decisions), indent=1))
         except OSError as error:
             raise StorageFailed(
                 f"Decisions about {self._project!r} cannot be written to {str(self._path)!r}: {error.strerror}. "

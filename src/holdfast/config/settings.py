@@ -26,7 +26,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     The limits on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
     as events. `max_steps` counts the model requests of one turn, `attempts` those of one response. `max_cost` is
-    the known cost of a run, in US dollars, from which on no request begins. `timeout` covers a
+    the known cost of a run, in US dollars, above which no further request is sent. `timeout` covers a
     whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by provider name.
     """
 
@@ -47,8 +47,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def of(self, model: str) -> Limits:
         """Return the limits for a model, PROVIDER:MODEL."""
-        own = self.providers.get(model.partition(":")[0])
-        return self if own is None else msgspec.structs.replace(self, **msgspec.to_builtins(own))
+        exceptions = self.providers.get(model.partition(":")[0])
+        return self if exceptions is None else msgspec.structs.replace(self, **msgspec.to_builtins(exceptions))
 
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
@@ -94,7 +94,7 @@ class PermissionSettings(PermissionLists, frozen=True, forbid_unknown_fields=Tru
 
 
 NotifyKind = Literal["bell", "osc", "off"]
-"""How the screen says that it needs the user: a bell, a notification of the desktop (OSC 9 or 777), or not at all."""
+"""How the screen calls the user: by a bell, by a desktop notification (OSC 9 or 777), or not at all."""
 
 
 KeyChoice = Literal["normal", "vim"]
@@ -105,7 +105,7 @@ ScreenKind = Literal["full", "inline", "plain"]
 
 
 class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What holdfast without -p shows and how: `screen` is where, `keys` is how the prompt is edited."""
+    """The interface without -p: `screen` is where it is shown, `keys` is how the prompt is edited."""
 
     screen: ScreenKind = "full"
     keys: KeyChoice = "normal"
@@ -127,13 +127,13 @@ class McpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
-    `title_model` writes the titles of sessions, None: the first prompts are the titles. `fallback_model` stands in,
+    `title_model` writes the titles of sessions; with None the first prompts are the titles. `fallback_model` stands in,
     for one turn, for a `model` that does not answer. `on_approval` applies where no user can be asked. With `wake`,
     a background task that ends by itself while nothing runs begins a turn. `edit_tool` is how a new session edits
-    files: "auto" takes what its model was trained on. `statusline` is a shell command whose first line of output
+    files: "auto" uses the way its model was trained on. `statusline` is a shell command whose first line of output
     replaces the facts in the status line. With `mouse`, the screen takes the mouse. With `show_thinking`, the
-    screen shows thinking as it comes. `theme` is one of `/theme`, None: by the background. `keys` has the keys of
-    actions, by the action's name.
+    screen shows thinking as it comes. `theme` is one of `/theme`; with None it follows the background. `keys` are
+    the keys of actions, by the action's name.
     """
 
     model: str | None = None
@@ -170,16 +170,19 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise ValueError(f"`fallback_model` is `model` itself, {self.model!r} (expected another model)")
 
     def model_settings(self, model: str) -> ModelSettings:
-        """Return what the config sets for PROVIDER:MODEL: its own settings, else the general ones."""
-        own = self.models.get(model, ModelOverrides())
-        effort = self.effort if own.effort is None else own.effort
+        """Return the settings of the config for PROVIDER:MODEL: the model's own, else the general ones."""
+        overrides = self.models.get(model, ModelOverrides())
+        effort = self.effort if overrides.effort is None else overrides.effort
         return ModelSettings(
-            effort=effort, temperature=own.temperature, max_output=own.max_output, service_tier=own.service_tier
+            effort=effort,
+            temperature=overrides.temperature,
+            max_output=overrides.max_output,
+            service_tier=overrides.service_tier,
         )
 
 
 class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What runs without asking: commands (` *` at the end allows more arguments), files or `FOLDER/**`, and hosts."""
+    """Calls allowed without asking: commands (` *` at the end allows more arguments), files or `FOLDER/**`, hosts."""
 
     run: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
@@ -260,7 +263,7 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
     unknown = re.search(r"unknown field `([^`]+)`", error)
     if unknown is None:
         return ""
-    own = {
+    user_settings = {
         name
         for kind in (
             Config,
@@ -277,10 +280,12 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
         )
         for name in kind.__struct_fields__
     }
-    projects = {
+    project_settings = {
         name for kind in (ProjectConfig, ProjectLimits, Allowed, PermissionLists) for name in kind.__struct_fields__
     }
-    if config is ProjectConfig and unknown[1] in own - projects:
+    if config is ProjectConfig and unknown[1] in user_settings - project_settings:
         return "Only your own config may set this, not a project's. "
-    near = difflib.get_close_matches(unknown[1], sorted(projects if config is ProjectConfig else own), n=1)
+    near = difflib.get_close_matches(
+        unknown[1], sorted(project_settings if config is ProjectConfig else user_settings), n=1
+    )
     return f"Did you mean {near[0]!r}? " if near else ""

@@ -1,6 +1,6 @@
-"""A config file that holdfast changes: one setting at a time, atomically, and never over a change of another process.
+"""A config file that holdfast changes: one setting at a time, atomically, without losing changes of other processes.
 
-Interruption rules. The new text replaces the old one as a whole, so a crash leaves one of them. Read, change and
+Interruption rules. The new text replaces the old one atomically, so a crash leaves one of them. Read, change and
 replacement happen under a lock on the folder (it leaves no file behind), so two processes that change settings at once
 lose nothing. A file that does not decode is never written, nor is a text that would not.
 """
@@ -20,7 +20,7 @@ import msgspec
 
 from holdfast.config.settings import Config, ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid, StorageFailed
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 
 LOCK_PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
@@ -38,7 +38,7 @@ class TextChange(msgspec.Struct, frozen=True):
 
 
 class SettingsFile(Generic[FileSettings]):
-    """The config file at `path`, which need not exist; `kind` is what it holds."""
+    """The config file at `path`, which need not exist; `kind` is the type of its content."""
 
     def __init__(self, path: Path, kind: type[FileSettings], *, shared: bool = False) -> None:
         """With `shared`, a new file is readable by others, as the files of a project are."""
@@ -69,7 +69,7 @@ class SettingsFile(Generic[FileSettings]):
                 new = edit(old.decode()).encode()
                 check(decoded(new, self._kind, name=str(self.path)))
                 if new != raw:
-                    write_whole(real, new, mode=mode)
+                    replace_file(real, new, mode=mode)
                 return TextChange(raw, new)
         except OSError as error:
             raise StorageFailed(

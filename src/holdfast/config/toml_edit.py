@@ -1,8 +1,8 @@
 """Change one setting in a TOML text; everything else stays as written, comments and order included. Pure.
 
-How it works. A scan notes where each table, key and value stands; the change replaces one value, adds one line, or
+How it works. A scan finds the position of each table, key and value; the change replaces one value, adds one line, or
 removes one. Then the new text is decoded: it must hold the old settings plus the change, else the change is refused. So
-a text that the scan reads wrongly is never damaged, and the scan need not check what a TOML parser checks.
+a text that the scan misreads is never damaged, and the scan need not repeat the checks of a TOML parser.
 
 Why not a library that keeps the style? It would parse every file a second way, and its result would still have to be
 compared like this: see docs/decisions/0056-settings-written-in-place.md.
@@ -37,7 +37,7 @@ _LONG_LITERAL = re.compile(r"'''(?:[^']|'(?!''))*'{3,5}")
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A key with its value: where the key begins and the value stands; `prefix` is the table it is written in."""
+    """A key with its value: the positions of both; `prefix` is the table it is written in."""
 
     path: KeyPath
     prefix: KeyPath
@@ -56,7 +56,7 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Unreadable(Exception):
-    """The scan met what it does not know."""
+    """The scan found syntax that it does not know."""
 
 
 def key_path(name: str) -> KeyPath:
@@ -84,7 +84,7 @@ def key_text(path: KeyPath) -> str:
 
 
 def with_setting(text: str, path: KeyPath, value: object) -> str:
-    """Return `text` with this setting. Raise `ConfigInvalid` if `text` is laid out in a way that hides the place."""
+    """Return `text` with this setting. Raise `ConfigInvalid` if the place for it cannot be found."""
     before = tomllib.loads(text)
     line = f"{key_text(path)} = {value_text(value)}"
     try:
@@ -95,7 +95,7 @@ def with_setting(text: str, path: KeyPath, value: object) -> str:
 
 
 def without_setting(text: str, path: KeyPath) -> str:
-    """Return `text` without this setting, and so `text` if it has none. Raise `ConfigInvalid` likewise."""
+    """Return `text` without this setting, unchanged if it has none. Raise `ConfigInvalid` as `with_setting` does."""
     before = tomllib.loads(text)
     if not _has(before, path):
         return text
@@ -129,7 +129,7 @@ def _string(value: str) -> str:
 
 
 def _checked(new: str, expected: Mapping[str, object], advice: str) -> str:
-    """Return the new text if it decodes to what is expected."""
+    """Return the new text if it decodes to the expected settings."""
     try:
         right = bool(new or not expected) and tomllib.loads(new) == expected
     except tomllib.TOMLDecodeError:
@@ -139,7 +139,7 @@ def _checked(new: str, expected: Mapping[str, object], advice: str) -> str:
     return new
 
 
-# --- what the settings are afterwards --------------------------------------------------------------------------------
+# --- the settings after the change -----------------------------------------------------------------------------------
 
 
 def _has(settings: Mapping[str, object], path: KeyPath) -> bool:
@@ -195,11 +195,11 @@ def _set(text: str, path: KeyPath, value: str) -> str:
     if dotted:
         relative = path[len(dotted[-1].prefix) :]
         return _line_added(text, _line_end(text, dotted[-1].end), f"{key_text(relative)} = {value}", ending)
-    return _begun(text, path, value, ending, before_tables=bool(tables))
+    return _with_new_table(text, path, value, ending, before_tables=bool(tables))
 
 
-def _begun(text: str, path: KeyPath, value: str, ending: str, *, before_tables: bool) -> str:
-    """Return the text with a setting that nothing else stands beside: in a new table, or above all tables."""
+def _with_new_table(text: str, path: KeyPath, value: str, ending: str, *, before_tables: bool) -> str:
+    """Return the text with a setting whose table it does not have yet: in a new table, or above all tables."""
     line = f"{key_text(path[-1:])} = {value}{ending}"
     if path[:-1]:
         gap = "" if not text.strip() else ending if text.endswith("\n") else 2 * ending
@@ -294,7 +294,7 @@ def _spaces(text: str, at: int) -> int:
 
 
 def _key(text: str, at: int) -> tuple[KeyPath, int]:
-    """Return the dotted key at `at`, and where what follows it begins."""
+    """Return the dotted key at `at`, and the position after it."""
     path: list[str] = []
     while True:
         at = _spaces(text, at)

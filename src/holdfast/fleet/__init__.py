@@ -1,1 +1,1 @@
-"""Many sessions on many machines: one record of them, workers that may die, and what a service asks."""
+"""Many sessions on many machines: one record of them, workers that drive them, and an interface for services."""

@@ -1,4 +1,4 @@
-"""A session that a worker holds: its journal, and the inbox rows that wait for it."""
+"""The interface of a held session: its journal, its place, and the inbox rows that wait for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.session.journal.store import Store
 class HeldSession(Protocol):
     """A session whose lease this process holds. One thread at a time.
 
-    The look is written against this, so that it drives sessions in PostgreSQL and local ones alike.
+    `SessionDriver` uses only this interface, so it drives sessions in PostgreSQL and local ones alike.
     """
 
     @property
@@ -22,17 +22,17 @@ class HeldSession(Protocol):
 
     @property
     def store(self) -> Store:
-        """Return the journal. Its appends raise `LeaseLost` once the lease is another's."""
+        """Return the journal. Its appends raise `LeaseLost` after another process has taken the lease."""
         ...
 
     @property
     def crashed(self) -> bool:
-        """Return whether the holder before died while it had the session."""
+        """Return whether the previous holder died while it held the session."""
         ...
 
     @property
     def tries(self) -> int:
-        """Return how many holders died in it since a turn last finished."""
+        """Return how many holders have died since a turn last finished."""
         ...
 
     @property
@@ -42,15 +42,15 @@ class HeldSession(Protocol):
 
     @property
     def place_before(self) -> dict[str, object]:
-        """Return the place as the last holder left it: the calls that are open began there."""
+        """Return the place as the previous holder left it: open calls began there."""
         ...
 
-    def waiting(self) -> tuple[InboxRow, ...]:
+    def waiting_rows(self) -> tuple[InboxRow, ...]:
         """Return the rows that are not done, in order."""
         ...
 
     def name_of(self, row: InboxRow) -> str:
-        """Return the id that the entry of a message carries, "" if the append itself marks its row as done."""
+        """Return the id to store in the entry of a message, "" if the append itself marks the row as done."""
         ...
 
     def expect(self, row: InboxRow) -> None:
@@ -58,32 +58,32 @@ class HeldSession(Protocol):
         ...
 
     def forget(self, row: InboxRow) -> None:
-        """Expect no entry for `row` any more."""
+        """Expect no more entry for `row`."""
         ...
 
     def close_row(self, row: InboxRow, why: str = "") -> None:
-        """Mark `row` as done without an entry. `why` says why nothing was done, "" if something was."""
+        """Mark `row` as done without an entry. `why` says why it was refused, "" if it was carried out."""
         ...
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed` called, from another thread, when a row may have arrived."""
+        """Call `changed`, from another thread, whenever a row may have arrived."""
         ...
 
     def put_place(self, place: Mapping[str, object]) -> None:
-        """Note the place that the session now has, before anything is done in it."""
+        """Store the session's new place, before anything is done there."""
         ...
 
-    def give(
+    def release(
         self,
         place: Mapping[str, object] | None = None,
         *,
         parked: bool = False,
-        why_held: str = "",
-        again: bool = False,
+        hold_reason: str = "",
+        requeue: bool = False,
     ) -> bool:
-        """Give the lease back, and store the place. Return false, and keep the lease, if a row waits.
+        """Release the lease and store the place. If a row waits, return false and keep the lease.
 
-        A prompt does not count as waiting while a turn is `parked`. With `why_held` no worker takes the session until a
-        user asks something of it; with `again` another worker is to take it soon.
+        A prompt does not count as waiting while a turn is `parked`. With a `hold_reason` no worker takes the session
+        until a user sends it something. With `requeue` another worker should take it soon.
         """
         ...

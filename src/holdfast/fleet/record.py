@@ -1,12 +1,12 @@
-"""What a service and its users ask of a fleet: sessions by state, their entries, and the inbox of each.
+"""The record of a fleet, as services use it: sessions by state, their entries, and the inbox of each.
 
 `PostgresFleet` implements it over PostgreSQL. The local sessions of one user may implement it too, so that a page and
 an API need not know where the sessions are. Every method blocks, and may be called from any thread.
 
 How a session is steered. Only the holder of a session's lease writes its journal. Every other process writes a row
 into its inbox: a prompt, a message for the running turn, an answer, a stop. The row is durable when `ask` returns. The
-holder takes the rows in order, and the entry that a row became is written in the transaction that marks the row as
-done. So a row is never lost, and never acted on twice, whatever dies in between.
+holder takes the rows in order, and writes the entry for a row in the transaction that marks the row as done. So no row
+is lost or carried out twice, whichever process dies in between.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import msgspec
 from holdfast.session.journal.store import Reading, StoredEntry
 
 InboxKind = Literal["prompt", "steer", "later", "stop", "answer", "model", "rename", "recall", "mode"]
-"""What a row asks for; `InboxRow` names the body of each."""
+"""The kinds of inbox rows; `InboxRow` describes the body of each."""
 
 FleetState = Literal["running", "waiting", "asking", "idle", "held"]
 """`running`: a worker drives it. `waiting`: something is in its inbox and no worker has it. `asking`: a question is
-open. `held`: it crashed too often and waits for a user. `idle`: nothing of these."""
+open. `held`: it crashed too often and waits for a user. `idle`: none of these."""
 
 FLEET_STATES: tuple[FleetState, ...] = ("running", "waiting", "asking", "idle", "held")
 
@@ -37,14 +37,14 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True):
     The `body` of each kind:
 
     - `prompt`, `steer`, `later`: `{"text": …}`. A steer or a later without a running turn becomes a prompt.
-    - `stop`: `{}`. It refuses what waited before it. With no turn running it is done at once.
-    - `answer`: `{"call": …, "allowed": …}`, and if wanted `"words"`, `"chosen"` (labels), `"remember"` (`""`,
+    - `stop`: `{}`. It refuses the messages that waited before it. With no turn running it is done at once.
+    - `answer`: `{"call": …, "allowed": …}`, and optionally `"words"`, `"chosen"` (labels), `"remember"` (`""`,
       `"session"`), `"mode"`.
     - `model`: `{"model": "PROVIDER:MODEL"}`. `mode`: `{"mode": …}`. `rename`: `{"title": …}`. `recall`: `{"id": …}`,
       the id of a queued message or of a waiting row.
 
-    `seq` is the entry that it became, None if it has become none. `done` is when that was, None while it waits.
-    `refused` says why nothing was done, "" otherwise. `new` is false if `key` was in the inbox before.
+    `seq` is the position of the entry it became, None if there is none. `done` is the time it was done, None while it
+    waits. `refused` says why it was refused, "" otherwise. `new` is false if `key` was in the inbox before.
     """
 
     id: int
@@ -64,7 +64,7 @@ class FleetSession(msgspec.Struct, frozen=True, kw_only=True):
     """One session in a list: `length` is its number of entries, `changed` when the last was written.
 
     `asking` has the ids of the calls that wait for an answer, `holder` the worker that drives it, "" if none does.
-    `cost` is in US dollars, as text, "" if unknown. `held` says why it waits for a user.
+    `cost` is in US dollars, as text, "" if unknown. `held` says why the session waits for a user.
     """
 
     id: str
@@ -116,9 +116,9 @@ class FleetRecord(Protocol):
         place: InboxBody,
         sender: str,
         title: str = "",
-        id: str = "",  # noqa: A002 - what it is called everywhere else
+        id: str = "",  # noqa: A002 - the name that callers expect
     ) -> str:
-        """Return the id of a new session. Its first entries are written by the worker that first takes it.
+        """Return the id of a new session. The first worker that takes it writes its first entries.
 
         A caller may choose the `id`; if there is such a session, nothing is changed.
         """
@@ -135,7 +135,7 @@ class FleetRecord(Protocol):
         ...
 
     def lengths(self, sessions: Sequence[str]) -> dict[str, int]:
-        """Return the number of entries of each session, of all watched sessions at once; unknown ids are left out."""
+        """Return the number of entries of each session; unknown ids are left out."""
         ...
 
     def entries(self, session: str, after: int = 0, *, limit: int = 1000) -> tuple[StoredEntry, ...]:
@@ -149,13 +149,13 @@ class FleetRecord(Protocol):
     def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:
         """Write a row into the inbox, durably, wake the session, and return the row.
 
-        A `key` that the inbox has already returns the row that is there, with `new` false: asking again is safe.
+        If the inbox already has the `key`, its row is returned, with `new` false: trying again is safe.
         Raises `UsageError` for a body that does not fit the kind.
         """
         ...
 
     def inbox(self, session: str, *, after: int = 0, limit: int = 200) -> tuple[InboxRow, ...]:
-        """Return the rows with an id above `after`, in order, those that are done too."""
+        """Return the rows with an id above `after`, in order, including those that are done."""
         ...
 
     def status(self) -> FleetStatus:

@@ -1,4 +1,4 @@
-"""The entry that a row of the inbox becomes."""
+"""Recognizes the journal entry that an inbox row became."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from holdfast.fleet.record import InboxRow
 from holdfast.session.journal import entries as e
 
 
-def becomes(row: InboxRow, entry: e.Entry, *, name: str = "") -> bool:  # noqa: PLR0911 - a line for each kind
-    """Return whether `entry` is what the row asked for. A message carries the row's `name`, if it has one."""
+def matches_entry(row: InboxRow, entry: e.Entry, *, name: str = "") -> bool:  # noqa: PLR0911 - a line for each kind
+    """Return whether `entry` is the entry for the row. An entry of a message has the row's `name` as its id, if any."""
     match row.kind, entry:
         case "prompt", e.PromptAccepted(text=text, queued=queued):
             return queued == name and (bool(name) or text == row.body.get("text"))

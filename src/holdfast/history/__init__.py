@@ -251,7 +251,10 @@ class _Conversation:
 
     def apply_edits(self, edits: Sequence[Edit], frozen: int) -> list[object]:
         """Return the messages with the edits applied, and with the unsent ones corrected."""
-        messages = [self.unsent.get(at, raw) if at >= frozen else raw for at, raw in enumerate(self.messages)]
+        messages = list(self.messages)
+        for at, raw in self.unsent.items():
+            if at >= frozen:
+                messages[at] = raw
         if not edits:
             return messages
         from holdfast.history.apply_edits import apply  # noqa: PLC0415 - see above

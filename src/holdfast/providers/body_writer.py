@@ -2,9 +2,9 @@
 
 How it works. The head of a body (model, tools, settings, the user's `extra_body`) comes first, then the messages.
 Encoded messages are kept as long as each conversation begins with the one before; anything else (a rewind, a
-compaction) starts again. What only the last message has is written for the request and not kept.
+compaction) starts again. Fields that only the last message has are written for each request and not kept.
 
-The digest of what is kept goes into the journal before a request is sent. After a crash the body is written again from
+A digest of the kept bytes goes into the journal before a request is sent. After a crash the body is written again from
 the journal and must have that digest (`agent/model_request/prefix_history.py` compares them).
 """
 
@@ -16,7 +16,7 @@ from hashlib import blake2b
 import msgspec
 
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol
-from holdfast.providers.protocols.settings.sent_settings import merged
+from holdfast.providers.protocols.settings.sent_settings import merge_fields
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage
 from holdfast.session.journal.parts import RequestPrefix
@@ -32,21 +32,21 @@ class BodyWriter:
         self._protocol = protocol
         self._writer: MessageWriter | None = None
         self._system = ""
-        self._taken: tuple[ConversationMessage, ...] = ()
+        self._messages: tuple[ConversationMessage, ...] = ()
         self._encoded: list[bytes] = []
         self._bytes = 0
         self._digest = blake2b(digest_size=16)
-        self._last: JsonObject | None = None
+        self._last_message: JsonObject | None = None
 
     @property
     def encoded(self) -> Sequence[bytes]:
-        """Return the messages of the last request, as encoded."""
+        """Return the encoded messages of the last request."""
         return self._encoded
 
     def prefix(self, conversation: Conversation) -> RequestPrefix:
-        """Return what the body of a request with this conversation begins with."""
-        self._take(conversation)
-        head = self._head(conversation, whole=False)
+        """Return the prefix of the body of a request with this conversation."""
+        self._encode_messages(conversation)
+        head = self._head(conversation, non_streaming=False)
         return RequestPrefix(
             head=blake2b(head, digest_size=8).hexdigest(),
             messages=len(self._encoded),
@@ -54,38 +54,38 @@ class BodyWriter:
             digest=self._digest.hexdigest(),
         )
 
-    def body(self, conversation: Conversation, *, whole: bool) -> bytes:
+    def body(self, conversation: Conversation, *, non_streaming: bool) -> bytes:
         """Return the body of a request with this conversation."""
-        self._take(conversation)
-        head = self._head(conversation, whole=whole)
+        self._encode_messages(conversation)
+        head = self._head(conversation, non_streaming=non_streaming)
         messages = self._encoded
-        if self._last is not None:
-            messages = [*messages[:-1], _ENCODER.encode(self._protocol.closing(self._target, self._last))]
-        begun = b"{" if head == b"{}" else head[:-1] + b","
-        return b"".join((begun, b'"', self._protocol.messages_field.encode(), b'":[', b",".join(messages), b"]}"))
+        if self._last_message is not None:
+            messages = [*messages[:-1], _ENCODER.encode(self._protocol.closing(self._target, self._last_message))]
+        start = b"{" if head == b"{}" else head[:-1] + b","
+        return b"".join((start, b'"', self._protocol.messages_field.encode(), b'":[', b",".join(messages), b"]}"))
 
-    def _head(self, conversation: Conversation, *, whole: bool) -> bytes:
-        head = self._protocol.head(self._target, conversation, whole=whole)
-        return _ENCODER.encode(merged(head, self._target.extra_body))
+    def _head(self, conversation: Conversation, *, non_streaming: bool) -> bytes:
+        head = self._protocol.head(self._target, conversation, non_streaming=non_streaming)
+        return _ENCODER.encode(merge_fields(head, self._target.extra_body))
 
-    def _take(self, conversation: Conversation) -> None:
+    def _encode_messages(self, conversation: Conversation) -> None:
         """Encode the messages that were added, or all of them if the conversation does not begin as before."""
-        known = len(self._taken)
+        known = len(self._messages)
         writer, self._writer = self._writer, None  # if it fails halfway, the next request writes all again
-        begins_so = bool(known) and conversation.messages[:known] == self._taken
-        if writer is None or not begins_so or self._system != conversation.system:
+        continues = bool(known) and conversation.messages[:known] == self._messages
+        if writer is None or not continues or self._system != conversation.system:
             writer, known = self._protocol.writer(self._target), 0
-            self._encoded, self._last, self._system = [], None, conversation.system
+            self._encoded, self._last_message, self._system = [], None, conversation.system
             self._bytes, self._digest = 0, blake2b(digest_size=16)
             self._add(writer.opening(conversation))
         for message in conversation.messages[known:]:
             self._add(writer.message(message))
-        self._taken, self._writer = conversation.messages, writer
+        self._messages, self._writer = conversation.messages, writer
 
     def _add(self, objects: list[JsonObject]) -> None:
-        for each in objects:
-            written = _ENCODER.encode(each)
-            self._digest.update(written)
-            self._bytes += len(written) + bool(self._encoded)  # with the comma
-            self._encoded.append(written)
-            self._last = each
+        for item in objects:
+            encoded = _ENCODER.encode(item)
+            self._digest.update(encoded)
+            self._bytes += len(encoded) + bool(self._encoded)  # with the comma
+            self._encoded.append(encoded)
+            self._last_message = item

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 async def connect(target: ModelEndpoint, limits: Limits | None = None, *, log: HttpObserver | None = None) -> Model:
     """Return a connection to the target's model; its HTTP traffic goes to `log`, if given. Raise `ModelUnusable`.
 
-    What it needs is imported in a thread that the process does not wait for, so a stop takes effect immediately;
-    pydantic-ai takes more than a second.
+    Modules are imported in a daemon thread, so a stop takes effect immediately: importing pydantic-ai takes more than a
+    second.
     """
 
-    def work() -> Model:
+    def import_and_open() -> Model:
         return open_model(target, limits=limits, log=log)
 
-    return await in_daemon(work)
+    return await in_daemon(import_and_open)
 
 
 def open_model(
@@ -43,14 +43,14 @@ def open_model(
     `http` creates the HTTP client (default: pooled connections with the `limits` for connecting and writing).
     """
     if target.provider.through_pydantic_ai:
-        return _inferred(target)
-    from holdfast.providers.http_model import connected  # noqa: PLC0415 - imported when a request needs it
+        return _pydantic_ai_model(target)
+    from holdfast.providers.http_model import create_http_model  # noqa: PLC0415 - imported when a request needs it
     from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - imported when a request needs it
 
-    return connected(target, protocol_of(target.provider.kind), limits=limits or Limits(), http=http, log=log)
+    return create_http_model(target, protocol_of(target.provider.kind), limits=limits or Limits(), http=http, log=log)
 
 
-def _inferred(target: ModelEndpoint) -> Model:
+def _pydantic_ai_model(target: ModelEndpoint) -> Model:
     try:
         from holdfast.providers.pydantic_ai.inferred_model import infer  # noqa: PLC0415 - an extra, and it takes a second
     except ModuleNotFoundError as error:
@@ -62,9 +62,9 @@ def _inferred(target: ModelEndpoint) -> Model:
 
 
 def preload(target: ModelEndpoint) -> None:
-    """Start to import what `connect` will need, while the caller waits for the disk."""
+    """Start importing the modules that `connect` needs, while the caller waits for the disk."""
 
-    def work() -> None:
+    def import_modules() -> None:
         with suppress(Exception):  # `connect` raises the same error and reports it
             if target.provider.through_pydantic_ai:
                 import holdfast.providers.pydantic_ai.inferred_model  # noqa: PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
@@ -74,4 +74,4 @@ def preload(target: ModelEndpoint) -> None:
 
                 protocol_of(target.provider.kind)
 
-    threading.Thread(target=work, name="import of the provider's library", daemon=True).start()
+    threading.Thread(target=import_modules, name="import of the provider's library", daemon=True).start()

@@ -18,8 +18,8 @@ import msgspec
 from holdfast.errors import ModelUnusable
 from holdfast.providers.credentials.redaction import HIDDEN, strip_credentials
 from holdfast.providers.error_mapping import CertificateFault, certificate_fault
-from holdfast.providers.provider_info import address_of, overriding
-from holdfast.providers.registry import Provider, asked_at
+from holdfast.providers.provider_info import address_of, overriding_variable
+from holdfast.providers.registry import Provider, resolve_base_url
 from holdfast.system.threads import in_daemon
 
 ConnectivityStep = Literal[
@@ -31,74 +31,74 @@ connection refused; no route; timeout; no TLS; the proxy; or what is wrong with 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
-class Reached(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a check: `place` is HOST or HOST:PORT, `proxy` the proxy in use, `said` the error's own words.
+class ConnectivityResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a check: `place` is HOST or HOST:PORT, `proxy` the proxy in use, `detail` the error's message.
 
-    `by` is the variable that overrides the provider's own base URL. Each is "" if there is none.
+    `variable` is the environment variable that overrides the provider's own base URL. Each is "" if there is none.
     """
 
     step: ConnectivityStep
     place: str
     proxy: str = ""
-    said: str = ""
-    by: str = ""
+    detail: str = ""
+    variable: str = ""
 
 
 PATIENCE = 5.0
 """Seconds to reach a provider."""
 
 
-async def reach(provider: Provider, environ: Mapping[str, str]) -> Reached:
-    """Check the way to a provider."""
+async def check_provider(provider: Provider, environ: Mapping[str, str]) -> ConnectivityResult:
+    """Check whether a provider can be reached."""
     try:
-        asked_at(provider, environ)
+        resolve_base_url(provider, environ)
     except ModelUnusable as error:
-        return Reached(step="address", place="address unknown", said=str(error))
+        return ConnectivityResult(step="address", place="address unknown", detail=str(error))
     address = address_of(provider, environ)
     if not address:
-        return Reached(step="unknown", place=provider.name)
-    way = await check_connectivity(address, environ, patience=PATIENCE)
-    return msgspec.structs.replace(way, by=overriding(provider, environ))
+        return ConnectivityResult(step="unknown", place=provider.name)
+    result = await check_connectivity(address, environ, patience=PATIENCE)
+    return msgspec.structs.replace(result, variable=overriding_variable(provider, environ))
 
 
-async def check_connectivity(address: str, environ: Mapping[str, str], *, patience: float) -> Reached:
-    """Check the way to the URL `address` within `patience` seconds."""
+async def check_connectivity(address: str, environ: Mapping[str, str], *, patience: float) -> ConnectivityResult:
+    """Check whether the URL `address` can be reached within `patience` seconds."""
     parts = urlsplit(address)
     proxy = proxy_for(parts, environ)
     place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
     try:
-        to = urlsplit(proxy) if proxy else parts
-        port = to.port or _PORTS.get(to.scheme, 80)
+        endpoint = urlsplit(proxy) if proxy else parts
+        port = endpoint.port or _PORTS.get(endpoint.scheme, 80)
     except ValueError:  # its message may quote a password
-        return Reached(step="proxy", place=place, proxy=HIDDEN, said="its address is not a URL")
-    step, said = await _step(to, port, patience)
-    return Reached(
+        return ConnectivityResult(step="proxy", place=place, proxy=HIDDEN, detail="its address is not a URL")
+    step, detail = await _try_connection(endpoint, port, patience)
+    return ConnectivityResult(
         step="proxy" if proxy and step != "reached" else step,
         place=place,
         proxy=strip_credentials(proxy) if proxy else "",
-        said=said,
+        detail=detail,
     )
 
 
 def proxy_for(parts: SplitResult, environ: Mapping[str, str]) -> str:
     """Return the proxy for the address, "" for a direct connection."""
     host, scheme = parts.hostname or "", parts.scheme
-    none = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
-    direct = [each.strip().lstrip(".") for each in none.split(",")]
+    no_proxy = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    direct = [each.strip().lstrip(".") for each in no_proxy.split(",")]
     if any(each == "*" or (each and f".{host}".endswith(f".{each}")) for each in direct):
         return ""
     names = (f"{scheme}_proxy", "all_proxy")
-    found = (environ.get(name) or environ.get(name.upper()) for name in names)
-    proxy = next((each for each in found if each), "")
+    candidates = (environ.get(name) or environ.get(name.upper()) for name in names)
+    proxy = next((each for each in candidates if each), "")
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"  # as HTTP libraries read it
 
 
-async def _step(parts: SplitResult, port: int, patience: float) -> tuple[ConnectivityStep, str]:
+async def _try_connection(parts: SplitResult, port: int, patience: float) -> tuple[ConnectivityStep, str]:
     host, secure = parts.hostname or "", parts.scheme == "https"
     context = ssl.create_default_context() if secure else None
     try:
         async with asyncio.timeout(patience):
-            sock = await _connected(host, port)
+            sock = await _connect(host, port)
             if context is not None:
                 _, writer = await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host)
                 writer.transport.abort()  # some servers never close their side
@@ -107,32 +107,32 @@ async def _step(parts: SplitResult, port: int, patience: float) -> tuple[Connect
     except UnicodeError as error:  # not a valid host name
         return "name", str(error)
     except OSError as error:
-        return _ended(error, secure=secure), str(error)
+        return _failed_step(error, secure=secure), str(error)
     return "reached", ""
 
 
-async def _connected(host: str, port: int) -> socket.socket:
+async def _connect(host: str, port: int) -> socket.socket:
     """Connect to the first of the host's addresses that accepts. Raise the error of the last one."""
     loop = asyncio.get_running_loop()
-    named = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    failed: OSError = socket.gaierror(socket.EAI_NONAME, "the name has no address")
-    for family, kind, protocol, _, address in await in_daemon(named):
+    look_up = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    last_error: OSError = socket.gaierror(socket.EAI_NONAME, "the name has no address")
+    for family, kind, protocol, _, address in await in_daemon(look_up):
         sock = socket.socket(family, kind, protocol)
         sock.settimeout(0)  # asyncio requires it
         try:
             await loop.sock_connect(sock, address)
         except OSError as error:
             sock.close()
-            failed = error
+            last_error = error
         except asyncio.CancelledError:
             sock.close()
             raise
         else:
             return sock
-    raise failed
+    raise last_error
 
 
-def _ended(error: OSError, *, secure: bool) -> ConnectivityStep:
+def _failed_step(error: OSError, *, secure: bool) -> ConnectivityStep:
     """Return the step that failed with `error`."""
     match error:
         case socket.gaierror():

@@ -1,7 +1,7 @@
-"""What a provider reports as an error, as `ProviderFailed`: by status, by code, and in the provider's own words.
+"""Maps a provider's errors to `ProviderFailed`: by status, by code, and with the provider's explanation.
 
-Messages are built whole here. They may quote a key, so `providers/http_model.py` passes each through `without_secrets`,
-which redacts before it shortens: a key cut in two would not be recognized.
+Messages are built in full here. They may quote a key, so `providers/http_model.py` passes each through
+`redact_failure`, which redacts before it shortens: a key cut in two would not be recognized.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from holdfast.providers.credentials.redaction import redact
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
 
-_BEFORE_IT = 200
-"""Characters that may stand before the explanation in a message: what failed, for which model."""
+_LONGEST_PREFIX = 200
+"""Characters allowed in a message before the explanation: what failed, for which model."""
 
 _TEMPORARY = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY})
 
@@ -79,31 +79,31 @@ CertificateFault = Literal["certificate", "certificate_host", "certificate_date"
 
 
 def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailed:
-    """Return what a response with an error status means; `body` may be cut off anywhere."""
+    """Return the failure for a response with an error status; `body` may be truncated."""
     try:
-        said: object = msgspec.json.decode(body)
+        payload: object = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        said = body.decode("utf-8", "replace").strip()
-    return _failure(name, status, said, retry_after=_retry_after(headers, said))
+        payload = body.decode("utf-8", "replace").strip()
+    return _failure(name, status, payload, retry_after=_retry_after(headers, payload))
 
 
 def stream_failure(name: str, error: object) -> ProviderFailed:
-    """Return what an error means that model `name` reported inside a stream with status 200."""
-    words = _explanation(error)
+    """Return the failure for an error that model `name` reported inside a stream with status 200."""
+    explanation = _explanation(error)
     codes = list(_codes(error))
     status = next((found for code in codes if (found := _status_of(code)) is not None), None)
     if status is not None and "context_length_exceeded" not in codes:
         return _failure(name, status, error, retry_after=_retry_after({}, error))
-    if "context_length_exceeded" in codes or _TOO_LONG.search(words):
-        return ProviderFailed(f"Model {name!r} failed: {_sentence(words)}", fault="too_long", status=status)
+    if "context_length_exceeded" in codes or _TOO_LONG.search(explanation):
+        return ProviderFailed(f"Model {name!r} failed: {_sentence(explanation)}", fault="too_long", status=status)
     code = codes[0] if codes else ""
-    told = f"{code}: {words}" if code and not words.startswith(code) else words
-    return ProviderFailed(f"Model {name!r} reported an error in its response: {_sentence(told)}", fault="cut")
+    text = f"{code}: {explanation}" if code and not explanation.startswith(code) else explanation
+    return ProviderFailed(f"Model {name!r} reported an error in its response: {_sentence(text)}", fault="cut")
 
 
 def connection_failure(name: str, error: BaseException) -> ProviderFailed:
-    """Return what a broken connection, or one that was never made, means."""
-    return ProviderFailed(f"Connection to model {name!r} failed: {_root(error)}.", fault=_connection_fault(error))
+    """Return the failure for a connection that broke or could not be made."""
+    return ProviderFailed(f"Connection to model {name!r} failed: {_root_cause(error)}.", fault=_connection_fault(error))
 
 
 def certificate_fault(error: ssl.SSLCertVerificationError) -> CertificateFault:
@@ -134,7 +134,7 @@ def _proxy_fault(status: int) -> ProviderFault:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the exception and what led to it: libraries wrap the one that says most."""
+    """Yield the exception and its causes: libraries wrap the most informative one."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -144,30 +144,30 @@ _CONNECT_STATUS = re.compile(r"4\d\d\b")
 
 
 def invalid_response(name: str, error: BaseException) -> ProviderFailed:
-    """Return what a response means that is not its protocol."""
-    return ProviderFailed(f"Model {name!r} sent an invalid response: {_root(error)}.", fault="malformed")
+    """Return the failure for a response that breaks its protocol."""
+    return ProviderFailed(f"Model {name!r} sent an invalid response: {_root_cause(error)}.", fault="malformed")
 
 
-def without_secrets(failed: ProviderFailed, secrets: tuple[str, ...]) -> ProviderFailed:
+def redact_failure(failed: ProviderFailed, secrets: tuple[str, ...]) -> ProviderFailed:
     """Return the failure with the secrets redacted in its message, and then the message shortened."""
     return ProviderFailed(
-        _shortened(redact(str(failed), secrets)),
+        _shorten(redact(str(failed), secrets)),
         fault=failed.fault,
         status=failed.status,
         retry_after=failed.retry_after,
     )
 
 
-def _shortened(message: str) -> str:
-    longest = LONGEST_EXPLANATION + _BEFORE_IT
+def _shorten(message: str) -> str:
+    longest = LONGEST_EXPLANATION + _LONGEST_PREFIX
     return message if len(message) <= longest else f"{message[:longest]} […]."
 
 
-def _failure(name: str, status: int, said: object, *, retry_after: float | None) -> ProviderFailed:
-    words = _explanation(said)
+def _failure(name: str, status: int, payload: object, *, retry_after: float | None) -> ProviderFailed:
+    explanation = _explanation(payload)
     return ProviderFailed(
-        f"Model {name!r} failed with status {status}: {_sentence(words)}",
-        fault=_fault(status, words, frozenset(_codes(said))),
+        f"Model {name!r} failed with status {status}: {_sentence(explanation)}",
+        fault=_fault(status, explanation, frozenset(_codes(payload))),
         status=status,
         retry_after=retry_after,
     )
@@ -176,11 +176,11 @@ def _failure(name: str, status: int, said: object, *, retry_after: float | None)
 _FAULTS: Mapping[int, ProviderFault] = MappingProxyType({407: "proxy_password", 429: "rate_limited"})
 
 
-def _fault(status: int, words: str, codes: frozenset[str]) -> ProviderFault:
+def _fault(status: int, explanation: str, codes: frozenset[str]) -> ProviderFault:
     refused = status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or "context_length_exceeded" in codes:
         return "too_long"
-    if refused and _TOO_LONG.search(words):
+    if refused and _TOO_LONG.search(explanation):
         return "too_long"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or codes & {"API_KEY_INVALID", "invalid_api_key"}:
         return "credentials"
@@ -202,20 +202,20 @@ def _status_of(code: str) -> int | None:
 _NO_STATUS = 600
 
 
-def _error_object(said: object) -> dict[str, object] | None:
+def _error_object(payload: object) -> dict[str, object] | None:
     """Return the innermost error object: bodies are `{"error": {…}}`, `[{"error": {…}}]`, or the object itself."""
-    if isinstance(said, list) and said:
-        return _error_object(said[0])  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
-    if not isinstance(said, dict):
+    if isinstance(payload, list) and payload:
+        return _error_object(payload[0])  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
+    if not isinstance(payload, dict):
         return None
-    found: dict[str, object] = said  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+    found: dict[str, object] = payload  # pyright: ignore[reportUnknownVariableType] - JSON from outside
     inner = found.get("error")
     return found if inner is None or isinstance(inner, str) else _error_object(inner) or found
 
 
-def _codes(said: object) -> Iterator[str]:
+def _codes(payload: object) -> Iterator[str]:
     """Yield the error's code, type and status as texts, and the reasons of Google's details."""
-    error = _error_object(said)
+    error = _error_object(payload)
     if error is None:
         return
     for name in ("code", "type", "status"):
@@ -235,22 +235,22 @@ def _details(error: dict[str, object]) -> Iterator[dict[str, object]]:
                 yield each
 
 
-def _explanation(said: object) -> str:
-    """Return the provider's words, "" if there are none."""
-    error = _error_object(said)
+def _explanation(payload: object) -> str:
+    """Return the provider's explanation, "" if there is none."""
+    error = _error_object(payload)
     if error is None:
-        return str(said).strip() if said else ""
-    words = error.get("error") or error.get("message") or error.get("detail")
-    return str(words or error).strip() if error else ""
+        return str(payload).strip() if payload else ""
+    explanation = error.get("error") or error.get("message") or error.get("detail")
+    return str(explanation or error).strip() if error else ""
 
 
-def _sentence(words: str) -> str:
-    if not words:
+def _sentence(explanation: str) -> str:
+    if not explanation:
         return "no reason given."
-    return words if words.endswith((".", "!", "?")) else f"{words}."
+    return explanation if explanation.endswith((".", "!", "?")) else f"{explanation}."
 
 
-def _retry_after(headers: Mapping[str, str], said: object) -> float | None:
+def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
     """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, or Google's RetryInfo."""
     if (ms := _seconds(headers.get("retry-after-ms", ""))) is not None:
         return ms / 1000
@@ -261,7 +261,7 @@ def _retry_after(headers: Mapping[str, str], said: object) -> float | None:
         return max((parsedate_to_datetime(after) - datetime.now(UTC)).total_seconds(), 0.0)
     except (TypeError, ValueError):  # no date, or one without a zone
         pass
-    for detail in _details(_error_object(said) or {}):
+    for detail in _details(_error_object(payload) or {}):
         delay = detail.get("retryDelay")
         if isinstance(delay, str) and delay.endswith("s") and (seconds := _seconds(delay[:-1])) is not None:
             return seconds
@@ -276,12 +276,12 @@ def _seconds(text: str) -> float | None:
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _root(error: BaseException) -> str:
-    """Return the innermost exception's text: libraries wrap the one that helps."""
+def _root_cause(error: BaseException) -> str:
+    """Return the innermost exception's text: libraries wrap the useful one."""
     while error.__cause__ is not None:
         error = error.__cause__
     try:
-        said = str(error)
+        payload = str(error)
     except TypeError:  # some errors of SDKs hold a body in place of a text
-        said = ""
-    return f"{type(error).__name__}: {said}".rstrip(": .")
+        payload = ""
+    return f"{type(error).__name__}: {payload}".rstrip(": .")

@@ -31,26 +31,26 @@ def new_client(limits: Limits) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
 
 
-def packed_encodings(response: httpx2.Response) -> str:
+def content_encodings(response: httpx2.Response) -> str:
     """Return the content encodings of the body, "" if there are none."""
     named = response.headers.get_list("content-encoding", split_commas=True)
-    return ", ".join(way for each in named if (way := each.strip().lower()) not in ("", "identity"))
+    return ", ".join(encoding for each in named if (encoding := each.strip().lower()) not in ("", "identity"))
 
 
-def unreadable(name: str, packed: str) -> ProviderFailed:
+def compression_failure(name: str, encodings: str) -> ProviderFailed:
     """Return the failure of a compressed response."""
     return ProviderFailed(
-        f"Model {name!r} sent a compressed response ({packed[:_LONGEST_ADDRESS]}). It was not read, "
+        f"Model {name!r} sent a compressed response ({encodings[:_LONGEST_ADDRESS]}). It was not read, "
         "because unpacked it may be of any size. holdfast requests no compression: a proxy may have added it.",
         fault="malformed",
     )
 
 
-def redirected(name: str, response: httpx2.Response) -> ProviderFailed:
+def redirect_failure(name: str, response: httpx2.Response) -> ProviderFailed:
     """Return the failure of a response that points elsewhere."""
-    pointed = response.headers.get("location", "").partition("?")[0][:_LONGEST_ADDRESS]
+    location = response.headers.get("location", "").partition("?")[0][:_LONGEST_ADDRESS]
     return ProviderFailed(
-        f"Model {name!r} at {strip_credentials(str(response.request.url))} redirects to {pointed!r}. "
+        f"Model {name!r} at {strip_credentials(str(response.request.url))} redirects to {location!r}. "
         "The redirect was not followed.",
         fault="redirected",
         status=response.status_code,
@@ -60,21 +60,21 @@ def redirected(name: str, response: httpx2.Response) -> ProviderFailed:
 def with_observer(client: httpx2.AsyncClient, log: HttpObserver) -> httpx2.AsyncClient:
     """Make the client log its requests and responses, and return it."""
 
-    async def asked(request: httpx2.Request) -> None:
-        log.asked(request.method, str(request.url), int(request.headers.get("content-length", 0)))
+    async def on_request(request: httpx2.Request) -> None:
+        log.request_sent(request.method, str(request.url), int(request.headers.get("content-length", 0)))
 
-    async def answered(response: httpx2.Response) -> None:
+    async def on_response(response: httpx2.Response) -> None:
         named = (response.headers[name] for name in _REQUEST_IDS if name in response.headers)
-        log.answered(response.status_code, next(named, ""))
+        log.response_started(response.status_code, next(named, ""))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Watched(response.stream, log)
+        response.stream = _ObservedBody(response.stream, log)
 
-    client.event_hooks["request"].append(asked)
-    client.event_hooks["response"].append(answered)
+    client.event_hooks["request"].append(on_request)
+    client.event_hooks["response"].append(on_response)
     return client
 
 
-class _Watched(httpx2.AsyncByteStream):
+class _ObservedBody(httpx2.AsyncByteStream):
     """A body whose bytes are counted."""
 
     def __init__(self, body: httpx2.AsyncByteStream, log: HttpObserver) -> None:
@@ -83,9 +83,9 @@ class _Watched(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._body:
-            self._log.arrived(chunk)
+            self._log.data_received(chunk)
             yield chunk
 
     async def aclose(self) -> None:
-        self._log.closed()
+        self._log.response_closed()
         await self._body.aclose()

@@ -1,4 +1,4 @@
-"""A `Model` over HTTP: it posts what a protocol wrote and reads the response with the protocol's reader.
+"""A `Model` over HTTP: it posts requests that a protocol writes and reads responses with the protocol's reader.
 
 Two rules. A response without a reason for its end is never finished. A provider's error may quote the API key; it is
 redacted here, because the message is printed and journalled.
@@ -19,14 +19,14 @@ from holdfast.errors import ProviderFailed
 from holdfast.providers import sse
 from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.credentials.redaction import spellings
-from holdfast.providers.error_mapping import connection_failure, http_failure, invalid_response, without_secrets
+from holdfast.providers.error_mapping import connection_failure, http_failure, invalid_response, redact_failure
 from holdfast.providers.http_client import (
     LAST_BYTES,
     LAST_EVENT,
+    compression_failure,
+    content_encodings,
     new_client,
-    packed_encodings,
-    redirected,
-    unreadable,
+    redirect_failure,
     with_observer,
 )
 from holdfast.providers.http_observer import HttpObserver
@@ -60,44 +60,44 @@ class HttpModel:
         await self._http.aclose()
 
     def prefix(self, conversation: Conversation) -> RequestPrefix:
-        """Return what the body of a request with this conversation begins with."""
+        """Return the prefix of the body of a request with this conversation."""
         return self._body_writer.prefix(conversation)
 
     @asynccontextmanager
     async def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
+        """Send the conversation and yield its events; `non_streaming` asks for one document. Raise `ProviderFailed`."""
         reader = self._protocol.reader(self._target)
-        response = await self._translated(self._send(conversation, whole=whole))
+        response = await self._translate_errors(self._send(conversation, non_streaming=non_streaming))
         try:
-            await self._translated(self._expect_readable(response))
+            await self._translate_errors(self._expect_readable(response))
             kind = response.headers.get("content-type", "").lower()
-            streamed = not whole and not kind.startswith("application/json")
-            events = self._events(response, reader) if streamed else self._document(response, reader)
+            streaming = not non_streaming and not kind.startswith("application/json")
+            events = self._events(response, reader) if streaming else self._document(response, reader)
             async with aclosing(events), aclosing(self._read(events)) as reading:
                 yield reading
         finally:
             await response.aclose()
 
     async def _read(self, events: AsyncGenerator[StreamEvent]) -> AsyncGenerator[StreamEvent]:
-        while (event := await self._translated(anext(events, None))) is not None:
+        while (event := await self._translate_errors(anext(events, None))) is not None:
             yield event
 
-    async def _translated(self, work: Awaitable[T]) -> T:
-        """Return what the work returns. Raise `ProviderFailed` for whatever the provider makes of it."""
+    async def _translate_errors(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`. Turn its exceptions into `ProviderFailed`."""
         try:
             return await work
-        except Exception as error:  # the provider boundary; what the caller raises does not come here
-            raise without_secrets(self._failure(error), secrets_for(self._target)) from error
+        except Exception as error:  # the provider boundary; the caller's exceptions do not pass here
+            raise redact_failure(self._failure(error), secrets_for(self._target)) from error
 
-    async def _send(self, conversation: Conversation, *, whole: bool) -> httpx2.Response:
+    async def _send(self, conversation: Conversation, *, non_streaming: bool) -> httpx2.Response:
         request = self._http.build_request(
             "POST",
-            self._protocol.url(self._target, whole=whole),
-            content=self._body_writer.body(conversation, whole=whole),
+            self._protocol.url(self._target, non_streaming=non_streaming),
+            content=self._body_writer.body(conversation, non_streaming=non_streaming),
             headers={
-                "accept": "application/json" if whole else "text/event-stream",
+                "accept": "application/json" if non_streaming else "text/event-stream",
                 # Only an uncompressed body can be measured before unpacking, and a compressed stream arrives late.
                 "accept-encoding": "identity",
                 "content-type": "application/json",
@@ -120,18 +120,18 @@ class HttpModel:
     async def _expect_readable(self, response: httpx2.Response) -> None:
         """Raise `ProviderFailed` unless the response has a body to read."""
         if response.is_redirect:
-            raise redirected(self.name, response)
-        packed = packed_encodings(response)
+            raise redirect_failure(self.name, response)
+        encodings = content_encodings(response)
         if response.is_error:
-            body = b"" if packed else await self._beginning(response)
+            body = b"" if encodings else await self._error_body(response)
             raise http_failure(self.name, response.status_code, response.headers, body)
-        if packed:
-            raise unreadable(self.name, packed)
+        if encodings:
+            raise compression_failure(self.name, encodings)
 
-    async def _beginning(self, response: httpx2.Response) -> bytes:
-        """Return the body of an error, or its beginning: it may have no end."""
+    async def _error_body(self, response: httpx2.Response) -> bytes:
+        """Return the body of an error, or its beginning: it may be endless."""
         body = bytearray()
-        with contextlib.suppress(httpx2.TransportError):  # the status is there
+        with contextlib.suppress(httpx2.TransportError):  # the status is known
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) >= _LONGEST_ERROR:
@@ -150,30 +150,30 @@ class HttpModel:
             yield reader.finished()
 
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
-        """Yield what the events of the stream add, and the whole response once the stream has ended."""
+        """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
         splitter = sse.EventSplitter()
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
-            arrived = False
+            has_event = False
             try:
                 for name, data in splitter.feed(chunk):
-                    arrived = True
+                    has_event = True
                     for event in reader.event(name, data):
                         yield event
                     if reader.closed:
                         break
             except sse.EventTooLong:
                 raise self._too_long() from None
-            if arrived and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
+            if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if reader.complete:
             yield reader.finished()
         if reader.closed:
-            await _drained(body)
+            await _drain(body)
 
     async def _next(self, body: AsyncIterator[bytes], silent_at: float | None) -> bytes | None:
-        """Return the next chunk, None at the end. Behind an open-ended protocol's reason the end is a silence too."""
+        """Return the next chunk, None at the end. After an open-ended protocol's finish reason, silence ends it."""
         if silent_at is None:
             return await anext(body, None)
         try:
@@ -189,7 +189,7 @@ class HttpModel:
         )
 
 
-def connected(
+def create_http_model(
     target: ModelEndpoint,
     protocol: ProviderProtocol,
     *,
@@ -218,7 +218,7 @@ def user_agent() -> str:
     return f"holdfast/{__version__}"
 
 
-async def _drained(body: AsyncIterator[bytes]) -> None:
+async def _drain(body: AsyncIterator[bytes]) -> None:
     """Read the body to its end, so that the connection can be reused; stop on a timeout or an error."""
     with contextlib.suppress(TimeoutError, httpx2.TransportError):  # the response is complete
         async with asyncio.timeout(LAST_BYTES):

@@ -1,4 +1,4 @@
-"""What a connection reports of its HTTP traffic to an observer, e.g. the debug log."""
+"""The HTTP events that a connection reports to an observer, e.g. the debug log."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Protocol
 
 
 class HttpObserver(Protocol):
-    """Receives what goes over the wire of one connection; must not block or raise."""
+    """Receives the HTTP events of one connection; must not block or raise."""
 
     def hide(self, secrets: tuple[str, ...]) -> None:
-        """Never write these texts."""
+        """Redact these texts from now on."""
         ...
 
-    def asked(self, method: str, address: str, size: int) -> None:
-        """Receive the start of a request; `size` is in bytes."""
+    def request_sent(self, method: str, address: str, size: int) -> None:
+        """Receive the start of a request; `size` is the size of its body in bytes."""
         ...
 
-    def answered(self, status: int, request_id: str) -> None:
+    def response_started(self, status: int, request_id: str) -> None:
         """Receive the head of a response."""
         ...
 
-    def arrived(self, chunk: bytes) -> None:
+    def data_received(self, chunk: bytes) -> None:
         """Receive bytes of the response's body."""
         ...
 
-    def closed(self) -> None:
+    def response_closed(self) -> None:
         """Receive the end of the response's body."""
         ...

@@ -39,7 +39,7 @@ class CallDelta(msgspec.Struct, frozen=True):
 
 
 class StreamFinished(msgspec.Struct, frozen=True):
-    """The provider's terminal event: the whole response. Call IDs are the provider's (`CallPart.wire_id`)."""
+    """The provider's terminal event: the complete response. Call IDs are the provider's (`CallPart.wire_id`)."""
 
     parts: tuple[Part, ...]
     finish: ModelFinish
@@ -54,8 +54,8 @@ class Model(Protocol):
 
     Laws (`tests/providers/test_model_laws.py`): events arrive in the order of the wire; `StreamFinished` comes at most
     once, last, and only if the provider's own terminal event was seen; every other ending raises `ProviderFailed`;
-    cancelling the consumer closes that request's connection; the model itself never retries. With `whole`, the request
-    differs only in its streaming fields, and the same events come, all at the end.
+    cancelling the consumer closes that request's connection; the model itself never retries. With `non_streaming`, the
+    request differs only in its streaming fields, and the same events come, all at the end.
     """
 
     @property
@@ -64,11 +64,11 @@ class Model(Protocol):
         ...
 
     def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
         """Send the conversation from `session.request.normalize` and yield its events. Raise `ProviderFailed`.
 
-        `whole` asks for the response in one piece, without streaming.
+        `non_streaming` asks for the response as one document.
         """
         ...
 
@@ -79,7 +79,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class PrefixModel(Protocol):
-    """A model that says, before it sends a request, what its body begins with. The agent journals that."""
+    """A model that knows the prefix of a request's body before it sends the request. The agent journals it."""
 
     def prefix(self, conversation: Conversation) -> RequestPrefix:
         """Return the prefix of a request with this conversation. The same conversation always has the same."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TieredRate(msgspec.Struct, frozen=True):
-    """A rate that depends on the size of the input: `base`, and from above each threshold another one."""
+    """A rate that depends on the size of the input: `base`, replaced by another rate above each threshold."""
 
     base: str
     above: tuple[tuple[int, str], ...]
@@ -68,8 +68,8 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def now(self) -> tuple[float | None, float | None]:
         """Return the rates of input and output that apply now, for a short request, in US dollars per million."""
         rates = _rates_at(self, dt.datetime.now(dt.UTC), "")
-        named = (rates.get("input"), rates.get("output"))
-        return tuple(None if each is None else float(_rate_for(each, 0)) for each in named)  # pyright: ignore[reportReturnType] - two
+        pair = (rates.get("input"), rates.get("output"))
+        return tuple(None if each is None else float(_rate_for(each, 0)) for each in pair)  # pyright: ignore[reportReturnType] - two
 
 
 def price_of(prices: Prices, usage: Usage, *, at: dt.datetime | None = None, service_tier: str = "") -> str | None:

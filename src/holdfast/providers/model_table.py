@@ -1,15 +1,15 @@
-"""What holdfast knows of each model: window, largest output, prices, and how it reasons.
+"""Facts about each model: window, largest output, prices, and how it reasons.
 
-The knowledge is data: `make models` writes `models.json` from packages that carry it, genai-prices for windows and
-prices, pydantic-ai's profiles for what a model accepts. Neither is imported here. Only the part of one provider is
-decoded, when a model of it is first asked for.
+The facts are data: `make models` writes `models.json` from other packages, genai-prices for windows and prices,
+pydantic-ai's profiles for what a model accepts. Neither is imported here. A provider's part is decoded when one of its
+models is first looked up.
 
 Names are matched as genai-prices matches them: the first model whose name or pattern fits counts. What a model accepts
 follows from its family instead, by prefix, so a model that is newer than the table has the facts of its family and no
 price. For example, `claude-opus-5-9` accepts what `claude-opus-5` accepts. Prices are those of a provider under
-holdfast's own name for it: a model at home does not cost what its namesake costs.
+holdfast's own name for it: a local model does not cost what a hosted model of the same name costs.
 
-`ModelFacts.assumed` names what is not known of a model. The user's `[models."PROVIDER:MODEL"]` wins over the table.
+`ModelFacts.assumed` names the facts that are unknown. The user's `[models."PROVIDER:MODEL"]` wins over the table.
 
 Laws: for every name, a window and a price are those of genai-prices, and what the model accepts is what pydantic-ai's
 profile says.
@@ -40,13 +40,13 @@ Temperature = Literal["any", "while-not-reasoning", "refused"]
 class Reasoning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a model reasons, and how that is set.
 
-    `effort`: one of `levels` as OpenAI's reasoning effort. `budget`: a number of tokens, for Anthropic beside one of
-    `levels` as `output_config.effort`. `adaptive`: Anthropic's adaptive thinking, with one of `levels`. `level`: one of
-    `levels` as Gemini's thinking level. `always`: it reasons, and there is nothing to set.
+    `effort`: one of `levels` as OpenAI's reasoning effort. `budget`: a number of tokens, for Anthropic together with
+    one of `levels` as `output_config.effort`. `adaptive`: Anthropic's adaptive thinking, with one of `levels`. `level`:
+    one of `levels` as Gemini's thinking level. `always`: it reasons, and there is nothing to set.
 
     `off` is what turns it off: an effort, a budget of 0, or a `type` of Anthropic's thinking; "" if it cannot be turned
     off. `checked` is False if the levels are the usual ones and a server may refuse some. `by_default` is whether it
-    reasons if a request says nothing, None if that is not known.
+    reasons if a request does not say so, None if unknown.
     """
 
     kind: ReasoningKind = "none"
@@ -88,7 +88,7 @@ class NamePattern(
     all_of: tuple[NamePattern, ...] = ()
 
     def fits(self, name: str) -> bool:
-        """Return whether the name obeys the rule."""
+        """Return whether the name matches the rule."""
         match self:
             case NamePattern(equals=str() as text):
                 fits = name == text
@@ -119,8 +119,8 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def fits(self, name: str) -> bool:
         """Return whether a name in lower case means this model."""
-        named = name == self.id if self.names is None else name in self.names
-        return named or any(each.fits(name) for each in self.match)
+        is_named = name == self.id if self.names is None else name in self.names
+        return is_named or any(each.fits(name) for each in self.match)
 
 
 class FamilyRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class FamilyRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ANY_NAME = NamePattern(starts_with="")
-"""What the last rule of a family says: it has the traits of models that no other rule is about."""
+"""The pattern of a family's last rule, which applies to all other models."""
 
 
 class ModelTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one model. `known`: the table has it. `assumed`: the fields below that are unknown.
+    """Facts about one model. `known`: the table has it. `assumed`: the fields below that are unknown.
 
     A `context_window` of 0 is unknown. The other fields are those of `Traits`.
     """
@@ -173,8 +173,8 @@ Overrides = Mapping[str, ModelOverrides]
 
 NO_OVERRIDES: Overrides = MappingProxyType({})
 
-_SOLD_AS: Mapping[str, str] = MappingProxyType({"openai-chat": "openai"})
-"""The provider that a provider's models and prices are listed under, if not its own name."""
+_TABLE_NAMES: Mapping[str, str] = MappingProxyType({"openai-chat": "openai"})
+"""The name under which the table lists a provider's models and prices, if not its own."""
 
 _FAMILY_OF: Mapping[str, str] = MappingProxyType({"bedrock": "anthropic"})
 """The family whose traits the models of a provider have, if not its own."""
@@ -189,7 +189,7 @@ _FAMILY_OF_KIND: Mapping[ProtocolKind, str] = MappingProxyType(
         "gemini": "google",
     }
 )
-"""The family of a server of the user's own, by its protocol."""
+"""The family for a configured server, by its protocol."""
 
 _DATE = re.compile(r"(-)(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)")
 """A date suffix such as -20251211."""
@@ -205,24 +205,24 @@ def model_table() -> ModelTable:
 
 
 def facts_of(name: str, *, kind: ProtocolKind | None = None, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
-    """Return what is known of PROVIDER:MODEL.
+    """Return the facts about PROVIDER:MODEL.
 
-    `kind` is the protocol of the provider: it decides what the models of a server of the user's own accept.
+    `kind` is the protocol of the provider: it selects the family for a configured server.
     """
     provider, _, model = name.partition(":")
     row = _row_of(provider, model.lower())
     rule = _rule_of(provider, model, kind)
-    own = overrides.get(name, ModelOverrides())
+    override = overrides.get(name, ModelOverrides())
     facts = rule.traits if rule else Traits()
-    prices = _own_prices(own) or (Prices(rates=row.rates, tiers=row.tiers) if row and row.rates else None)
-    window = own.context_window or (row.window if row else 0)
-    reasoning = facts.reasoning if own.reasoning is None else _own_reasoning(own, facts.reasoning)
-    images = facts.images if own.images is None else own.images
-    most = own.max_output or facts.max_output
+    prices = _user_prices(override) or (Prices(rates=row.rates, tiers=row.tiers) if row and row.rates else None)
+    window = override.context_window or (row.window if row else 0)
+    reasoning = facts.reasoning if override.reasoning is None else _user_reasoning(override, facts.reasoning)
+    images = facts.images if override.images is None else override.images
+    most = override.max_output or facts.max_output
     unknown = {
         "context_window": not window,
         "prices": prices is None,
-        "reasoning": own.reasoning is None and row is None and (rule is None or rule.name == _ANY_NAME),
+        "reasoning": override.reasoning is None and row is None and (rule is None or rule.name == _ANY_NAME),
         "max_output": most is None,
         "images": images is None,
         "pdf": facts.pdf is None,
@@ -234,7 +234,7 @@ def facts_of(name: str, *, kind: ProtocolKind | None = None, overrides: Override
         context_window=window,
         prices=prices,
         reasoning=reasoning,
-        max_tokens=own.max_output or facts.max_tokens,
+        max_tokens=override.max_output or facts.max_tokens,
         max_output=most,
         temperature=facts.temperature,
         sealed_reasoning=facts.sealed_reasoning,
@@ -250,13 +250,13 @@ def window_of(name: str, overrides: Overrides = NO_OVERRIDES) -> int:
 
 
 def model_names(provider: str) -> tuple[str, ...]:
-    """Return the models of a provider that the table has; none if it does not know the provider."""
-    own = _SOLD_AS.get(provider, provider)
-    return tuple(row.id for row in _rows(own)) if own in model_table().models else ()
+    """Return the provider's models in the table; none for an unknown provider."""
+    table_name = _TABLE_NAMES.get(provider, provider)
+    return tuple(row.id for row in _rows(table_name)) if table_name in model_table().models else ()
 
 
 def cost_of(facts: ModelFacts, usage: Usage, *, at: dt.datetime | None = None, service_tier: str = "") -> str | None:
-    """Return the price of a request in US dollars as a decimal string, None if it is not known.
+    """Return the price of a request in US dollars as a decimal string, None if unknown.
 
     `at` is when it was sent, by default now; `service_tier` is the one that the provider says it used.
     """
@@ -264,21 +264,21 @@ def cost_of(facts: ModelFacts, usage: Usage, *, at: dt.datetime | None = None, s
 
 
 def _row_of(provider: str, model: str) -> ModelRow | None:
-    table, own = model_table(), _SOLD_AS.get(provider, provider)
-    if own not in table.models:
+    table, table_name = model_table(), _TABLE_NAMES.get(provider, provider)
+    if table_name not in table.models:
         return None
     for name in dict.fromkeys((model, _with_dashes(model))):
-        for sold_by in (own, *table.fallbacks.get(own, ())):
-            for row in _rows(sold_by):
-                if row.fits(name):  # of another provider's model, the service tiers are not sold
-                    return row if sold_by == own else msgspec.structs.replace(row, tiers=())
+        for source in (table_name, *table.fallbacks.get(table_name, ())):
+            for row in _rows(source):
+                if row.fits(name):  # another provider's service tiers are not sold here
+                    return row if source == table_name else msgspec.structs.replace(row, tiers=())
     return None
 
 
 def _with_dashes(model: str) -> str:
     """Return the name with the date of its suffix written with dashes."""
 
-    def dashed(found: re.Match[str]) -> str:
+    def with_dashes(found: re.Match[str]) -> str:
         _, year, month, day = found.groups()
         try:
             dt.date(int(year), int(month), int(day))
@@ -286,7 +286,7 @@ def _with_dashes(model: str) -> str:
             return found[0]
         return f"-{year}-{month}-{day}"
 
-    return _DATE.sub(dashed, model)
+    return _DATE.sub(with_dashes, model)
 
 
 @functools.cache
@@ -300,31 +300,31 @@ def _rules(family: str) -> tuple[FamilyRule, ...]:
 
 
 def _rule_of(provider: str, model: str, kind: ProtocolKind | None) -> FamilyRule | None:
-    """Return the rule that says what the model accepts, None if its family is not known."""
+    """Return the rule with the model's traits, None if its family is unknown."""
     family = _FAMILY_OF.get(provider, provider)
     if family not in model_table().families:
         if kind is None:
             return None
         family = _FAMILY_OF_KIND[kind]
-    if family == "anthropic" and (amazon := _BEDROCK.fullmatch(model)):
-        model = amazon[1]
+    if family == "anthropic" and (bedrock := _BEDROCK.fullmatch(model)):
+        model = bedrock[1]
     if family == "openrouter":  # an alias, and a tag such as :free
         model = model.removeprefix("~").partition(":")[0]
     return next((rule for rule in _rules(family) if rule.name.fits(model)), None)
 
 
-def _own_prices(own: ModelOverrides) -> Prices | None:
+def _user_prices(override: ModelOverrides) -> Prices | None:
     """Return the user's own prices, None without them."""
-    if own.input_price is None or own.output_price is None:
+    if override.input_price is None or override.output_price is None:
         return None
-    amounts = (own.input_price, own.output_price, own.cache_read_price, own.cache_write_price)
+    amounts = (override.input_price, override.output_price, override.cache_read_price, override.cache_write_price)
     costs = [None if each is None else f"{each:.12f}".rstrip("0").rstrip(".") for each in amounts]
     return Prices(rates=(Rates(input=costs[0], output=costs[1], cache_read=costs[2], cache_write=costs[3]),))
 
 
-def _own_reasoning(own: ModelOverrides, usual: Reasoning) -> Reasoning:
+def _user_reasoning(override: ModelOverrides, default: Reasoning) -> Reasoning:
     """Return the kind of reasoning that the user set; its levels are those of the table if the kind is the same."""
-    if own.reasoning is None or own.reasoning == usual.kind:
-        return usual
-    levels = ("low", "medium", "high") if own.reasoning in ("effort", "adaptive", "level") else ()
-    return Reasoning(kind=own.reasoning, levels=levels, checked=False)
+    if override.reasoning is None or override.reasoning == default.kind:
+        return default
+    levels = ("low", "medium", "high") if override.reasoning in ("effort", "adaptive", "level") else ()
+    return Reasoning(kind=override.reasoning, levels=levels, checked=False)

@@ -20,7 +20,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     keys: str = ""
 
 
-SITES: Mapping[str, ProviderInfo] = MappingProxyType(
+PROVIDER_INFO: Mapping[str, ProviderInfo] = MappingProxyType(
     {
         "openai": ProviderInfo(
             title="OpenAI (Responses API)",
@@ -66,13 +66,13 @@ SITES: Mapping[str, ProviderInfo] = MappingProxyType(
 
 def info_of(provider: Provider) -> ProviderInfo:
     """Return the facts about a provider."""
-    return SITES.get(provider.name) or ProviderInfo(
+    return PROVIDER_INFO.get(provider.name) or ProviderInfo(
         title=f"your own server at {strip_credentials(provider.address or '')}"
     )
 
 
-def overriding(provider: Provider, environ: Mapping[str, str]) -> str:
-    """Return the variable that overrides the provider's base URL, "" if none is set: requests and key go there."""
+def overriding_variable(provider: Provider, environ: Mapping[str, str]) -> str:
+    """Return the variable whose URL replaces the provider's base URL, "" if none is set: requests and key go there."""
     variable = provider.address_variable or ""
     return variable if environ.get(variable) else ""
 

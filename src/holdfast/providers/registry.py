@@ -40,26 +40,26 @@ from holdfast.providers.catalog.provider import (
 if TYPE_CHECKING:
     from holdfast.providers.model_table import ModelFacts
 
-__all__ = ["PROVIDERS", "Provider", "Providers", "without_vision"]  # looked up here, defined as data beside it
+__all__ = ["PROVIDERS", "Provider", "Providers", "without_vision"]  # imported from here, defined in `catalog`
 
 _NO_MODELS: Mapping[str, ModelOverrides] = MappingProxyType({})
 
-_CLAUDES_FIELDS = frozenset({"thinking", "output_config"})
-"""Fields that Claude takes or refuses depending on the messages."""
+_CLAUDE_FIELDS = frozenset({"thinking", "output_config"})
+"""Fields that Claude accepts or refuses depending on the messages."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
 
 
-def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrides] = _NO_MODELS) -> Providers:
-    """Return the built-in and the configured providers, with what `models` says of their models.
+def known_providers(servers: Mapping[str, Server], models: Mapping[str, ModelOverrides] = _NO_MODELS) -> Providers:
+    """Return the built-in and the configured providers, with the overrides in `models`.
 
     Raise `ConfigInvalid` for an unusable provider, and for a model of an unknown one.
     """
-    known = {**PROVIDERS, **{name: _provider(name, server) for name, server in own.items()}}
+    known = {**PROVIDERS, **{name: _provider(name, server) for name, server in servers.items()}}
     for name, overrides in models.items():
         prefix, _, model = name.partition(":")
-        provider = _found(prefix, model, known)
+        provider = _find_provider(prefix, model, known)
         if provider is None:
             near = difflib.get_close_matches(prefix, known, n=1, cutoff=0.4)
             hint = f"Did you mean {near[0]}:{model}? " if near else ""
@@ -67,23 +67,23 @@ def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrid
                 f"Unknown provider {prefix!r} in [models.{name!r}] (expected one of {', '.join(known)}). "
                 f"{hint}Fix the name in the config."
             )
-        refused = overrides.extra_body.keys() & _CLAUDES_FIELDS
-        if refused and provider.kind in ("anthropic", "bedrock"):
+        forbidden = overrides.extra_body.keys() & _CLAUDE_FIELDS
+        if forbidden and provider.kind in ("anthropic", "bedrock"):
             raise ConfigInvalid(
-                f"Field {min(refused)!r} cannot be in extra_body of [models.{name!r}]: {prefix} would refuse some "
+                f"Field {min(forbidden)!r} cannot be in extra_body of [models.{name!r}]: {prefix} would refuse some "
                 "requests. Set `effort`, which is sent where it is accepted."
             )
         known[prefix] = msgspec.structs.replace(provider, overrides=(*provider.overrides, (model, overrides)))
     return MappingProxyType(known)
 
 
-def _found(name: str, model: str, providers: Mapping[str, Provider]) -> Provider | None:
-    """Return the provider of that name; that of a model of pydantic-ai has what the user says of all of them."""
+def _find_provider(name: str, model: str, providers: Mapping[str, Provider]) -> Provider | None:
+    """Return the provider of that name; for pydantic-ai, one for the model, with the user's overrides."""
     found = providers.get(name)
     if name != PYDANTIC_AI or (found is not None and not found.through_pydantic_ai):
         return found
-    made = through_pydantic_ai(model)
-    return made if found is None else msgspec.structs.replace(made, overrides=found.overrides)
+    provider = through_pydantic_ai(model)
+    return provider if found is None else msgspec.structs.replace(provider, overrides=found.overrides)
 
 
 def _provider(name: str, server: Server) -> Provider:
@@ -116,8 +116,8 @@ def _provider(name: str, server: Server) -> Provider:
 
 
 def _compat(server: Server) -> Compat:
-    usual = MISTRAL_COMPAT if server.kind == "mistral" else FOREIGN_COMPAT
-    return msgspec.structs.replace(usual, **msgspec.to_builtins(server.compat)) if server.compat else usual
+    default = MISTRAL_COMPAT if server.kind == "mistral" else FOREIGN_COMPAT
+    return msgspec.structs.replace(default, **msgspec.to_builtins(server.compat)) if server.compat else default
 
 
 def is_address(text: str) -> bool:
@@ -133,7 +133,7 @@ def is_address(text: str) -> bool:
 def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
     """Return the validation profile for PROVIDER:MODEL; for an unknown provider, the one that suits most servers."""
     prefix, _, model = name.partition(":")
-    provider = _found(prefix, model, providers)
+    provider = _find_provider(prefix, model, providers)
     return provider.profile_for(model) if provider else OPENAI_COMPATIBLE
 
 
@@ -155,7 +155,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True):
 
     @property
     def facts(self) -> ModelFacts:
-        """Return what is known of the model, by the user and by the table of models."""
+        """Return the facts about the model, from the user's config and the table of models."""
         from holdfast.providers.model_table import facts_of  # noqa: PLC0415 - read when a request is made
 
         overrides = {self.name: self.provider.overrides_of(self.model)}
@@ -163,25 +163,25 @@ class ModelEndpoint(msgspec.Struct, frozen=True):
 
     @property
     def extra_body(self) -> Mapping[str, object]:
-        """Return what the user's config adds to the body of each request."""
+        """Return the fields that the user's config adds to the body of each request."""
         return self.provider.overrides_of(self.model).extra_body
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the key, and the values of headers that are in variables."""
+        """Return the key, and the values of headers that come from environment variables."""
         headers = self.provider.headers_for(self.model)
-        own = {name for name, value in headers.items() if isinstance(value, HeaderVariable)}
-        return tuple(each for each in (self.key, *(self.headers[name] for name in own)) if each)
+        secret_headers = {name for name, value in headers.items() if isinstance(value, HeaderVariable)}
+        return tuple(each for each in (self.key, *(self.headers[name] for name in secret_headers)) if each)
 
     @property
     def name(self) -> str:
         return f"{self.provider.name}:{self.model}"
 
-    def key_header(self, usual: AuthHeader) -> dict[str, str]:
+    def key_header(self, default: AuthHeader) -> dict[str, str]:
         """Return the header with the key, none without a key; `usual` is the protocol's own."""
         if self.key is None:
             return {}
-        auth = self.provider.auth or usual
+        auth = self.provider.auth or default
         return {"authorization": f"Bearer {self.key}"} if auth == "bearer" else {auth: self.key}
 
 
@@ -193,7 +193,7 @@ def split(name: str, providers: Providers = PROVIDERS) -> tuple[Provider, str]:
         raise ModelUnusable(f"Model {name!r} names no provider (expected PROVIDER:MODEL). For example: {examples}.")
     if not name.isprintable():
         raise ModelUnusable(f"Model {name!r} contains unprintable characters. Write it as {examples}, for example.")
-    provider = _found(prefix, model, providers)
+    provider = _find_provider(prefix, model, providers)
     if provider is None:
         near = difflib.get_close_matches(prefix, providers, n=1, cutoff=0.4)
         hint = f"Did you mean {near[0]}:{model}?" if near else f"Write it as {examples}, for example."
@@ -208,7 +208,7 @@ def resolve_endpoint(name: str, environ: Mapping[str, str], providers: Providers
     provider, model = split(name, providers)
     key = None if provider.key_variable is None else _key(provider, environ)
     headers = {name: _header(name, value, provider, environ) for name, value in provider.headers_for(model).items()}
-    endpoint = ModelEndpoint(provider, model, key, asked_at(provider, environ), headers)
+    endpoint = ModelEndpoint(provider, model, key, resolve_base_url(provider, environ), headers)
     return msgspec.structs.replace(endpoint, environ=environ) if provider.through_pydantic_ai else endpoint
 
 
@@ -224,15 +224,15 @@ def _header(name: str, value: HeaderValue, provider: Provider, environ: Mapping[
     return found
 
 
-def asked_at(provider: Provider, environ: Mapping[str, str]) -> str | None:
+def resolve_base_url(provider: Provider, environ: Mapping[str, str]) -> str | None:
     """Return the base URL of the provider, None for the protocol's own. Raise `ModelUnusable`."""
-    own = provider.base_url_in(environ)
-    if own and not is_address(own):  # not quoted: it may contain a password
+    from_environment = provider.base_url_in(environ)
+    if from_environment and not is_address(from_environment):  # not quoted: it may contain a password
         raise ModelUnusable(
             f"{provider.address_variable} of provider {provider.name!r} is not a URL (expected http://… or https://…). "
             "Fix that variable, or unset it."
         )
-    if address := own or provider.address:
+    if address := from_environment or provider.address:
         return address
     if provider.path and provider.address_variable:
         variable = provider.address_variable
@@ -242,8 +242,8 @@ def asked_at(provider: Provider, environ: Mapping[str, str]) -> str | None:
 
 def _regional(provider: Provider, environ: Mapping[str, str]) -> str:
     """Return the address in the region of the environment. Raise `ModelUnusable`."""
-    wanted = provider.region_variables[0]
-    advice = f"Set {wanted} (export {wanted}=us-east-1) to the region that the key is for."
+    variable = provider.region_variables[0]
+    advice = f"Set {variable} (export {variable}=us-east-1) to the region that the key is for."
     region = next((found for each in provider.region_variables if (found := environ.get(each))), None)
     if region is None:
         raise ModelUnusable(f"No region for {provider.name}. {advice}")

@@ -27,7 +27,7 @@ async def smoke_request(target: ModelEndpoint, limits: Limits) -> float:
     opened = SessionOpened(session="", cwd="/", model=target.name, system=SYSTEM, tools=(), version=__version__)
     conversation = fold([opened, PromptAccepted(turn=1, text=PROMPT)])
     model = await connect(target, limits)
-    since = time.monotonic()
+    start = time.monotonic()
     try:
         async with (
             asyncio.timeout(_PATIENCE),
@@ -35,7 +35,7 @@ async def smoke_request(target: ModelEndpoint, limits: Limits) -> float:
         ):
             async for event in events:
                 if isinstance(event, StreamFinished):
-                    return time.monotonic() - since
+                    return time.monotonic() - start
     except TimeoutError as error:
         raise ProviderFailed(f"Model {target.name!r} did not answer within {_PATIENCE:g} s.", fault="silent") from error
     finally:

@@ -1,8 +1,8 @@
 """Splits a body of server-sent events into events, whatever chunks it arrives in, with a limit on each event's length.
 
 By the standard (WHATWG HTML, "Server-sent events"): lines end with LF, CR or CRLF; a blank line ends an event; a line
-that begins with a colon is a comment; an event without a blank line behind it never came. Data stays bytes, because
-JSON is decoded from bytes, and a library that decodes lines first would replace what is not UTF-8.
+that begins with a colon is a comment; an event without a blank line after it is dropped. Data stays bytes, because JSON
+is decoded from bytes, and a library that decodes lines first would replace what is not UTF-8.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class EventTooLong(Exception):
 
 
 class EventSplitter:
-    """The state between two chunks: the line and the event that have begun."""
+    """The state between two chunks: the unfinished line and the unfinished event."""
 
     def __init__(self) -> None:
-        self._line = bytearray()  # begun, its end has not come; it grows in place, or small pieces would cost a square
+        self._line = bytearray()  # unfinished; grown in place: a copy for each small piece takes quadratic time
         self._name = ""
         self._data: list[bytes] = []
         self._size = 0
@@ -33,7 +33,7 @@ class EventSplitter:
     def feed(self, chunk: bytes) -> Iterator[tuple[str, bytes]]:
         """Yield the events that the chunk completes, each as its name ("" if it has none) and its data.
 
-        Raise `EventTooLong` behind the events that came before. To read on, take all of them first.
+        Raise `EventTooLong` after the events before it. Consume all events before the next call.
         """
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
@@ -50,13 +50,13 @@ class EventSplitter:
             else:
                 lines = []
         for line in lines:
-            self._take(line)
-            if not line and (event := self._ended()) is not None:
+            self._read_line(line)
+            if not line and (event := self._end_event()) is not None:
                 yield event
         if self._size + len(self._line) > LONGEST_EVENT:
             raise EventTooLong
 
-    def _take(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         self._size += len(line)
         if self._size > LONGEST_EVENT:
             raise EventTooLong
@@ -70,7 +70,7 @@ class EventSplitter:
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
 
-    def _ended(self) -> tuple[str, bytes] | None:
+    def _end_event(self) -> tuple[str, bytes] | None:
         name, data = self._name, self._data
         self._name, self._data, self._size = "", [], 0
         return (name, b"\n".join(data)) if data else None

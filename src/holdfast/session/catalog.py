@@ -1,6 +1,6 @@
 """The sessions in one root folder: their ids, and a summary of each for lists.
 
-A summary comes from the cache `about.json`, which is used only while the journal's files are the ones it was made from.
+A summary comes from the cache `about.json`, which is used only while the journal's files have not changed since.
 A damaged session is listed with its damage, never hidden.
 """
 
@@ -20,7 +20,7 @@ from holdfast.errors import HoldfastError, SessionBusy, SessionUnknown, StateErr
 from holdfast.session.journal.entries import ModelChanged, PromptAccepted, RequestStarted, SessionOpened, Titled
 from holdfast.session.journal.store import Reading
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
-from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, sync_path, write_whole
+from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, replace_file, sync_path
 from holdfast.typed_data import decode_json
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
@@ -49,7 +49,7 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     damage: str = ""
 
 
-class _About(msgspec.Struct, frozen=True, kw_only=True):
+class _StoredSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `about.json`; `stamp` identifies the journal files it was made from."""
 
     id: str
@@ -103,12 +103,12 @@ class Catalog:
                     f"the permissions of {str(self.folder(matches[0]))!r}."
                 ) from error
         if matches:
-            what, near = f"is ambiguous: {len(matches)} IDs begin with it", matches
+            problem, near = f"is ambiguous: {len(matches)} IDs begin with it", matches
         else:
             import difflib  # noqa: PLC0415 - only an error needs it
 
-            what, near = "does not exist", difflib.get_close_matches(session, ids, n=_NAMED, cutoff=0.5) or ids
-        message = f"Session {session!r} {what} (expected an ID or the beginning of one)."
+            problem, near = "does not exist", difflib.get_close_matches(session, ids, n=_NAMED, cutoff=0.5) or ids
+        message = f"Session {session!r} {problem} (expected an ID or the beginning of one)."
         raise SessionUnknown(f"{message} Similar: {', '.join(near[:_NAMED])}." if near else message, fault="no_session")
 
     def latest(self, cwd: Path, *, free: bool = False) -> SessionSummary | None:
@@ -122,13 +122,13 @@ class Catalog:
         return None
 
     def latest_free(self, cwd: Path) -> tuple[SessionSummary | None, str]:
-        """Return the most recently used session of `cwd` that no other process holds, and the ID of a newer held one.
+        """Return the latest session of `cwd` that no other process holds, and the ID of a newer one that is held.
 
         The ID is "" if none is newer. Raises `SessionBusy` if every session there is held; then nothing was read.
         """
-        from holdfast.session.storage.lease import refuse_held  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
 
-        held: SessionBusy | None = None
+        first_busy: SessionBusy | None = None
         newer = ""
         for folder in sorted(map(self.folder, self._ids()), key=_last_used, reverse=True):
             cached = _cached(folder)
@@ -137,12 +137,12 @@ class Catalog:
             try:
                 summary = _summary_or_damage(folder, free=cached is not None)
                 if summary.cwd == str(cwd):
-                    refuse_held(folder)
+                    raise_if_busy(folder)
                     return summary, newer
             except SessionBusy as busy:
-                held, newer = held or busy, newer or folder.name
-        if held is not None:
-            raise held
+                first_busy, newer = first_busy or busy, newer or folder.name
+        if first_busy is not None:
+            raise first_busy
         return None, ""
 
     def all(self) -> tuple[SessionSummary, ...]:
@@ -194,7 +194,7 @@ class Catalog:
     def _move(self, folder: Path, into: Path, *, name: str = "") -> Path:
         """Move a session that no other process holds into another folder, durably, and return its new path.
 
-        A rename is whole or not at all: after a crash the session is in one of the two folders.
+        A rename is atomic: after a crash the session is in one of the two folders.
         """
         from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
 
@@ -213,7 +213,7 @@ class Catalog:
     def note(self, opened: SessionOpened) -> None:
         """Write the summary of a new session, so that a list need not read its journal."""
         folder = self.folder(opened.session)
-        about = _About(
+        summary = _StoredSummary(
             id=opened.session,
             cwd=opened.cwd,
             title="",
@@ -221,7 +221,7 @@ class Catalog:
             created=self._now(),
             stamp=journal_stamp(folder),
         )
-        _keep(folder, about)
+        _write_cache(folder, summary)
 
     def _ids(self) -> list[str]:
         """Return the ids, newest first, without folders that never held a journal."""
@@ -242,7 +242,7 @@ class Catalog:
         if is_nothing(folder):
             self._remove(folder)
             return False
-        return _there(folder / DATABASE) or _there(folder / ABOUT)
+        return _may_exist(folder / DATABASE) or _may_exist(folder / ABOUT)
 
     def _remove(self, folder: Path) -> None:
         """Remove an empty folder, unless another process holds it or is creating a session in it."""
@@ -260,7 +260,7 @@ class Catalog:
 
 
 def _moved(folder: Path, into: Path, name: str) -> Path:
-    """Move a session whose lease is held, and return its new path; a name that is taken there gets a number."""
+    """Move a session whose lease is held, and return its new path; a name in use there gets a number."""
     make_folder(into)
     number, target = 1, into / name
     while target.exists():  # an older one with the same id was restored and deleted again
@@ -271,7 +271,7 @@ def _moved(folder: Path, into: Path, name: str) -> Path:
     return target
 
 
-def _there(path: Path) -> bool:
+def _may_exist(path: Path) -> bool:
     """Return whether `path` exists or may exist: an unreadable folder may hold another user's session."""
     try:
         path.stat()
@@ -294,42 +294,42 @@ def _summary_or_damage(folder: Path, *, free: bool = False) -> SessionSummary:
 
 def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
     if free:
-        from holdfast.session.storage.lease import refuse_held  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
 
-        refuse_held(folder)
+        raise_if_busy(folder)
     stamp = journal_stamp(folder)  # taken before reading: a later append then invalidates the cache
     cached, damage = _cached(folder), ""
     if cached is not None and cached.stamp == stamp:
-        about = cached
+        summary = cached
     else:
-        about, damage = _read(folder, stamp)
-        if cached is not None and not about.cwd:  # the first entry is lost; keep the directory from the cache
-            model, created = about.model or cached.model, cached.created
-            about = msgspec.structs.replace(about, cwd=cached.cwd, model=model, created=created)
+        summary, damage = _read(folder, stamp)
+        if cached is not None and not summary.cwd:  # the first entry is lost; keep the directory from the cache
+            model, created = summary.model or cached.model, cached.created
+            summary = msgspec.structs.replace(summary, cwd=cached.cwd, model=model, created=created)
         if not damage:
-            _keep(folder, about)
+            _write_cache(folder, summary)
     return SessionSummary(
         id=folder.name,
-        cwd=about.cwd,
-        title=about.title,
-        model=about.model,
-        created=about.created,
+        cwd=summary.cwd,
+        title=summary.title,
+        model=summary.model,
+        created=summary.created,
         modified=_modified(stamp),
         bytes=_size(folder) + _size(folder / BLOBS),
         damage=damage,
     )
 
 
-def _cached(folder: Path) -> _About | None:
+def _cached(folder: Path) -> _StoredSummary | None:
     try:
-        about = decode_json((folder / ABOUT).read_bytes(), _About)
+        summary = decode_json((folder / ABOUT).read_bytes(), _StoredSummary)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # missing or unreadable: it is rebuilt
-    return about if about.id == folder.name else None  # a copied folder contains the original's cache
+    return summary if summary.id == folder.name else None  # a copied folder contains the original's cache
 
 
-def _read(folder: Path, stamp: Stamp) -> tuple[_About, str]:
-    """Return what the journal says about itself, and what is wrong with it."""
+def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
+    """Return the summary read from the journal, and the journal's damage."""
     from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list that finds every cache fresh needs no SQLite
 
     try:
@@ -339,7 +339,7 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_About, str]:
         reading, damage = Reading(records=()), str(error)
     from holdfast.session.titles import prompt_title  # noqa: PLC0415 - likewise
 
-    cwd = title = given = model = asked = ""
+    cwd = title = name = model = requested = ""
     for record in reading.records:
         match record.entry:
             case SessionOpened(cwd=cwd, model=model):
@@ -348,25 +348,27 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_About, str]:
                 pass  # the next prompt goes to the chosen model
             case ModelChanged(model=model):
                 pass
-            case RequestStarted(model=asked):
+            case RequestStarted(model=requested):
                 pass
-            case Titled(title=given):
+            case Titled(title=name):
                 pass
             case PromptAccepted(text=text) if not title:
                 title = prompt_title(text)
             case _:
                 pass
     created = reading.records[0].at if reading.records else 0.0
-    model = model or ("" if cwd else asked)  # if nothing else names it any more
-    return _About(id=folder.name, cwd=cwd, title=given or title, model=model, created=created, stamp=stamp), damage
+    model = model or ("" if cwd else requested)  # the entries that name it may be lost
+    return _StoredSummary(
+        id=folder.name, cwd=cwd, title=name or title, model=model, created=created, stamp=stamp
+    ), damage
 
 
-def _keep(folder: Path, about: _About) -> None:
+def _write_cache(folder: Path, summary: _StoredSummary) -> None:
     with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
         for left in folder.glob(f".{ABOUT}.*"):  # leftovers of any holdfast version
             if is_abandoned(left):
                 left.unlink()
-        write_whole(folder / ABOUT, msgspec.json.encode(about))
+        replace_file(folder / ABOUT, msgspec.json.encode(summary))
 
 
 def journal_stamp(folder: Path) -> Stamp:

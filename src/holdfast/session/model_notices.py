@@ -57,17 +57,17 @@ CLAUSES: dict[Cause, str] = {
     "fork": "this session was copied in the middle of the turn, the original may have gone on",
     "import": "the imported record of the turn ends there",
 }
-"""What happened, as a clause that begins a sentence or follows a colon."""
+"""The cause as a clause that begins a sentence or follows a colon."""
 
 UNREMARKABLE: frozenset[Cause] = frozenset({"finished", "approval", "max_tokens", "refusal"})
-"""Causes that the conversation itself shows, so that no note is needed."""
+"""Causes that need no note, because the conversation itself shows them."""
 
 
 FOREIGN: frozenset[Cause] = frozenset({"provider", "storage", "bug"})
 """Causes whose detail is another program's text or advice for the user: not repeated to the model."""
 
 
-_TO_THE_PERSON: dict[Cause, str] = {
+_FOR_USER: dict[Cause, str] = {
     "timeout": "the turn reached its time limit",
     "user": "you stopped the turn",
     "signal": "holdfast received a signal to exit",
@@ -79,12 +79,12 @@ _TO_THE_PERSON: dict[Cause, str] = {
 """The clauses for the user, where they differ from those for the model."""
 
 
-def what_happened(cause: Cause, detail: str = "") -> str:
+def clause_for_user(cause: Cause, detail: str = "") -> str:
     """Return the cause as a clause for the user, with its detail."""
-    return _detailed(_TO_THE_PERSON.get(cause, CLAUSES[cause]), cause, detail)
+    return _detailed(_FOR_USER.get(cause, CLAUSES[cause]), cause, detail)
 
 
-def _told(cause: Cause, detail: str) -> str:
+def _clause_for_model(cause: Cause, detail: str) -> str:
     """Return the cause as a clause for the model, with its detail if holdfast wrote it."""
     return _detailed(CLAUSES[cause], cause, "" if cause in FOREIGN else detail)
 
@@ -97,30 +97,30 @@ def _detailed(clause: str, cause: Cause, detail: str) -> str:
     return f"{clause[:-1]}; {detail})" if clause.endswith(")") else f"{clause} ({detail})"
 
 
-def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
-    """Return the result of a call whose start was never journalled; `asked` if the user was asked about it."""
-    if cause == "approval" and asked:
+def not_started(cause: Cause, detail: str = "", *, approval_requested: bool = False) -> str:
+    """Return the result of a call whose start was never journalled; `approval_requested` if the user was asked."""
+    if cause == "approval" and approval_requested:
         return "Not started; not approved, the user wrote instead. It had no effect."
     if cause == "fork":
         return f"Not started in this copy: {CLAUSES[cause]} and run this call. Check before you run it again."
-    return f"Not started: {_told(cause, detail)} before this call began. It had no effect."
+    return f"Not started: {_clause_for_model(cause, detail)} before this call began. It had no effect."
 
 
 def plan_not_approved(words: str, mode: str) -> str:
     """Return the result of a plan that the user did not approve; `mode` is the one they left plan mode for, or ""."""
-    said = f" They said: {words}" if words.strip() else ""
+    reason = f" They said: {words}" if words.strip() else ""
     if mode:
         return (
             f"The user did not approve this plan and left plan mode without it. Mode: {mode}. Do not carry the "
-            f"plan out: say so briefly, and wait for what they ask next.{said}"
+            f"plan out: say so briefly, and wait for what they ask next.{reason}"
         )
     return (
         f"The user did not approve this plan yet; nothing else has changed. Look further if you must, change "
-        f"the plan, and present it again. Do not carry it out.{said}"
+        f"the plan, and present it again. Do not carry it out.{reason}"
     )
 
 
-PLAN_UNASKED = (
+PLAN_WITHOUT_USER = (
     "Not approved: no user can be asked in this run, so the plan is its result. Nothing else has changed. Give the "
     "whole plan as your answer, and do not carry it out."
 )
@@ -129,35 +129,35 @@ PLAN_UNASKED = (
 
 def question_answered(chosen: Sequence[str], words: str) -> str:
     """Return the result of a question that the user answered: the options they chose, and their own words."""
-    said = words.strip()
+    text = words.strip()
     if not chosen:
-        return f"The user answered in their own words: {said}" if said else "The user chose none of the options."
-    took = f"The user chose: {', '.join(chosen)}"
-    return f"{took}\nThey said: {said}" if said else took
+        return f"The user answered in their own words: {text}" if text else "The user chose none of the options."
+    choice = f"The user chose: {', '.join(chosen)}"
+    return f"{choice}\nThey said: {text}" if text else choice
 
 
 def question_refused(words: str) -> str:
     """Return the result of a question that the user did not answer."""
-    said = f" They said: {words}" if words.strip() else ""
-    return f"The user did not answer this question. Do not ask it again: decide yourself, or stop and say why.{said}"
+    reason = f" They said: {words}" if words.strip() else ""
+    return f"The user did not answer this question. Do not ask it again: decide yourself, or stop and say why.{reason}"
 
 
-def question_left(cause: Cause, detail: str = "") -> str:
-    """Return the result of a question that was put to the user, and that the turn's end left without an answer."""
-    return f"Not answered: {_told(cause, detail)} while the question was open. No option was chosen."
+def question_unanswered(cause: Cause, detail: str = "") -> str:
+    """Return the result of a question to the user that the turn ended without an answer to."""
+    return f"Not answered: {_clause_for_model(cause, detail)} while the question was open. No option was chosen."
 
 
-QUESTION_UNASKED = (
+QUESTION_WITHOUT_USER = (
     "Not answered: no user can be asked in this run. Decide yourself, and say in your answer what you assumed."
 )
 """The result of a question in a run where no user can be asked."""
 
 
-UNASKED = frozenset({PLAN_UNASKED, QUESTION_UNASKED})
-"""The results of calls that no option allows: only a user can decide them."""
+ONLY_USER_DECIDES = frozenset({PLAN_WITHOUT_USER, QUESTION_WITHOUT_USER})
+"""The results of calls that only a user can decide: no option allows them."""
 
 
-def denied_unasked(why: str) -> str:
+def denied_without_user(why: str) -> str:
     """Return the result of a call that needs approval in a run where no user can be asked; `why` is the question."""
     return (
         f"Denied: {why} It needs the user's approval, and no user can be asked in this run. It was not started "
@@ -166,7 +166,7 @@ def denied_unasked(why: str) -> str:
     )
 
 
-_LOOKED: dict[FileCheck, str] = {
+_CHECKED: dict[FileCheck, str] = {
     "after": "The change had landed all the same: {path} was read afterwards and holds exactly the intended content.",
     "before": "The change did not land: {path} was read afterwards and still holds its earlier content.",
     "other": "Effect unknown: {path} was read afterwards and holds neither its earlier nor the intended content.",
@@ -175,7 +175,7 @@ _LOOKED: dict[FileCheck, str] = {
 _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Check before you run it again."
 
 
-def interrupted(  # noqa: PLR0913 - each is something that may be known of the call
+def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
     cause: Cause,
     detail: str = "",
     *,
@@ -184,25 +184,25 @@ def interrupted(  # noqa: PLR0913 - each is something that may be known of the c
     printed: str = "",
     several: str = "",
     remote: RemoteCall | None = None,
-    waits: InputRequest | None = None,
+    input_request: InputRequest | None = None,
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
 
-    `several` is what `files_looked_at` says of several files. `remote` is the tool of a server that it asked, `waits`
-    what that server asked the user.
+    `several` is the text of `file_check_lines` for several files. `remote` is the server's tool that it called,
+    `input_request` what that server asked the user.
     """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
     elif remote is None:
-        begun = f"Interrupted: {_told(cause, detail)} while this call was running."
+        begun = f"Interrupted: {_clause_for_model(cause, detail)} while this call was running."
     else:
-        doing = "waited for an answer of the user" if waits is not None else "was being asked"
-        begun = f"Interrupted: {_told(cause, detail)} while MCP server {remote.server!r} {doing}."
-    if waits is not None and waits.again and not printed.strip():
+        doing = "waited for an answer of the user" if input_request is not None else "was being asked"
+        begun = f"Interrupted: {_clause_for_model(cause, detail)} while MCP server {remote.server!r} {doing}."
+    if input_request is not None and input_request.again and not printed.strip():
         return f"{begun} {_ENDED_TO_ASK}"
     if remote is not None:
         return f"{begun} {printed.strip() or 'Whether it acted is unknown: look before you repeat it.'}"
-    return _with_what_is_known(begun, file_check, path, printed, several)
+    return _with_known_effect(begun, file_check, path, printed, several)
 
 
 _ENDED_TO_ASK = (
@@ -214,7 +214,7 @@ _ENDED_TO_ASK = (
 def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "", several: str = "") -> str:
     """Return the result of a call whose outcome, and perhaps its start, is in an unreadable part of the journal."""
     begun = "Outcome lost: the part of this session's record that may have held it is damaged."
-    return _with_what_is_known(begun, file_check, path, printed, several)
+    return _with_known_effect(begun, file_check, path, printed, several)
 
 
 _EACH: dict[FileCheck, str] = {
@@ -225,34 +225,35 @@ _EACH: dict[FileCheck, str] = {
 }
 
 
-def files_looked_at(checks: Iterable[tuple[str, FileCheck]]) -> str:
-    """Return one line for each file of an interrupted call, by what was found afterwards; "" without files."""
+def file_check_lines(checks: Iterable[tuple[str, FileCheck]]) -> str:
+    """Return one line for each file of an interrupted call with its state afterwards; "" without files."""
     lines = [f"{path}: {_EACH[check]}." for path, check in checks]
     return "\n".join(["Each of its files was looked at afterwards:", *lines]) if lines else ""
 
 
-def _with_what_is_known(begun: str, file_check: FileCheck | None, path: str, printed: str, several: str) -> str:
-    known = several or (_UNKNOWN if file_check is None else _LOOKED[file_check].format(path=path))
+def _with_known_effect(begun: str, file_check: FileCheck | None, path: str, printed: str, several: str) -> str:
+    known = several or (_UNKNOWN if file_check is None else _CHECKED[file_check].format(path=path))
     text = f"{begun} {known}"
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 
-def found_afterwards(cause: Cause, detail: str, text: str) -> str:
+def result_found_later(cause: Cause, detail: str, text: str) -> str:
     """Return the result of a call that ended while holdfast was not running: its output, and why it comes late."""
-    return f"{text}\n[Note from holdfast: {_told(cause, detail)}; the result of this call was found afterwards.]"
+    clause = _clause_for_model(cause, detail)
+    return f"{text}\n[Note from holdfast: {clause}; the result of this call was found afterwards.]"
 
 
 def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False) -> str:
-    """Return the note for the next user message after a turn that did not end by itself, "" if none is needed."""
+    """Return the note for the next user message after a turn that was cut short, "" if none is needed."""
     if cause in UNREMARKABLE and not cut_calls:
         return ""
-    said = [f"Note from holdfast: {_told(cause, detail)}; the previous turn ended there."]
+    sentences = [f"Note from holdfast: {_clause_for_model(cause, detail)}; the previous turn ended there."]
     if was_cut:
-        said.append("Your response above was cut off at that point.")
+        sentences.append("Your response above was cut off at that point.")
     if cut_calls:
         names = ", ".join(cut_calls)
-        said.append(f"The tool calls you had begun to write in it ({names}) were not started.")
-    return "[" + " ".join(said) + "]"
+        sentences.append(f"The tool calls you had begun to write in it ({names}) were not started.")
+    return "[" + " ".join(sentences) + "]"
 
 
 def late(name: str, outcome: Outcome, text: str) -> str:
@@ -261,7 +262,7 @@ def late(name: str, outcome: Outcome, text: str) -> str:
     return f"[Note from holdfast: {since}:\n{text}]"
 
 
-def left_out(outcome: Outcome, text: str, images: int = 0) -> str:
+def pruned_result_notice(outcome: Outcome, text: str, images: int = 0) -> str:
     """Return the notice that replaces an old result. Short, because there are many."""
     lines = text.count("\n") + 1
     size = f"{len(text):,} characters" + (f", {lines:,} lines" if lines > 1 else "")
@@ -272,8 +273,8 @@ def left_out(outcome: Outcome, text: str, images: int = 0) -> str:
 
 def too_large_result(text: str, images: int = 0) -> str:
     """Return the notice that replaces a result that does not fit; `text` is its beginning and its end."""
-    gone = f"; {images} image{'s' * (images > 1)} left out too" if images else ""
-    return f"[Note from holdfast: too large to be sent whole{gone}. Look at it in smaller parts.]\n{text}"
+    images_note = f"; {images} image{'s' * (images > 1)} left out too" if images else ""
+    return f"[Note from holdfast: too large to be sent whole{images_note}. Look at it in smaller parts.]\n{text}"
 
 
 _NAMED = 20
@@ -292,7 +293,7 @@ def rewound_notice(files: tuple[str, ...], commands: int) -> str:
     )
 
 
-def shared(command: str, outcome: Outcome, text: str) -> str:
+def shared_command_note(command: str, outcome: Outcome, text: str) -> str:
     """Return the note for the next user message about a user command whose output is shared."""
     how = "" if outcome == "ok" else f", {outcome}"
     return f"[The user ran a shell command and shared its output{how}:\n$ {command}\n{text}]"
@@ -304,16 +305,16 @@ def task_note(task: str, command: str, outcome: Outcome, text: str) -> str:
 
 
 def interrupted_task(cause: Cause, detail: str = "", *, printed: str = "") -> str:
-    """Return what is known of a background task whose end nobody saw."""
+    """Return what is known of a background task that ended while holdfast was not running."""
     if cause == "fork":
         return "It belongs to the original of this copy, where it may still run. It is no task of this session."
-    text = f"It has ended, and how is unknown: {_told(cause, detail)}. {_UNKNOWN}"
+    text = f"It has ended, and how is unknown: {_clause_for_model(cause, detail)}. {_UNKNOWN}"
     return f"{text}\nWhat it had printed last:\n{printed}" if printed.strip() else text
 
 
 def became_task(cause: Cause, detail: str, task: str) -> str:
     """Return the result of a call that was interrupted while its command was started as a background task."""
-    begun = f"Interrupted: {_told(cause, detail)} while this call was starting background task {task}."
+    begun = f"Interrupted: {_clause_for_model(cause, detail)} while this call was starting background task {task}."
     return f"{begun} What became of the task is reported for itself."
 
 
@@ -324,8 +325,8 @@ def files_changed(files: Iterable[FileSeen]) -> str:
 
 def files_note(files: Iterable[FileSeen]) -> str:
     """Return the note for the next user message about files that changed."""
-    said = _files_that(files, "these files changed since you last read or wrote them", "these were deleted")
-    return f"[Note from holdfast: {said}. Read a file again before you change it.]"
+    changes = _files_that(files, "these files changed since you last read or wrote them", "these were deleted")
+    return f"[Note from holdfast: {changes}. Read a file again before you change it.]"
 
 
 def stale_file_notice(path: str) -> str:
@@ -336,10 +337,10 @@ def stale_file_notice(path: str) -> str:
     )
 
 
-def _files_that(files: Iterable[FileSeen], changed: str, gone: str) -> str:
-    by_fate: dict[str, list[str]] = {changed: [], gone: []}
+def _files_that(files: Iterable[FileSeen], changed: str, deleted: str) -> str:
+    by_fate: dict[str, list[str]] = {changed: [], deleted: []}
     for file in files:
-        by_fate[gone if file.size is None else changed].append(file.path)
+        by_fate[deleted if file.size is None else changed].append(file.path)
     return "; ".join(f"{fate}: {_list(paths)}" for fate, paths in by_fate.items() if paths)
 
 

@@ -1,13 +1,13 @@
-"""Search over sessions by what was said in them: prompts, answers, titles, and what calls were about.
+"""Search over the text of sessions: prompts, answers, titles, and the arguments of calls.
 
-How it works. The words of a session are kept beside its journal in `words.txt`, a cache that is used only while the
-journal's files are the ones it was made from. A search reads the caches that are fresh, makes the others again, and
-looks for the words in the text. 2,000 sessions take about a tenth of a second (docs/decisions/0059-search.md).
+How it works. The words of a session are stored next to its journal in `words.txt`, a cache that is used only while the
+journal's files have not changed since. A search reads the fresh caches, rebuilds the others, and looks for the words
+in the text. 2,000 sessions take about a tenth of a second (docs/decisions/0059-search.md).
 
-Why no index? An index of all sessions is one more database to keep in step, and it would keep the words of a session
-that was deleted. A cache in the session's own folder goes where the session goes.
+Why no index? An index of all sessions is one more database to keep in sync, and it would keep the words of a deleted
+session. A cache in the session's own folder is moved and deleted with the session.
 
-Outputs of tools are left out: they are most of the text, and what a user remembers is what was said.
+Tool outputs are left out: they are most of the text, and users remember the messages.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from holdfast.errors import HoldfastError
 from holdfast.session.catalog import Catalog, SessionSummary, Stamp, journal_stamp
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
-from holdfast.system.durable_files import write_whole
+from holdfast.system.durable_files import replace_file
 from holdfast.typed_data import decode_json
 
 WORDS_FILE = "words.txt"
 """The name of the cache in a session's folder."""
 
-LONGEST_SAID = 20_000
+LONGEST_TEXT = 20_000
 """Characters of one prompt or answer that are searched; a longer one is data."""
 
 MOST_WORDS = 4_000_000
@@ -48,7 +48,7 @@ class FoundSession(msgspec.Struct, frozen=True):
 
 
 class _Stamped(msgspec.Struct, frozen=True):
-    """The first line of the cache: whose words they are, of which state of its journal, and how many characters."""
+    """The first line of the cache: the session, the state of its journal, and the number of characters."""
 
     id: str
     stamp: Stamp
@@ -56,18 +56,18 @@ class _Stamped(msgspec.Struct, frozen=True):
 
 
 def search_sessions(catalog: Catalog, words: str, summaries: Iterable[SessionSummary]) -> Iterator[FoundSession]:
-    """Yield those of the sessions in which all the words occur, in any case and as parts of words, in their order."""
-    wanted = tuple(words.casefold().split())
-    for summary in summaries if wanted else ():
+    """Yield the sessions that contain all the words, in any case and also within words, in their order."""
+    terms = tuple(words.casefold().split())
+    for summary in summaries if terms else ():
         text = session_words(catalog.folder(summary.id))
         head = f"{summary.title} {summary.id} {summary.cwd} {summary.model}".casefold()
         folded = text.casefold()
-        if all(word in folded or word in head for word in wanted):
-            yield FoundSession(summary, _excerpt(text, wanted))
+        if all(word in folded or word in head for word in terms):
+            yield FoundSession(summary, _excerpt(text, terms))
 
 
 def session_words(folder: Path) -> str:
-    """Return what was said in a session, a line for each prompt, answer and call; "" if it cannot be read."""
+    """Return the text of a session, a line for each prompt, answer and call; "" if it cannot be read."""
     stamp = journal_stamp(folder)
     cached = _cached(folder, stamp)
     if cached is not None:
@@ -75,18 +75,18 @@ def session_words(folder: Path) -> str:
     from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - fresh caches need no SQLite
 
     try:
-        text = "\n".join(said_lines(record.entry for record in read_copy(folder).records))[:MOST_WORDS]
-    except HoldfastError:  # a list shows the damage; its title can still be found
+        text = "\n".join(searchable_lines(record.entry for record in read_copy(folder).records))[:MOST_WORDS]
+    except HoldfastError:  # the list of sessions shows the damage; the title can still be found
         return ""
     text = text.encode("utf-8", "replace").decode()
     head = msgspec.json.encode(_Stamped(folder.name, stamp, len(text))).decode()
-    with contextlib.suppress(OSError):  # a full or read-only disk: it is made again each time
-        write_whole(folder / WORDS_FILE, f"{head}\n{text}".encode(), durable=False)
+    with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
+        replace_file(folder / WORDS_FILE, f"{head}\n{text}".encode(), durable=False)
     return text
 
 
-def said_lines(entries: Iterable[e.Entry]) -> Iterator[str]:
-    """Yield what was said, on one line each: also what was rewound or compacted later."""
+def searchable_lines(entries: Iterable[e.Entry]) -> Iterator[str]:
+    """Yield each prompt, answer, call and title as one line, also those that were rewound or compacted later."""
     for entry in entries:
         match entry:
             case e.Titled(title=text):
@@ -108,7 +108,7 @@ def said_lines(entries: Iterable[e.Entry]) -> Iterator[str]:
 
 
 def _line(text: str) -> Iterator[str]:
-    if line := " ".join(text[:LONGEST_SAID].split()):
+    if line := " ".join(text[:LONGEST_TEXT].split()):
         yield line
 
 
@@ -123,22 +123,22 @@ def _cached(folder: Path, stamp: Stamp) -> str | None:
     """Return the cached words, None if they are missing, unreadable or those of another state."""
     try:
         head, _, text = (folder / WORDS_FILE).read_bytes().decode().partition("\n")
-        of = decode_json(head, _Stamped)
+        stamped = decode_json(head, _Stamped)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return text if of == _Stamped(folder.name, stamp, len(text)) else None
+    return text if stamped == _Stamped(folder.name, stamp, len(text)) else None
 
 
-def _excerpt(text: str, wanted: Sequence[str]) -> str:
+def _excerpt(text: str, terms: Sequence[str]) -> str:
     """Return the part around the first of the words, of the line in which most of them occur."""
     best, most = "", 0
     for line in text.split("\n"):
-        count = sum(word in line.casefold() for word in wanted)
+        count = sum(word in line.casefold() for word in terms)
         if count > most:
             best, most = line, count
-            if most == len(wanted):
+            if most == len(terms):
                 break
     folded = best.casefold()
-    at = max(0, min((folded.find(word) for word in wanted if word in folded), default=0) - _BEFORE)
+    at = max(0, min((folded.find(word) for word in terms if word in folded), default=0) - _BEFORE)
     shown = best[at : at + _EXCERPT]
     return f"{'…' if at else ''}{shown}{'…' if at + _EXCERPT < len(best) else ''}"

@@ -1,6 +1,6 @@
 """The title of a session without a name: its first prompt, shortened. Pure.
 
-The first line that says something is taken: not a fence of code, not a quotation mark alone. It is cut between words.
+The title is the first line with content: not a code fence, not a quotation mark alone. It is cut between words.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _MARK = re.compile(r"(?:[#>*-]+|\d+[.)])\s+")
 
 
 def prompt_title(prompt: str) -> str:
-    """Return a title for a session that began with this prompt, "" if it says nothing."""
-    line = next(_telling(prompt), "")
+    """Return a title for a session that began with this prompt, "" if it has no such line."""
+    line = next(_title_lines(prompt), "")
     if len(line) <= TITLE_LENGTH:
         return line
     cut = line[: TITLE_LENGTH - 1]
@@ -26,8 +26,8 @@ def prompt_title(prompt: str) -> str:
     return f"{words if len(words) >= _LEAST else cut}…"
 
 
-def _telling(prompt: str) -> Iterator[str]:
-    """Yield the lines with a letter or a digit: words first, without what marks a heading or a list, then code."""
+def _title_lines(prompt: str) -> Iterator[str]:
+    """Yield the lines with a letter or a digit: text first, without heading and list marks, then code."""
     fenced = False
     code: list[str] = []
     for line in prompt.splitlines():

@@ -1,4 +1,4 @@
-"""Reports what is wrong with a session: with its record, and with what each provider would reject. Pure.
+"""Reports the problems of a session: damage of its journal, and rules of providers that it breaks. Pure.
 
 Nothing is changed, and no server is contacted. Each problem comes with what to do about it.
 """
@@ -37,16 +37,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
 
 
-def verify(session: str, reading: Reading, own: Profile) -> Report:
-    """Return what is wrong with a session; `own` is the profile of its provider."""
+def verify(session: str, reading: Reading, current: Profile) -> Report:
+    """Return the report on a session; `current` is the profile of its provider."""
     conversation = fold(record.entry for record in reading.records)
-    told = {each for r in reading.records if isinstance(r.entry, Repaired) for each in r.entry.findings}
+    reported = {each for r in reading.records if isinstance(r.entry, Repaired) for each in r.entry.findings}
     lost = conversation.opened is None
-    problems = [_damage(finding, session, told=finding.what in told, lost=lost) for finding in reading.findings]
+    problems = [_damage(finding, session, reported=finding.what in reported, lost=lost) for finding in reading.findings]
     if lost and not problems:  # the first entry is missing and no finding explains it
-        problems.append(_damage(Finding(seq=1, what="Its first entry is lost."), session, told=False, lost=True))
+        problems.append(_damage(Finding(seq=1, what="Its first entry is lost."), session, reported=False, lost=True))
     for profile in PROFILES.values():
-        problems += _violations(as_sent_to(profile, conversation, own), profile)
+        problems += _violations(as_sent_to(profile, conversation, current), profile)
     return Report(
         session=session,
         entries=len(reading.records),
@@ -56,18 +56,20 @@ def verify(session: str, reading: Reading, own: Profile) -> Report:
     )
 
 
-def as_sent_to(profile: Profile, conversation: Conversation, own: Profile) -> Conversation:
-    """Return the conversation as if it continued with that provider: with its own model, or another one."""
-    return conversation if profile == own else msgspec.structs.replace(conversation, model=f"{profile.name}:another")
+def as_sent_to(profile: Profile, conversation: Conversation, current: Profile) -> Conversation:
+    """Return the conversation as if it continued with that provider: with its current model, or another one."""
+    return (
+        conversation if profile == current else msgspec.structs.replace(conversation, model=f"{profile.name}:another")
+    )
 
 
-def _damage(finding: Finding, session: str, *, told: bool, lost: bool) -> Problem:
+def _damage(finding: Finding, session: str, *, reported: bool, lost: bool) -> Problem:
     if lost:
         todo = (
             f"Continue with holdfast -r {session}: its directory and model are known from its summary, and it gets "
             "today's system prompt and tools."
         )
-    elif told:
+    elif reported:
         todo = "Nothing: it was reported to you and the model when the session continued."
     else:
         todo = f"Continue with holdfast -r {session}: everything readable is kept, and the model reads about the gap."
@@ -78,12 +80,12 @@ def _damage(finding: Finding, session: str, *, told: bool, lost: bool) -> Proble
 def _violations(conversation: Conversation, profile: Profile) -> list[Problem]:
     found = violations(conversation, profile)
     rule = left_broken(conversation, profile) if found else ""
-    goes_on = "The session works: this is repaired before each request."
-    ends = (
+    repaired = "The session works: this is repaired before each request."
+    unsendable = (
         f"No repair restores the rule {rule!r}, so nothing more is sent to this provider. Rewind to an earlier prompt "
         "(/rewind), or continue with a model of another provider."
     )
-    todo = f"Report it: this is a bug in holdfast. {ends if rule else goes_on}"
+    todo = f"Report it: this is a bug in holdfast. {unsendable if rule else repaired}"
     return [
         Problem(
             kind="violation",

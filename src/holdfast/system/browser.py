@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 def has_browser() -> bool:
-    """Return whether a page can be shown beside the terminal: there is a desktop."""
+    """Return whether a page can be shown next to the terminal: there is a desktop."""
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 

@@ -1,6 +1,6 @@
 """Files that survive power loss: synced, and replaced as a whole.
 
-Nothing here knows what a file means. A file name is durable only after its folder is synced, so both are.
+The functions do not depend on a file's content. A file name is durable only after its folder is synced, so both are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOCK_FILE = "lock"
 ABOUT = "about.json"
 
 ABANDONED = 3600.0
-"""Seconds after which an unfinished write is taken for that of a dead process."""
+"""Seconds after which an unfinished write counts as one of a dead process."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}")
 
@@ -52,16 +52,16 @@ def make_folder(folder: Path) -> None:
     try:
         sync_path(folder.parent)
     except OSError:
-        with contextlib.suppress(OSError):  # otherwise the next attempt would take its name for durable
+        with contextlib.suppress(OSError):  # otherwise the next attempt would treat its name as durable
             folder.rmdir()
         raise
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+def replace_file(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
     """Replace `path` by `data` with this mode, atomically and durably.
 
-    Leftovers of an earlier, killed attempt are removed. A cache need not be `durable`: a loss of power may leave any
-    part of it, which its reader must notice.
+    Leftovers of an earlier, killed attempt are removed. A cache need not be `durable`: a power loss may leave only
+    a part of it, which its reader must detect.
     """
     _sweep(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

@@ -41,7 +41,7 @@ _OPERATIONS = {
 
 
 def unfinished_operation(root: Path) -> str:
-    """Return what git is in the middle of in the repository `root` ("rebase", "merge", …), "" if nothing is known."""
+    """Return the unfinished operation of git in the repository `root` ("rebase", "merge", …), "" if none is known."""
     try:
         git = _folder(root)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Ctrl+C held back while a process starts: an exception before its pid is known would leave it running."""
+"""Delays Ctrl+C while a process starts: an exception before its pid is known would leave it running."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def interrupts_held_back() -> Generator[None]:
-    """Run the block to its end; if one of `INTERRUPTS` came, raise `KeyboardInterrupt` behind it. Main thread only."""
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in INTERRUPTS}
+def delayed_interrupts() -> Generator[None]:
+    """Run the block to its end, then raise `KeyboardInterrupt` if one of `INTERRUPTS` came. Main thread only."""
+    received: list[int] = []
+    handlers = {number: signal.signal(number, lambda number, _: received.append(number)) for number in INTERRUPTS}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-    if came:
+    if received:
         raise KeyboardInterrupt

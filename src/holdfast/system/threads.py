@@ -21,23 +21,23 @@ async def in_daemon(work: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def deliver(give: Callable[[], None]) -> None:
+    def deliver(set_outcome: Callable[[], None]) -> None:
         if not future.done():
-            give()
+            set_outcome()
 
     def run() -> None:
         try:
             result = work()
         except BaseException as error:  # noqa: BLE001 - handed to the awaiting task, which would wait for ever otherwise
-            fit = isinstance(error, Exception) and not isinstance(
+            is_accepted = isinstance(error, Exception) and not isinstance(
                 error, StopIteration
             )  # the types call_soon_threadsafe accepts
-            failed = error if fit else RuntimeError(f"{type(error).__name__}: {error}")
-            give = functools.partial(future.set_exception, failed)
+            failed = error if is_accepted else RuntimeError(f"{type(error).__name__}: {error}")
+            set_outcome = functools.partial(future.set_exception, failed)
         else:
-            give = functools.partial(future.set_result, result)
+            set_outcome = functools.partial(future.set_result, result)
         with suppress(RuntimeError):  # the loop has closed, so nothing awaits it
-            loop.call_soon_threadsafe(deliver, give)
+            loop.call_soon_threadsafe(deliver, set_outcome)
 
     threading.Thread(target=run, name="blocking work", daemon=True).start()
     return await future
@@ -63,7 +63,7 @@ def run_within(seconds: float, work: Callable[[], T]) -> T:
 async def in_thread(work: Callable[[threading.Event], T], stop: asyncio.Event) -> T:
     """Run `work` on a thread and return its result. Its event is set on a stop or when the caller is cancelled.
 
-    `work` must check it often and then return what it has.
+    `work` must check it often, and return its result so far once it is set.
     """
     flag = threading.Event()
 

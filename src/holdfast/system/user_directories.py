@@ -1,4 +1,4 @@
-"""Where holdfast keeps its files: the config, the sessions and the keys of one user."""
+"""The paths of holdfast's files: the config, the sessions and the keys of one user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def holds_keys(name: str) -> bool:
 
 
 class Homes(msgspec.Struct, frozen=True):
-    """Paths of the config file, of the folder with all sessions, and of what may be deleted. None needs to exist."""
+    """Paths of the config file, the sessions folder and the cache, which may be deleted. None needs to exist."""
 
     config: Path
     sessions: Path
@@ -64,7 +64,7 @@ class Homes(msgspec.Struct, frozen=True):
 
     @property
     def model_lists(self) -> Path:
-        """Return the folder with the lists of models that providers gave."""
+        """Return the folder with the providers' lists of models."""
         return self.cache / "models"
 
 

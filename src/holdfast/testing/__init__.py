@@ -29,7 +29,7 @@ from holdfast.testing.script import (
     WireName,
 )
 from holdfast.testing.scripted_model import ScriptedModel
-from holdfast.testing.scripted_provider import Captured, Ending, ScriptedProvider
+from holdfast.testing.scripted_provider import CapturedRequest, Ending, ScriptedProvider
 from holdfast.testing.store_checks import check_store
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 
@@ -38,7 +38,7 @@ __all__ = [
     "SCRIPT_OVER",
     "Action",
     "Call",
-    "Captured",
+    "CapturedRequest",
     "Cut",
     "End",
     "Ending",

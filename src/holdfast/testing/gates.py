@@ -1,4 +1,4 @@
-"""Gates: a scripted reply waits at one until a test, in any thread, releases it."""
+"""Gates where scripted replies wait until a test, in any thread, releases them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ class Gates:
         self._changed = threading.Condition()
         self._reached: set[str] = set()
         self._open: set[str] = set()
-        self._waiting: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._waiters: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
 
-    async def passed(self, name: str) -> None:
+    async def wait_open(self, name: str) -> None:
         """Wait until the gate is open."""
-        mine = (name, asyncio.get_running_loop(), asyncio.Event())
+        waiter = (name, asyncio.get_running_loop(), asyncio.Event())
         with self._changed:
             self._reached.add(name)
             self._changed.notify_all()
             if name in self._open:
                 return
-            self._waiting.append(mine)
+            self._waiters.append(waiter)
         try:
-            await mine[2].wait()
+            await waiter[2].wait()
         finally:
             with self._changed:
-                self._waiting.remove(mine)
+                self._waiters.remove(waiter)
 
     def release(self, name: str) -> None:
         """Open the gate, for replies that wait now and later."""
         with self._changed:
             self._open.add(name)
-            for waiting, loop, event in self._waiting:
+            for waiting, loop, event in self._waiters:
                 if waiting == name:
                     loop.call_soon_threadsafe(event.set)
 

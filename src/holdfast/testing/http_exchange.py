@@ -25,8 +25,8 @@ from holdfast.testing.script import (
     ReceivedRequest,
     Reply,
     Reset,
+    ResponseAction,
     Say,
-    Spoken,
     Think,
     Wait,
     check_reply,
@@ -39,17 +39,17 @@ _KEYS = ("authorization", "x-api-key", "x-goog-api-key")
 
 
 def wire_for_path(incoming: Incoming) -> WireProtocol:
-    """Return the protocol that serves the path; for an unknown path, the one whose client this seems to be."""
-    strayed = _CHAT
+    """Return the protocol that serves the path; for an unknown path, the one that the headers suggest."""
+    default = _CHAT
     if "anthropic-version" in incoming.headers or "x-api-key" in incoming.headers:
-        strayed = _MESSAGES
+        default = _MESSAGES
     elif "x-goog-api-key" in incoming.headers:
-        strayed = _GEMINI
-    return next((wire for wire in _WIRES if wire.serves(incoming.path)), strayed)
+        default = _GEMINI
+    return next((wire for wire in _WIRES if wire.serves(incoming.path)), default)
 
 
 def model_listing(incoming: Incoming, models: Sequence[str]) -> tuple[ResponseHead, bytes] | None:
-    """Return the list of models that the request asks for, status 404 without `models`; None if it asks for none."""
+    """Return the response to a request for the list of models, 404 without `models`; None for other requests."""
     if incoming.method != "GET" or not incoming.path.endswith("/models"):
         return None
     body = {"object": "list", "data": [{"id": each} for each in models]}
@@ -57,21 +57,21 @@ def model_listing(incoming: Incoming, models: Sequence[str]) -> tuple[ResponseHe
     return ResponseHead(200 if models else 404, (("content-type", "application/json"),)), json.dumps(body).encode()
 
 
-def admitted(wire: WireProtocol, incoming: Incoming, *, key: str | None) -> ReceivedRequest:
+def admit_request(wire: WireProtocol, incoming: Incoming, *, key: str | None) -> ReceivedRequest:
     """Return the request. Raise `Refusal`, in the provider's words, if it must be refused.
 
     A server that needs no key refuses requests with one: it would be the key of another service.
     """
-    key = key if wire.wants_key else None
+    key = key if wire.requires_key else None
     for header in _KEYS:
         if key is None and header in incoming.headers:
             raise Refusal(f"This server needs no key, but {header} has one.", status=401)
     if not wire.serves(incoming.path) or incoming.method != "POST":
-        raise wire.lost(incoming)
+        raise wire.not_found(incoming)
     return wire.admit(incoming, key=key)
 
 
-def answered(
+def response_events(
     wire: WireProtocol, request: ReceivedRequest, reply: Reply, *, turn: int, number: int
 ) -> Iterator[WireEvent]:
     """Yield the response; pauses at the start come before the status line. `turn` counts the replies."""
@@ -82,38 +82,38 @@ def answered(
     first = actions[0] if actions else None
     if isinstance(first, Fail):
         failure = wire.failure(first)
-        head, body = wire.refused(failure, number=number)
+        head, body = wire.error_response(failure, number=number)
         in_header = first.retry_after is not None and failure.retry_after is None
-        later = (("retry-after", f"{first.retry_after:g}"),) if in_header else ()
-        yield ResponseHead(head.status, (*head.headers, *later))
+        retry_header = (("retry-after", f"{first.retry_after:g}"),) if in_header else ()
+        yield ResponseHead(head.status, (*head.headers, *retry_header))
         yield body
         return
     if isinstance(first, Reset):
         yield first
         return
-    spoken = tuple(action for action in actions if not isinstance(action, Fail))
-    answer = WireReply(request, _finished(spoken), turn)
-    yield from _streamed(wire, answer) if request.stream else _whole(wire, answer)
+    content = tuple(action for action in actions if not isinstance(action, Fail))
+    answer = WireReply(request, _with_finish(content), turn)
+    yield from _streaming_events(wire, answer) if request.stream else _non_streaming_events(wire, answer)
 
 
-def _streamed(wire: WireProtocol, answer: WireReply) -> Iterator[WireEvent]:
+def _streaming_events(wire: WireProtocol, answer: WireReply) -> Iterator[WireEvent]:
     first = answer.reply[0]
     yield _head(first if isinstance(first, Headers) else Headers())
-    voice = wire.voice(answer)
+    writer = wire.stream_writer(answer)
     for action in answer.reply:
         match action:
             case Say() | Think() | Call():
-                yield from voice.say(action)
+                yield from writer.write(action)
             case Ping(count, every):
                 for _ in range(count):
-                    yield from voice.ping()
+                    yield from writer.ping()
                     yield Wait(every)
             case Raw():
                 yield from _raw(action)
             case Finish(reason):
-                yield from voice.finish(reason)
+                yield from writer.finish(reason)
             case End():
-                yield voice.end()
+                yield writer.end()
             case Wait() | Hold():
                 yield action
             case Headers():
@@ -124,7 +124,7 @@ def _streamed(wire: WireProtocol, answer: WireReply) -> Iterator[WireEvent]:
             case Cut():
                 return
     if not any(isinstance(action, End) for action in answer.reply):
-        yield voice.end()
+        yield writer.end()
 
 
 def _head(headers: Headers) -> ResponseHead:
@@ -141,10 +141,10 @@ def _raw(action: Raw) -> Iterator[WireEvent]:
             yield Wait(action.every)
 
 
-def _whole(wire: WireProtocol, answer: WireReply) -> Iterator[WireEvent]:
+def _non_streaming_events(wire: WireProtocol, answer: WireReply) -> Iterator[WireEvent]:
     """Yield all pauses and keep-alives, then the document; only half of it for a cut or a reset."""
     head = ResponseHead(200, (("content-type", "application/json"),))
-    begun = False
+    has_head = False
     for action in answer.reply:
         match action:
             case Wait() | Hold():
@@ -152,26 +152,26 @@ def _whole(wire: WireProtocol, answer: WireReply) -> Iterator[WireEvent]:
             case Ping(count, every):
                 yield Wait(count * every)
             case Headers() | Raw():
-                if not begun:
+                if not has_head:
                     yield _head(action) if isinstance(action, Headers) else head
-                    begun = True
+                    has_head = True
                 if isinstance(action, Raw):
                     yield from _raw(action)
             case _:
                 pass
-    body = wire.whole(answer)
+    body = wire.non_streaming_body(answer)
     last = answer.reply[-1]
-    if not begun:
+    if not has_head:
         yield head
     yield body[: len(body) // 2] if isinstance(last, Cut | Reset) else body
     if isinstance(last, Reset):
         yield last
 
 
-def _finished(spoken: tuple[Spoken, ...]) -> tuple[Spoken, ...]:
+def _with_finish(content: tuple[ResponseAction, ...]) -> tuple[ResponseAction, ...]:
     """Return the reply with a Finish, if it has none."""
-    if any(isinstance(action, Finish | Cut | Reset) for action in spoken):
-        return spoken
-    end = next((place for place, action in enumerate(spoken) if isinstance(action, End)), len(spoken))
-    calls = any(isinstance(action, Call) for action in spoken[:end])
-    return (*spoken[:end], Finish("tool_calls" if calls else "stop"), *spoken[end:])
+    if any(isinstance(action, Finish | Cut | Reset) for action in content):
+        return content
+    end = next((place for place, action in enumerate(content) if isinstance(action, End)), len(content))
+    calls = any(isinstance(action, Call) for action in content[:end])
+    return (*content[:end], Finish("tool_calls" if calls else "stop"), *content[end:])

@@ -21,7 +21,7 @@ from holdfast.testing.script import Reset
 Play = Callable[[Incoming], AsyncGenerator[ResponseHead | bytes | Reset, None]]
 """A request in, its response out, at the script's pace."""
 
-_AT_ONCE = struct.pack("ii", 1, 0)
+_ABORTIVE_CLOSE = struct.pack("ii", 1, 0)
 _MOST_READ = 65_536
 
 
@@ -71,9 +71,9 @@ class Loopback:
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = self._loop.create_task(_Connection(reader, writer, self._play).run())
         self._connections.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_done)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self._connections.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failures.append(error)
@@ -120,7 +120,7 @@ class _Connection:
     async def _answer(self, incoming: Incoming) -> bool:
         """Play the response. Return whether the connection can carry another request."""
         playing = asyncio.ensure_future(self._send(incoming))
-        leaving = asyncio.ensure_future(self._client_leaves())
+        leaving = asyncio.ensure_future(self._wait_for_disconnect())
         try:
             await asyncio.wait({playing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -149,7 +149,7 @@ class _Connection:
         self._write(h11.EndOfMessage())
         await self._writer.drain()
 
-    async def _client_leaves(self) -> None:
+    async def _wait_for_disconnect(self) -> None:
         """Return when the client has disconnected; data that it sends early is kept for its next request."""
         with contextlib.suppress(ConnectionError):
             while data := await self._reader.read(_MOST_READ):
@@ -159,7 +159,7 @@ class _Connection:
         self._writer.write(self._http.send(event) or b"")
 
     def _reset(self) -> None:
-        self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORTIVE_CLOSE)
         self._writer.transport.abort()
 
 

@@ -49,12 +49,12 @@ class ModelHarness(Protocol):
         ...
 
     @property
-    def received(self) -> int:
+    def request_count(self) -> int:
         """Return how many requests have arrived."""
         ...
 
     @property
-    def unanswered(self) -> int:
+    def open_requests(self) -> int:
         """Return how many requests are still being answered, which ends when the model closes them."""
         ...
 
@@ -80,11 +80,11 @@ class ProviderHarness:
         return await self._connect(self._provider)
 
     @property
-    def received(self) -> int:
+    def request_count(self) -> int:
         return len(self._provider.requests)
 
     @property
-    def unanswered(self) -> int:
+    def open_requests(self) -> int:
         return sum(request.ended is None for request in self._provider.requests)
 
     async def aclose(self) -> None:
@@ -100,10 +100,10 @@ def check_model(make: Callable[[], ModelHarness], *, laws: Collection[str] = ())
     With `laws`, only these of `MODEL_LAWS` are tried. It runs an event loop, so none may be running.
     """
     for name in laws or MODEL_LAWS:
-        asyncio.run(_tried(name, make()))
+        asyncio.run(_check_law(name, make()))
 
 
-async def _tried(name: str, harness: ModelHarness) -> None:
+async def _check_law(name: str, harness: ModelHarness) -> None:
     with NamedLaw(f"a model {name}"):
         async with asyncio.timeout(LONGEST_LAW), _Subject(harness) as subject:
             await MODEL_LAWS[name](subject)
@@ -129,13 +129,13 @@ class _Subject:
         self._open.push_async_callback(model.aclose)
         return model
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until no request is open."""
         for _ in range(int(LONGEST_LAW / 2 / _TICK)):
-            if not self.harness.unanswered:
+            if not self.harness.open_requests:
                 return
             await asyncio.sleep(_TICK)
-        raise AssertionError(f"{self.harness.unanswered} request(s) stay open")
+        raise AssertionError(f"{self.harness.open_requests} request(s) stay open")
 
 
 def _conversation(model: Model) -> Conversation:
@@ -149,14 +149,14 @@ def _conversation(model: Model) -> Conversation:
     return fold([opened, PromptAccepted(turn=1, text="Grüße")])
 
 
-async def _heard(model: Model, *, whole: bool = False) -> list[StreamEvent]:
-    async with model.stream(_conversation(model), whole=whole) as events:
+async def _events_of(model: Model, *, non_streaming: bool = False) -> list[StreamEvent]:
+    async with model.stream(_conversation(model), non_streaming=non_streaming) as events:
         return [event async for event in events]
 
 
 async def _failure(model: Model) -> ProviderFailed:
     try:
-        events = await _heard(model)
+        events = await _events_of(model)
     except ProviderFailed as failed:
         return failed
     raise AssertionError(f"it raised nothing (expected ProviderFailed), and its last event was {events[-1:]}")
@@ -170,8 +170,8 @@ def _finished(events: Sequence[StreamEvent]) -> StreamFinished:
     return ends[0]
 
 
-def _said(events: Sequence[StreamEvent]) -> tuple[str, str, dict[int, tuple[str, str]]]:
-    """Return the text, the thinking, and name and arguments of each call, as the deltas say them."""
+def _content_of(events: Sequence[StreamEvent]) -> tuple[str, str, dict[int, tuple[str, str]]]:
+    """Return the text, the thinking, and name and arguments of each call, from the deltas."""
     calls: dict[int, tuple[str, str]] = {}
     for event in events:
         if isinstance(event, CallDelta):
@@ -181,7 +181,7 @@ def _said(events: Sequence[StreamEvent]) -> tuple[str, str, dict[int, tuple[str,
     return text, "".join(event.text for event in events if isinstance(event, ThinkingDelta)), calls
 
 
-def _equal(what: str, found: object, expected: object) -> None:
+def _expect_equal(what: str, found: object, expected: object) -> None:
     assert found == expected, f"{what} is {found!r} (expected {expected!r})"
 
 
@@ -197,35 +197,37 @@ async def _has_a_name(subject: _Subject) -> None:
 
 
 async def _streams_texts(subject: _Subject) -> None:
-    events = await _heard(await subject.connect([Say("One two three.", chunk=4)]))
+    events = await _events_of(await subject.connect([Say("One two three.", chunk=4)]))
     finished = _finished(events)
-    _equal("the text of its deltas", _said(events)[0], "One two three.")
-    _equal("what it finished with", (finished.parts, finished.finish), ((TextPart("One two three."),), "stop"))
+    _expect_equal("the text of its deltas", _content_of(events)[0], "One two three.")
+    _expect_equal("what it finished with", (finished.parts, finished.finish), ((TextPart("One two three."),), "stop"))
 
 
 async def _streams_calls(subject: _Subject) -> None:
-    events = await _heard(await subject.connect((Say("I will look."), *_CALLS)))
+    events = await _events_of(await subject.connect((Say("I will look."), *_CALLS)))
     finished = _finished(events)
     parts = [part for part in finished.parts if isinstance(part, CallPart)]
     written = [(part.name, part.arguments) for part in parts]
-    _equal("what its calls are", written, [("read", _READ), ("bash", _BASH)])
-    _equal("what its deltas say of them", list(_said(events)[2].values()), written)
-    _equal("the kinds of its parts", [type(part).__name__ for part in finished.parts], ["TextPart", *["CallPart"] * 2])
-    _equal("its finish", finished.finish, "calls")
+    _expect_equal("what its calls are", written, [("read", _READ), ("bash", _BASH)])
+    _expect_equal("what its deltas say of them", list(_content_of(events)[2].values()), written)
+    _expect_equal(
+        "the kinds of its parts", [type(part).__name__ for part in finished.parts], ["TextPart", *["CallPart"] * 2]
+    )
+    _expect_equal("its finish", finished.finish, "calls")
 
 
 async def _streams_thinking(subject: _Subject) -> None:
-    events = await _heard(await subject.connect(_EVERYTHING))
+    events = await _events_of(await subject.connect(_EVERYTHING))
     kinds = list(dict.fromkeys(type(event).__name__ for event in events))
-    _equal("the order of its events", kinds, ["ThinkingDelta", "TextDelta", "CallDelta", "StreamFinished"])
-    _equal("its thinking", _said(events)[1], "let me see")
+    _expect_equal("the order of its events", kinds, ["ThinkingDelta", "TextDelta", "CallDelta", "StreamFinished"])
+    _expect_equal("its thinking", _content_of(events)[1], "let me see")
     first = _finished(events).parts[0]
     assert isinstance(first, ThinkingPart), f"its first part is a {type(first).__name__} (expected ThinkingPart)"
-    _equal("the text of its thinking", first.text, "let me see")
+    _expect_equal("the text of its thinking", first.text, "let me see")
 
 
 async def _counts_tokens(subject: _Subject) -> None:
-    usage = _finished(await _heard(await subject.connect([Say("text")]))).usage
+    usage = _finished(await _events_of(await subject.connect([Say("text")]))).usage
     assert usage.input_tokens > 0, f"it counted {usage.input_tokens} input tokens"
     assert usage.output_tokens > 0, f"it counted {usage.output_tokens} output tokens"
 
@@ -234,7 +236,7 @@ async def _says_how_a_response_ended(subject: _Subject) -> None:
     reasons: dict[FinishReason, ModelFinish] = {"stop": "stop", "length": "max_tokens", "refusal": "refusal"}
     model = await subject.connect(*([Say("text"), Finish(reason)] for reason in reasons))
     for reason, finish in reasons.items():
-        _equal(f"its finish for {reason!r}", _finished(await _heard(model)).finish, finish)
+        _expect_equal(f"its finish for {reason!r}", _finished(await _events_of(model)).finish, finish)
 
 
 async def _finishes_only_what_ended(subject: _Subject) -> None:
@@ -242,7 +244,7 @@ async def _finishes_only_what_ended(subject: _Subject) -> None:
     model = await subject.connect(*cut)
     for reply in cut:
         try:
-            events = await _heard(model)
+            events = await _events_of(model)
         except ProviderFailed:  # a model may notice by itself
             continue
         ends = [event for event in events if isinstance(event, StreamFinished)]
@@ -265,42 +267,42 @@ async def _reports_errors(subject: _Subject) -> None:
     model = await subject.connect(*([Fail(status, "because of the moon", retry_after=7)] for status in faults))
     for status, fault in faults.items():
         failed = await _failure(model)
-        _equal(f"fault and status of an error {status}", (failed.fault, failed.status), (fault, status))
+        _expect_equal(f"fault and status of an error {status}", (failed.fault, failed.status), (fault, status))
         assert "because of the moon" in str(failed), f"the provider's explanation is not in {str(failed)!r}"
         if fault == "rate_limited":
-            _equal("retry_after", failed.retry_after, 7)
+            _expect_equal("retry_after", failed.retry_after, 7)
 
 
 async def _never_retries(subject: _Subject) -> None:
     model = await subject.connect([Fail(500, "Later.")], [Say("half"), Reset()], [Say("never asked for")])
     for attempt in (1, 2):
         await _failure(model)
-        _equal("the number of its requests", subject.harness.received, attempt)
+        _expect_equal("the number of its requests", subject.harness.request_count, attempt)
 
 
 async def _answers_in_one_piece(subject: _Subject) -> None:
     replies: tuple[Reply, ...] = (_EVERYTHING, (Say("text"), Finish("length")))
     model = await subject.connect(*(reply for each in replies for reply in (each, each)))
     for _ in replies:
-        streamed, whole = await _heard(model), await _heard(model, whole=True)
-        _equal("what a response in one piece says", _said(whole), _said(streamed))
-        ends = _finished(whole), _finished(streamed)
-        _equal("its finish", ends[0].finish, ends[1].finish)
+        streamed, non_streaming = await _events_of(model), await _events_of(model, non_streaming=True)
+        _expect_equal("what a response in one piece says", _content_of(non_streaming), _content_of(streamed))
+        ends = _finished(non_streaming), _finished(streamed)
+        _expect_equal("its finish", ends[0].finish, ends[1].finish)
         kinds = [[type(part).__name__ for part in end.parts] for end in ends]
-        _equal("the kinds of its parts", kinds[0], kinds[1])
+        _expect_equal("the kinds of its parts", kinds[0], kinds[1])
 
 
 async def _ends_a_cancelled_request(subject: _Subject) -> None:
     model = await subject.connect([Say("half"), _NEVER], [_NEVER])
-    for whole in (False, True):
-        arrived = subject.harness.received
-        task = asyncio.create_task(_heard(model, whole=whole))
-        while subject.harness.received == arrived and not task.done():  # noqa: ASYNC110 - of another thread
+    for non_streaming in (False, True):
+        count_before = subject.harness.request_count
+        task = asyncio.create_task(_events_of(model, non_streaming=non_streaming))
+        while subject.harness.request_count == count_before and not task.done():  # noqa: ASYNC110 - of another thread
             await asyncio.sleep(_TICK)
         task.cancel()
         await asyncio.wait({task})
         assert task.cancelled(), "the task that read it was cancelled, and ended otherwise"
-        await subject.settled()
+        await subject.wait_idle()
 
 
 async def _ends_a_request_that_is_left(subject: _Subject) -> None:
@@ -308,14 +310,14 @@ async def _ends_a_request_that_is_left(subject: _Subject) -> None:
     async with model.stream(_conversation(model)) as events:
         async for _ in events:
             break
-    await subject.settled()
+    await subject.wait_idle()
 
 
 async def _goes_on_after_a_failure(subject: _Subject) -> None:
     model = await subject.connect([Fail(500, "Later.")], [Say("half"), Reset()], [Say("here")])
     await _failure(model)
     await _failure(model)
-    _equal("what it says next", _said(await _heard(model))[0], "here")
+    _expect_equal("what it says next", _content_of(await _events_of(model))[0], "here")
 
 
 _Law = Callable[[_Subject], Awaitable[None]]

@@ -17,5 +17,5 @@ class NamedLaw:
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
         if isinstance(error, Exception):
-            said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            raise AssertionError(f"Law {self._law!r} is broken: {said}") from error  # noqa: TRY004 - a breach, not a type
+            message = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            raise AssertionError(f"Law {self._law!r} is broken: {message}") from error  # noqa: TRY004 - a breach, not a type

@@ -129,8 +129,8 @@ class Fail:
     retry_after: float | None = None
 
 
-Spoken = Say | Think | Call | Wait | Hold | Ping | Finish | Cut | Reset | Headers | Raw | End
-Action = Spoken | Fail
+ResponseAction = Say | Think | Call | Wait | Hold | Ping | Finish | Cut | Reset | Headers | Raw | End
+Action = ResponseAction | Fail
 Reply = Sequence[Action]
 
 

@@ -28,9 +28,9 @@ Step = Reply | Callable[[Conversation], Reply]
 class ScriptedModel:
     """A model that plays one reply for each request, in order.
 
-    Each reply reports `usage`. `requests` are the conversations it was sent, `whole` whether each request asked for a
-    response without streaming. A `Hold` waits until `release` is called with its name. After the last reply, every
-    request fails with status 500.
+    Each reply reports `usage`. `requests` are the conversations it was sent, `non_streaming` whether each request asked
+    for a response without streaming. A `Hold` waits until `release` is called with its name. After the last reply,
+    every request fails with status 500.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class ScriptedModel:
         self._name = name
         self._usage = usage
         self._steps = list(script)
-        self._released: dict[str, asyncio.Event] = {}
+        self._gates: dict[str, asyncio.Event] = {}
         self.requests: list[Conversation] = []
-        self.whole: list[bool] = []
+        self.non_streaming: list[bool] = []
         self.open_streams = 0
         self.closed = False
 
@@ -59,28 +59,30 @@ class ScriptedModel:
         self._gate(name).set()
 
     def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Play the next reply; with `whole`, at the same pace and all events at the end."""
-        self.whole.append(whole)
-        return self._stream(conversation, whole=whole)
+        """Play the next reply; with `non_streaming`, at the same pace and all events at the end."""
+        self.non_streaming.append(non_streaming)
+        return self._stream(conversation, non_streaming=non_streaming)
 
     async def aclose(self) -> None:
         """Note that it was closed; a scripted model can be used again, like a new connection."""
         self.closed = True
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         self.requests.append(conversation)
         step = self._steps.pop(0) if self._steps else (Fail(500, "The script is over. Add more replies."),)
         reply = step(conversation) if callable(step) else step
         self.open_streams += 1
         try:
-            yield self._at_once(reply) if whole else self._play(reply)
+            yield self._play_at_end(reply) if non_streaming else self._play(reply)
         finally:
             self.open_streams -= 1
 
-    async def _at_once(self, reply: Reply) -> AsyncIterator[StreamEvent]:
+    async def _play_at_end(self, reply: Reply) -> AsyncIterator[StreamEvent]:
         events = [event async for event in self._play(reply)]
         if not events or not isinstance(events[-1], StreamFinished):  # an incomplete document
             raise _failure(Raw(b""))
@@ -133,7 +135,7 @@ class ScriptedModel:
         yield StreamFinished(tuple(parts), finish, self._usage)
 
     def _gate(self, name: str) -> asyncio.Event:
-        return self._released.setdefault(name, asyncio.Event())
+        return self._gates.setdefault(name, asyncio.Event())
 
 
 _FINISH: dict[str, ModelFinish] = {"stop": "stop", "tool_calls": "calls", "length": "max_tokens", "refusal": "refusal"}
@@ -152,15 +154,15 @@ def _failure(action: Raw | Reset | Fail) -> ProviderFailed:
         case Fail():
             return ProviderFailed(
                 f"Model failed with status {action.status}: {action.message or 'no reason'}. Try again.",
-                fault="too_long" if _says_too_long(action) else _fault(action.status),
+                fault="too_long" if _is_too_long(action) else _fault(action.status),
                 status=action.status,
                 retry_after=action.retry_after,
             )
 
 
-def _says_too_long(action: Fail) -> bool:
-    said = action.message or ""
-    return "maximum context length" in said or "prompt is too long" in said
+def _is_too_long(action: Fail) -> bool:
+    message = action.message or ""
+    return "maximum context length" in message or "prompt is too long" in message
 
 
 def _fault(status: int) -> ProviderFault:

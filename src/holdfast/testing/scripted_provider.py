@@ -40,7 +40,7 @@ Ending = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
+class CapturedRequest:
     """A request as received, and how it ended (None while in progress).
 
     `raw` is the body as sent, `body` its JSON if the request was accepted, `at` the time of the event loop, `refusal`
@@ -64,9 +64,8 @@ class ScriptedProvider:
     As a context manager it is a real HTTP server on 127.0.0.1; `holdfast.testing.http_transport` plays it without a
     socket. Each accepted request plays the next reply, in order of arrival; a refused request plays none. After the
     last reply, every request plays `after`. Without a `key`, requests that carry one are refused, as Ollama always
-    does. A request for the list of `models` is answered besides, and is not one of the
-    `requests`. With `one_system`, a request without exactly one system prompt adds a complaint. It may be used from any
-    thread.
+    does. Requests for the list of `models` are answered too, and are not in `requests`. With `one_system`, a request
+    without exactly one system prompt adds a complaint. It may be used from any thread.
     """
 
     def __init__(
@@ -80,11 +79,11 @@ class ScriptedProvider:
     ) -> None:
         self._key = key
         self._one_system = one_system
-        self._after = _checked(after)
+        self._after = _check_step(after)
         self._models = tuple(models)
-        self._steps = deque(_checked(step) for step in script)
-        self._played = 0
-        self._requests: list[Captured] = []
+        self._steps = deque(_check_step(step) for step in script)
+        self._reply_count = 0
+        self._requests: list[CapturedRequest] = []
         self._complaints: list[str] = []
         self._changed = threading.Condition()  # guards the above and signals changes
         self._gates = Gates()
@@ -133,12 +132,12 @@ class ScriptedProvider:
 
     def extend(self, *steps: ScriptStep) -> None:
         """Add replies to the end of the script."""
-        added = [_checked(step) for step in steps]
+        added = [_check_step(step) for step in steps]
         with self._changed:
             self._steps += added
 
     @property
-    def requests(self) -> tuple[Captured, ...]:
+    def requests(self) -> tuple[CapturedRequest, ...]:
         """Return every request so far, in order of arrival."""
         with self._changed:
             return tuple(self._requests)
@@ -176,11 +175,11 @@ class ScriptedProvider:
 
     async def play(self, incoming: Incoming) -> AsyncGenerator[ResponseHead | bytes | Reset, None]:
         """Yield the response at the script's pace, for a transport; close the generator when the client disconnects."""
-        if (listed := http_exchange.model_listing(incoming, self._models)) is not None:
-            yield listed[0]
-            yield listed[1]
+        if (listing := http_exchange.model_listing(incoming, self._models)) is not None:
+            yield listing[0]
+            yield listing[1]
             return
-        number = self._arrived(incoming)
+        number = self._record_request(incoming)
         ended: Ending = "broken"
         last = False
         try:
@@ -192,7 +191,7 @@ class ScriptedProvider:
                     case Wait(seconds):
                         await asyncio.sleep(seconds)
                     case Hold(name):
-                        await self._gates.passed(name)
+                        await self._gates.wait_open(name)
                     case _:
                         last = following is None  # a client may disconnect once it has everything
                         yield event
@@ -202,7 +201,7 @@ class ScriptedProvider:
             ended = "completed" if last else "closed" if self._closing else "client_gone"
             raise
         finally:
-            self._ended(number, ended)
+            self._record_ending(number, ended)
 
     @property
     def _server(self) -> Loopback:
@@ -210,8 +209,8 @@ class ScriptedProvider:
             raise UsageError("Scripted provider has no server yet. Use it in a `with` statement.")
         return self._loopback
 
-    def _arrived(self, incoming: Incoming) -> int:
-        request = Captured(
+    def _record_request(self, incoming: Incoming) -> int:
+        request = CapturedRequest(
             wire=http_exchange.wire_for_path(incoming).name,
             method=incoming.method,
             path=incoming.path,
@@ -227,39 +226,39 @@ class ScriptedProvider:
     def _response(self, incoming: Incoming, number: int) -> Iterator[WireEvent]:
         wire = http_exchange.wire_for_path(incoming)
         try:
-            request = http_exchange.admitted(wire, incoming, key=self._key)
+            request = http_exchange.admit_request(wire, incoming, key=self._key)
         except Refusal as refusal:
-            self._note(number, replace(self._requests[number - 1], refusal=refusal.message))
-            return iter(wire.refused(refusal, number=number))
-        self._note(number, replace(self._requests[number - 1], body=request.body))
+            self._update(number, replace(self._requests[number - 1], refusal=refusal.message))
+            return iter(wire.error_response(refusal, number=number))
+        self._update(number, replace(self._requests[number - 1], body=request.body))
         step, turn = self._next(request, number)
         reply = step(request) if callable(step) else step
-        return http_exchange.answered(wire, request, reply, turn=turn, number=number)
+        return http_exchange.response_events(wire, request, reply, turn=turn, number=number)
 
     def _next(self, request: ReceivedRequest, number: int) -> tuple[ScriptStep, int]:
         with self._changed:
             if self._one_system and len(request.system) != 1:
                 what = f"Request {number} has {len(request.system)} system prompts (expected one)."
                 self._complaints.append(what)
-            self._played += 1
-            return self._steps.popleft() if self._steps else self._after, self._played
+            self._reply_count += 1
+            return self._steps.popleft() if self._steps else self._after, self._reply_count
 
-    def _ended(self, number: int, ended: Ending) -> None:
+    def _record_ending(self, number: int, ended: Ending) -> None:
         request = self._requests[number - 1]
         refused = ended == "completed" and request.refusal is not None
-        self._note(number, replace(request, ended="refused" if refused else ended))
+        self._update(number, replace(request, ended="refused" if refused else ended))
 
-    def _note(self, number: int, request: Captured) -> None:
+    def _update(self, number: int, request: CapturedRequest) -> None:
         with self._changed:
             self._requests[number - 1] = request
             self._changed.notify_all()
 
-    def _wait(self, met: Callable[[], bool], timeout: float, expected: str) -> None:
+    def _wait(self, predicate: Callable[[], bool], timeout: float, expected: str) -> None:
         with self._changed:
-            if not self._changed.wait_for(met, timeout):
+            if not self._changed.wait_for(predicate, timeout):
                 ended = [request.ended or "under way" for request in self._requests]
                 raise TimeoutError(f"Requests after {timeout:g} s: {ended} ({expected}).")
 
 
-def _checked(step: ScriptStep) -> ScriptStep:
+def _check_step(step: ScriptStep) -> ScriptStep:
     return step if callable(step) else check_reply(step)

@@ -34,7 +34,7 @@ class FunctionTool:
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return a plan that runs the function. Raise `ToolFailed` if the arguments are not a JSON object."""
         try:
-            given = decode_json(arguments or "{}", dict[str, object])
+            values = decode_json(arguments or "{}", dict[str, object])
         except msgspec.DecodeError as error:
             raise ToolFailed(
                 f"Arguments of {self.name!r} are not a JSON object: {error}. Nothing was done. Call it again."
@@ -42,7 +42,7 @@ class FunctionTool:
         run = self.run
 
         async def act(context: ToolContext) -> ToolOutput:
-            return await run(given, context)
+            return await run(values, context)
 
         return Plan(
             effect=self.effect,
@@ -56,24 +56,24 @@ class FunctionTool:
 
 @dataclass(slots=True)
 class FunctionToolbox:
-    """A toolbox of the given tools, with given results of file checks (by path) and traces (by spool).
+    """A toolbox with fixed tools, fixed results of file checks (by path) and fixed traces (by spool).
 
-    `files` are those that differ from what was seen, `held` the instructions that apply.
+    `files` are those that changed since the model saw them, `active_instructions` the instructions that apply.
     """
 
-    given: Sequence[Tool]
+    tool_list: Sequence[Tool]
     file_checks: Mapping[str, FileCheck] = field(default_factory=dict[str, FileCheck])
     spooled: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, FileSeen] = field(default_factory=dict[str, FileSeen])
-    held: tuple[Instruction, ...] = ()
+    active_instructions: tuple[Instruction, ...] = ()
     closed: bool = False
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         """Return the tools by name."""
-        return {tool.schema.name: tool for tool in self.given}
+        return {tool.schema.name: tool for tool in self.tool_list}
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:  # noqa: ARG002 - the Toolbox protocol's
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:  # noqa: ARG002 - the Toolbox protocol's
         """Return True: no process of an earlier agent is ever left."""
         return True
 
@@ -86,14 +86,14 @@ class FunctionToolbox:
         return declared
 
     def instructions(self) -> tuple[Instruction, ...]:
-        """Return the given instructions."""
-        return self.held
+        """Return the active instructions."""
+        return self.active_instructions
 
-    def present(self, seen: FileSeen) -> FileSeen:
+    def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
         """Return the file given for the path, else the file unchanged."""
-        return self.files.get(seen.path, seen)
+        return self.files.get(snapshot.path, snapshot)
 
-    def look(self, change: FileChange) -> FileCheck:
+    def check_change(self, change: FileChange) -> FileCheck:
         """Return the result given for the path, else "unreadable"."""
         return self.file_checks.get(change.path, "unreadable")
 

@@ -46,16 +46,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self, *, seed: int | None = None, watch: bool = False) -> None:
-        self._skipping = _Skipping(self)
-        super().__init__(self._skipping)
-        self._wake_ups = len(self._skipping.get_map())  # the loop's own descriptors, for threads and signals
+        self._virtual_selector = _SkippingSelector(self)
+        super().__init__(self._virtual_selector)
+        self._wake_ups = len(self._virtual_selector.get_map())  # the loop's own descriptors, for threads and signals
         self._order = None if seed is None else random.Random(seed)  # noqa: S311 - an order, not a secret
-        self._ready: deque[asyncio.Handle] = _Ready(self._before)  # asyncio's own attribute
+        self._ready: deque[asyncio.Handle] = _ReadyQueue(self._next_callback)  # asyncio's own attribute
         self._actions: dict[int, list[Callable[[], object]]] = {}
         self._throws: dict[int, Callable[[], BaseException]] = {}
         self._next: asyncio.Handle | None = None
         self._own_threads = set(threading.enumerate())
-        self._delivered: list[tuple[int, asyncio.Handle]] = []
+        self._thread_callbacks: list[tuple[int, asyncio.Handle]] = []
         self.callbacks = 0
         """How many callbacks have run."""
         self.resumptions = 0
@@ -63,11 +63,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.rounds: list[float] = []
         """When each round of callbacks began: the times at which a timer can fire."""
         if watch:
-            self.set_task_factory(_watched)
+            self.set_task_factory(_create_watched_task)
 
     def time(self) -> float:
         """Return the virtual time in seconds."""
-        return self._skipping.now + self.callbacks * CLOCK_STEP
+        return self._virtual_selector.now + self.callbacks * CLOCK_STEP
 
     def at(self, number: int, action: Callable[[], object]) -> None:
         """Call `action` right before callback `number`, counted from 0 over the life of the loop.
@@ -91,7 +91,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if threading.current_thread() in self._own_threads or self.is_closed():
             return super().call_soon_threadsafe(callback, *args, context=context)
         handle = asyncio.Handle(callback, args, self, context)
-        self._delivered.append((threading.get_native_id(), handle))  # the system numbers threads as they start
+        self._thread_callbacks.append((threading.get_native_id(), handle))  # the system numbers threads as they start
         return handle
 
     def deliver(self) -> bool:
@@ -101,25 +101,25 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 thread.join(_PATIENCE)
                 if thread.is_alive():
                     raise Hang(f"Thread {thread.name!r} did not end within {_PATIENCE:g} s.")
-        delivered, self._delivered = self._delivered, []
-        self._ready.extend(handle for _, handle in sorted(delivered, key=lambda each: each[0]))
-        return bool(delivered)
+        callbacks, self._thread_callbacks = self._thread_callbacks, []
+        self._ready.extend(handle for _, handle in sorted(callbacks, key=lambda each: each[0]))
+        return bool(callbacks)
 
     def watches(self) -> bool:
         """Return whether a socket, pipe or process is watched."""
-        return len(self._skipping.get_map()) > self._wake_ups
+        return len(self._virtual_selector.get_map()) > self._wake_ups
 
     def waiting(self) -> str:
         """Return where every task waits."""
         return "; ".join(sorted(f"{task.get_name()} at {suspended_at(task)}" for task in asyncio.all_tasks(self)))
 
-    def resumed(self) -> BaseException | None:
+    def count_resumption(self) -> BaseException | None:
         """Count a resumption. Return the exception to raise in its place, if any."""
         self.resumptions += 1
         error = self._throws.pop(self.resumptions - 1, None)
         return None if error is None else error()
 
-    def _before(self, ready: deque[asyncio.Handle]) -> asyncio.Handle:
+    def _next_callback(self, ready: deque[asyncio.Handle]) -> asyncio.Handle:
         """Return the callback to run now, after the actions planned before it."""
         handle = ready[0]
         del ready[0]
@@ -145,7 +145,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return handle
 
 
-def virtually(work: Coroutine[Any, Any, T], *, seed: int | None = None) -> T:
+def run_virtual(work: Coroutine[Any, Any, T], *, seed: int | None = None) -> T:
     """Run `work` on a `VirtualLoop` and return its result. Raise `Hang` if it waits for something that never comes."""
     with asyncio.Runner(loop_factory=lambda: VirtualLoop(seed=seed)) as runner:
         return runner.run(work)
@@ -157,7 +157,7 @@ def suspended_at(task: asyncio.Task[Any]) -> str:
     inner: object = task.get_coro()
     while inner is not None:
         match inner:
-            case _Watched():
+            case _WatchedCoroutine():
                 frame, inner = None, inner.work
             case CoroutineType():
                 frame, inner = inner.cr_frame, inner.cr_await
@@ -177,7 +177,7 @@ def suspended_at(task: asyncio.Task[Any]) -> str:
 _ASYNCIO = os.path.dirname(asyncio.__file__)  # noqa: PTH120 - as code objects have it
 
 
-class _Skipping(selectors.DefaultSelector):
+class _SkippingSelector(selectors.DefaultSelector):
     """A selector that does not sleep: it advances the loop's clock instead."""
 
     def __init__(self, loop: VirtualLoop) -> None:
@@ -188,9 +188,9 @@ class _Skipping(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         loop = self._loop
         loop.rounds.append(loop.time())
-        said = loop.deliver()
+        delivered = loop.deliver()
         ready = super().select(0)
-        if ready or said or timeout == 0:
+        if ready or delivered or timeout == 0:
             return ready
         if loop.watches():
             began = time.monotonic()
@@ -203,7 +203,7 @@ class _Skipping(selectors.DefaultSelector):
         return ready
 
 
-class _Ready(deque[asyncio.Handle]):
+class _ReadyQueue(deque[asyncio.Handle]):
     """The queue of ready callbacks; taking the first returns the one that `take` chooses."""
 
     def __init__(self, take: Callable[[deque[asyncio.Handle]], asyncio.Handle]) -> None:
@@ -214,7 +214,7 @@ class _Ready(deque[asyncio.Handle]):
         return self._take(self)
 
 
-class _Watched(Coroutine[object, object, object]):
+class _WatchedCoroutine(Coroutine[object, object, object]):
     """A task's coroutine whose resumptions are counted, and can raise an injected exception."""
 
     def __init__(self, loop: VirtualLoop, work: Coroutine[Any, Any, Any]) -> None:
@@ -226,7 +226,7 @@ class _Watched(Coroutine[object, object, object]):
     def send(self, value: object) -> object:
         if not self._started:
             self._started = True
-        elif (error := self._loop.resumed()) is not None:
+        elif (error := self._loop.count_resumption()) is not None:
             return self.work.throw(error)
         return self.work.send(value)
 
@@ -240,9 +240,9 @@ class _Watched(Coroutine[object, object, object]):
         raise TypeError(f"Coroutine {self.__qualname__!r} belongs to a task: only that task may step it.")
 
 
-def _watched(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - as asyncio has it
+def _create_watched_task(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - as asyncio has it
     assert isinstance(loop, VirtualLoop)
-    return asyncio.Task(_Watched(loop, work), loop=loop, **options)
+    return asyncio.Task(_WatchedCoroutine(loop, work), loop=loop, **options)
 
 
 def _task(handle: asyncio.Handle) -> asyncio.Task[object] | None:

@@ -1,8 +1,8 @@
 """Decides whether a call may run, from its plan and the approval policy alone. No other code decides this.
 
-The order: a deny rule, then the mode `yolo`, then what mode `plan` forbids, then an ask rule, then what is free, and
-last what the user allowed. Of a line of commands every simple command must be free or allowed, and so must every file
-it writes.
+The order: a deny rule, then the mode `yolo`, then what mode `plan` forbids, then an ask rule, then calls that are free
+(need no approval), and last what the user allowed. In a line of commands every simple command must be free or allowed,
+and so must every file it writes.
 
 Laws (`tests/tools/permission_rules/test_rule_set_laws.py`): no mode and no allowance runs what a rule denies.
 """
@@ -70,7 +70,7 @@ def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
         return Deny(f"Rule {rule.shown} denies {plan.title!r}. It was not run. Continue without it, or ask the user.")
     if plan.is_for_the_user:
         presented = "The model presents a plan. Decide whether it is carried out."
-        return Ask(presented if plan.asks is None else plan.asks.text)
+        return Ask(presented if plan.question is None else plan.question.text)
     if policy.mode == "yolo":
         return Allow()
     if policy.mode == "plan" and plan.effect != "read" and not (line is not None and line.only_reads):
@@ -80,28 +80,28 @@ def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
         )
     if rule := policy.rules.against("ask", plan, line, tool=tool):
         return Ask(f"The call {plan.title!r} needs approval each time, by the rule {rule.shown}.")
-    why = _unlike(plan, policy, tool) if line is None else _unlike_line(plan, line, policy, tool)
+    why = _reason_to_ask(plan, policy, tool) if line is None else _reason_to_ask_for_line(plan, line, policy, tool)
     return Ask(why) if why else Allow()
 
 
-def readable(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], bool] | None:
-    """Return what says whether a call may show the file at an absolute path, None if it may show all of them.
+def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], bool] | None:
+    """Return a predicate for the files (absolute paths) that a call may show, None if it may show all.
 
-    A search is decided by the folder where it starts. What rules deny below that, or ask about, is left out; an ask
-    rule that the user has answered for the call itself hides nothing more.
+    A search is approved by the folder where it starts. Files below it that rules deny or ask about are left out. If an
+    ask rule matches the call itself, the user has answered it, and ask rules hide nothing more.
     """
-    asks = policy.mode != "yolo" and policy.rules.against("ask", plan, None, tool=tool) is None
-    verdicts: tuple[RuleVerdict, ...] = ("deny", "ask") if asks else ("deny",)
+    ask_rules_apply = policy.mode != "yolo" and policy.rules.against("ask", plan, None, tool=tool) is None
+    verdicts: tuple[RuleVerdict, ...] = ("deny", "ask") if ask_rules_apply else ("deny",)
     if not any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules):
         return None
     return lambda path: not policy.rules.hides(path, *verdicts)
 
 
-def _unlike(plan: Plan, policy: Policy, tool: str) -> str:
+def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     """Return why the user must be asked about a call that runs no command, "" if it may run."""
-    from holdfast.tools.approval_patterns import allowed, obeyed  # noqa: PLC0415 - tables, for the first call
+    from holdfast.tools.approval_patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
 
-    by_itself = obeyed(plan)
+    by_itself = changes_autorun_file(plan)
     if plan.outside is None and plan.effect == "read" and not plan.host:  # a request also sends something to the host
         return ""
     if (
@@ -112,22 +112,24 @@ def _unlike(plan: Plan, policy: Policy, tool: str) -> str:
         and not by_itself
     ):
         return ""
-    if allowed(plan, policy.patterns) or (not by_itself and policy.rules.allow(plan, tool=tool)):
+    if patterns_allow(plan, policy.patterns) or (not by_itself and policy.rules.allow(plan, tool=tool)):
         return ""
     return _question(plan, by_itself=by_itself)
 
 
-def _unlike_line(plan: Plan, line: CommandParts, policy: Policy, tool: str) -> str:
+def _reason_to_ask_for_line(plan: Plan, line: CommandParts, policy: Policy, tool: str) -> str:
     """Return why the user must be asked about a call that runs a line of commands, "" if it may run."""
     if policy.rules.allow_all_commands(tool):
         return ""
     where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
     if line.unclear:
         return f"The call {plan.title!r} runs a command{where} that holdfast cannot judge: {line.unclear}"
-    reasons = tuple(dict.fromkeys(filter(None, (_unlike_part(part, line, plan, policy) for part in line.parts))))
+    reasons = tuple(
+        dict.fromkeys(filter(None, (_reason_to_ask_for_part(part, line, plan, policy) for part in line.parts)))
+    )
     if not reasons and line.parts and plan.outside is None:
         return ""
-    more = f": {_together(reasons)}" if reasons else ""
+    more = f": {_join_reasons(reasons)}" if reasons else ""
     return f"The call {plan.title!r} runs a command{where}{more}."
 
 
@@ -135,7 +137,7 @@ _REASONS = 3
 _UNKNOWN = " is not known to only read"
 
 
-def _together(reasons: tuple[str, ...]) -> str:
+def _join_reasons(reasons: tuple[str, ...]) -> str:
     """Return the reasons as one sentence, in which programs that are not known stand together."""
     names = [reason.removesuffix(_UNKNOWN) for reason in reasons if reason.endswith(_UNKNOWN)]
     others = [reason for reason in reasons if not reason.endswith(_UNKNOWN)]
@@ -149,7 +151,7 @@ def _together(reasons: tuple[str, ...]) -> str:
     return "; ".join(shown) + (f"; and {left} more" if left > 0 else "")
 
 
-def _unlike_part(part: CommandPart, line: CommandParts, plan: Plan, policy: Policy) -> str:
+def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, policy: Policy) -> str:
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
     from holdfast.tools.approval_patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
 

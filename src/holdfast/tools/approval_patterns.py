@@ -34,7 +34,7 @@ _LONGEST = 300
 """The most characters of a pattern of one very command."""
 
 
-def obeyed(plan: Plan) -> bool:
+def changes_autorun_file(plan: Plan) -> bool:
     """Return whether the plan changes a file that other programs run or obey by themselves, under any of its names."""
     names = [change.path for change in plan.files]
     return bool(names) and any(map(runs_by_itself, (*names, plan.known_as)))
@@ -47,7 +47,7 @@ class PatternSuggestion(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-def allowed(plan: Plan, patterns: Sequence[Pattern]) -> bool:
+def patterns_allow(plan: Plan, patterns: Sequence[Pattern]) -> bool:
     """Return whether the patterns allow all of the plan.
 
     Laws (`tests/tools/test_approval_patterns_laws.py`): each simple command of a line is matched by itself, and so is
@@ -70,7 +70,11 @@ def allowed(plan: Plan, patterns: Sequence[Pattern]) -> bool:
         )
     if plan.effect == "write":
         changed = [change.path for change in plan.files]
-        return bool(changed) and not obeyed(plan) and all(pattern_allows_write(path, patterns) for path in changed)
+        return (
+            bool(changed)
+            and not changes_autorun_file(plan)
+            and all(pattern_allows_write(path, patterns) for path in changed)
+        )
     return plan.effect == "read" and bool(plan.host) and Pattern(effect="read", text=plan.host) in patterns
 
 
@@ -104,7 +108,7 @@ def pattern_allows_write(path: str, patterns: Iterable[Pattern]) -> bool:
     )
 
 
-def suggested(plan: Plan) -> PatternSuggestion:
+def suggest_patterns(plan: Plan) -> PatternSuggestion:
     """Return what the user may allow permanently, shown to them as is.
 
     For a line these are patterns for all its parts that do more than read: of a program with its sub-command, or of
@@ -118,23 +122,23 @@ def suggested(plan: Plan) -> PatternSuggestion:
         return PatternSuggestion((Pattern(effect="read", text=plan.host),))
     line = _line(plan)
     if line is not None and plan.effect == "execute":
-        return _suggested_line(line)
+        return _suggest_line(line)
     if plan.effect == "write" and plan.files:
-        return _suggested_writes(plan) if not obeyed(plan) else PatternSuggestion(why=_BY_ITSELF)
+        return _suggest_writes(plan) if not changes_autorun_file(plan) else PatternSuggestion(why=_BY_ITSELF)
     return PatternSuggestion(why="it is not known what another such call would do")
 
 
 _BY_ITSELF = "other programs run or obey that file by themselves"
 
 
-def _suggested_writes(plan: Plan) -> PatternSuggestion:
-    each = [_suggested_write(change.path) for change in plan.files]
+def _suggest_writes(plan: Plan) -> PatternSuggestion:
+    each = [_suggest_write(change.path) for change in plan.files]
     if why := next((one.why for one in each if one.why), ""):
         return PatternSuggestion(why=why)
     return PatternSuggestion(tuple(dict.fromkeys(pattern for one in each for pattern in one.patterns)))
 
 
-def _suggested_write(path: str) -> PatternSuggestion:
+def _suggest_write(path: str) -> PatternSuggestion:
     if path.startswith("/"):
         return PatternSuggestion(why=f"it writes {path!r}, outside the workspace")
     if runs_by_itself(path):
@@ -143,7 +147,7 @@ def _suggested_write(path: str) -> PatternSuggestion:
     return PatternSuggestion((Pattern(effect="write", text=f"{folder}{_BENEATH}" if folder else path),))
 
 
-def _suggested_line(line: CommandParts) -> PatternSuggestion:
+def _suggest_line(line: CommandParts) -> PatternSuggestion:
     if line.unclear:
         return PatternSuggestion(why=line.unclear.rstrip("."))
     if line.outside is not None:
@@ -158,7 +162,7 @@ def _suggested_line(line: CommandParts) -> PatternSuggestion:
         if part.unknown:
             return PatternSuggestion(why=part.unknown)
         for path in part.writes:
-            written = _suggested_write(path)
+            written = _suggest_write(path)
             if written.why:
                 return written
             found |= dict.fromkeys(written.patterns)
@@ -186,16 +190,16 @@ def _part_pattern(part: CommandPart, *, alone: bool) -> Pattern | None:
 
 def unmatchable(pattern: Pattern) -> str:  # noqa: PLR0911 - one for each reason
     """Return why a pattern matches nothing, with an example that would, as a sentence; "" if it can match."""
-    said = f"{pattern.text!r} matches nothing: it "
+    lead = f"{pattern.text!r} matches nothing: it "
     match pattern.effect:
         case "execute":
             known = pattern.text.removesuffix(f" {_ANY}")
             if not _is_command(known):
                 return (
-                    f"{said}is not a program with its arguments, such as 'make test', optionally with ' *' at the end."
+                    f"{lead}is not a program with its arguments, such as 'make test', optionally with ' *' at the end."
                 )
             if known != pattern.text and lets_nothing_through(known.split()):
-                return f"{said}would allow {known!r} with any argument, such as another program, an address or code."
+                return f"{lead}would allow {known!r} with any argument, such as another program, an address or code."
         case "write":
             path = pattern.text.removesuffix(_BENEATH)
             if (
@@ -204,14 +208,14 @@ def unmatchable(pattern: Pattern) -> str:  # noqa: PLR0911 - one for each reason
                 or path in {"", ".", "..", "~"}
                 or normpath(path) != path
             ):
-                return f"{said}is not a file or FOLDER/** in this folder, such as 'README.md' or 'src/**'."
+                return f"{lead}is not a file or FOLDER/** in this folder, such as 'README.md' or 'src/**'."
             if runs_by_itself(path) or (runs_by_itself(f"{path}/x") and path != pattern.text):
-                return f"{said}names files that other programs run by themselves, which always need approval."
+                return f"{lead}names files that other programs run by themselves, which always need approval."
         case "remote":
             return ""
         case "read":
             if not _is_host(pattern.text):
-                return f"{said}is not a host such as 'docs.python.org' (no scheme, port, path or wildcard)."
+                return f"{lead}is not a host such as 'docs.python.org' (no scheme, port, path or wildcard)."
     return ""
 
 
@@ -253,14 +257,14 @@ def pattern_words(text: str) -> tuple[str, ...]:
         return ()
 
 
-def _words_match(wanted: tuple[str, ...], words: tuple[str, ...]) -> bool:
-    if wanted[-1:] == (_ANY,):
-        known = wanted[:-1]
+def _words_match(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    if pattern[-1:] == (_ANY,):
+        known = pattern[:-1]
         return bool(known) and words[: len(known)] == known and harmless(known, words[len(known) :])
-    return bool(wanted) and wanted == words
+    return bool(pattern) and pattern == words
 
 
-def _path_matches(wanted: str, path: str) -> bool:
-    if wanted.endswith(_BENEATH):
-        return path.startswith(wanted.removesuffix("**"))
-    return wanted == path
+def _path_matches(pattern: str, path: str) -> bool:
+    if pattern.endswith(_BENEATH):
+        return path.startswith(pattern.removesuffix("**"))
+    return pattern == path

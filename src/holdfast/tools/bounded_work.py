@@ -16,7 +16,7 @@ _LAST_WORD = 0.3  # seconds for stopped work to return what it has
 async def run_bounded(
     work: Callable[[threading.Event], ToolOutput], stop: asyncio.Event, *, seconds: float, stopped: str, late: str
 ) -> ToolOutput:
-    """Return what `work` gives on a thread, or an interrupted output with the text `stopped`.
+    """Run `work` on a thread; return its output, or an interrupted output with the text `stopped`.
 
     Raises `ToolFailed` with the text `late` if it takes longer than `seconds`. The thread is not waited for.
     """

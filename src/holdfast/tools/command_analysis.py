@@ -1,4 +1,4 @@
-"""A line of shell commands as its simple commands, and what an approval is about in each: what it reads and writes.
+"""Splits a line of shell commands into simple commands, with what an approval depends on: what each reads and writes.
 
 How it works. The parser gives the simple commands of a line, wherever they stand. Each is judged for itself: does it
 only read, which paths does it name, which files do its redirections write, which words may be remembered?
@@ -25,14 +25,14 @@ from holdfast.tools.command_parts import CommandPart, CommandParts
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
 from holdfast.tools.shell.dangers import dangers
-from holdfast.tools.shell.git_settings import started_by
+from holdfast.tools.shell.git_settings import setting_that_starts_program
 from holdfast.tools.shell.parse import parse_command
 from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, paths_read, program_name
 from holdfast.tools.tool import Plan
-from holdfast.tools.workspace.command_files import NOT_LOOKED_AT, Surroundings
+from holdfast.tools.workspace.command_files import NO_SURROUNDINGS, Surroundings
 
 SOMEWHERE = "/the workspace"
-"""The workspace of a command of which none is known: no absolute path that is used leads into it."""
+"""Stands for an unknown workspace: no real absolute path leads into it."""
 
 ELSEWHERE = "/a folder that is not known"
 """Where a command runs after `cd` to something that only bash knows."""
@@ -55,7 +55,7 @@ _FINDS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 
 
 def command_parts(
-    command: str, *, root: str = SOMEWHERE, folder: str | None = None, around: Surroundings = NOT_LOOKED_AT
+    command: str, *, root: str = SOMEWHERE, folder: str | None = None, around: Surroundings = NO_SURROUNDINGS
 ) -> CommandParts:
     """Return the parts of a line that runs in `folder` of the workspace `root` (absolute; None: in `root` itself).
 
@@ -106,21 +106,24 @@ class _Place(msgspec.Struct, frozen=True):
         folders = self.folders(command) if command.words else everywhere
         program = program_name(command.words[0].text) if command.words and command.words[0].fixed else ""
         more = "" if program == "tee" and not command.assignments else more_than_reading(command)
-        given = [each.target for each in command.redirects if each.kind == "read" and each.target is not None]
-        if not all(word.fixed for word in given):
+        inputs = [each.target for each in command.redirects if each.kind == "read" and each.target is not None]
+        if not all(word.fixed for word in inputs):
             more = more or "the file that it reads is not known"
-        named = dict.fromkeys((*paths_read(command), *(word.text for word in given if word.fixed)))
+        named = dict.fromkeys((*paths_read(command), *(word.text for word in inputs if word.fixed)))
         reads = tuple(dict.fromkeys(each for at in folders for path in named for each in self.found(join(at, path))))
         if program == "git" and not more:
             steps = [words.text for before, words in pairwise(command.words) if before.text == "-C"]
             more = next(filter(None, (self.git_starts(join(at, *steps)) for at in folders)), "")
         writes, unknown = self.writes(command, folders)
-        given = _with_message(command.words)
-        fixed = all(word.fixed for word in given) and all(each.value.fixed for each in command.assignments)
-        words = (*(f"{each.name}={each.value.text}" for each in command.assignments), *(word.text for word in given))
-        if _is_script(given) and folders != (self.root,):
+        command_words = _with_message(command.words)
+        fixed = all(word.fixed for word in command_words) and all(each.value.fixed for each in command.assignments)
+        words = (
+            *(f"{each.name}={each.value.text}" for each in command.assignments),
+            *(word.text for word in command_words),
+        )
+        if _is_script(command_words) and folders != (self.root,):
             fixed = False  # of the same name, and another one
-        known = None if command.assignments or not fixed else program_of(command)
+        program_words = None if command.assignments or not fixed else program_of(command)
         return CommandPart(
             texts=_texts(command),
             words=words if fixed and command.words else (),
@@ -129,7 +132,7 @@ class _Place(msgspec.Struct, frozen=True):
             outside=next((path for path in (*reads, *folders) if not self.inside(path)), None),
             reads=reads,
             writes=writes,
-            program=known or (),
+            program=program_words or (),
             dangers=dangers(CommandLine(commands=(command,))),
         )
 
@@ -145,7 +148,7 @@ class _Place(msgspec.Struct, frozen=True):
         found = self.around.repositories(folder)
         if found.hook:
             return f"the repository's hook {found.hook!r} is a program that git runs"
-        setting = started_by(found.settings)
+        setting = setting_that_starts_program(found.settings)
         return f"the repository's setting {setting!r} makes git run a program" if setting else ""
 
     def writes(self, command: SimpleCommand, folders: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

@@ -8,12 +8,12 @@ import msgspec
 class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
     """A simple command of a line.
 
-    `texts` are its words in one line, as written and as quoted again, with what it assigns. `words` are these words if
-    bash hands exactly them over, else (). `more` is in a few words why it does more than read, "" if it only reads.
-    `outside` is a path outside the workspace that it reads, None if there is none. `reads` are absolute paths, `writes`
-    the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says
-    in a few words which of them only bash knows, "" if none. `program` are the words by which
-    it may be remembered with other arguments, () if it may not. `dangers` are phrases for people.
+    `texts` are its assignments and words in one line, as written and quoted again. `words` are these words if bash
+    passes exactly them to the program, else (). `more` says in a few words why it does more than read, "" if it only
+    reads. `outside` is a path outside the workspace that it reads, None if there is none. `reads` are absolute paths.
+    `writes` are the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says in a
+    few words which of them only bash knows, "" if none. `program` are the words to remember for allowing it with other
+    arguments, () if that is not possible. `dangers` are phrases for the user.
     """
 
     texts: tuple[str, ...]
@@ -35,9 +35,9 @@ class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
 class CommandParts(msgspec.Struct, frozen=True, kw_only=True):
     """The simple commands of a line, in order.
 
-    `unclear` is a sentence why they may not be all, "" if they are. `outside` is a folder outside the workspace in
-    which some of them may run, None if there is none. `all_texts` are the texts of all of them, also without what is
-    assigned, without the folder of a program and behind programs that start others: what deny rules look at.
+    `unclear` is a sentence why some may be missing, "" if none are. `outside` is a folder outside the workspace in
+    which some of them may run, None if there is none. `all_texts` are the texts that deny rules check: those of all
+    commands, also without assignments, without the folder of a program, and after programs that start others.
     """
 
     parts: tuple[CommandPart, ...]

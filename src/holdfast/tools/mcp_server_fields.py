@@ -1,6 +1,6 @@
-"""What a file says of an MCP server, whatever the file: the one place for these fields.
+"""The fields of an MCP server, shared by all files that configure one.
 
-Apart from `holdfast.tools.mcp`, because every start reads the config, and most starts have no server.
+Outside `holdfast.tools.mcp`, because every start reads the config, and most starts have no server.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class McpServerFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """Either `command` with `args`, `env` and `cwd`, or `url` with `headers`.
 
     `timeout` limits each call, `idle_timeout` the time in it without an answer or progress; None: the default. With
-    `declare`, a new session declares its tools whatever their size. With `trust_hints`, a tool of which the server says
-    that it only reads does so: its calls need no approval.
+    `declare`, a new session declares its tools whatever their size. With `trust_hints`, calls of tools that the server
+    marks as read-only need no approval.
     """
 
     command: str = ""

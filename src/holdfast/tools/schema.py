@@ -70,7 +70,7 @@ _STEP = re.compile(r"\.(\w+)|\[\d*\]|\[\.\.\.\]")
 
 
 def _located(error: msgspec.ValidationError, arguments: type[msgspec.Struct]) -> str:
-    """Return what is wrong, after the place where it is (`items[2].state: …`), and the fields that stand there."""
+    """Return the message with the place of the mistake (`items[2].state: …`) and the fields allowed there."""
     found = _PLACE.fullmatch(str(error))
     what, path = (found["what"], found["path"]) if found else (str(error), "")
     schema = schema_of("", "", arguments).parameters

@@ -1,7 +1,7 @@
-"""The interface of a tool: a schema, a plan that only looks, and a run that acts.
+"""The interface of a tool: a schema, a plan without effects, and a run that acts.
 
-`plan` has no effect, so what the user approves and the journal records is known before anything happens. A tool never
-decides whether it may run; `holdfast.tools.approval_decision` does.
+The user approves and the journal records the plan before anything happens. A tool never decides whether it may run;
+`holdfast.tools.approval_decision` does.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from holdfast.tools.command_parts import CommandParts
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output.
 
-    `outputs` (absolute, resolved) is the folder of whole outputs that are kept, None if none are. Everything beneath
-    `private` (absolute, resolved) is holdfast's own and never written by a file tool.
+    `outputs` (absolute, resolved) is the folder with the complete outputs of commands, None if they are not kept. No
+    file tool writes beneath `private` (absolute, resolved), which is holdfast's.
     """
 
     root: Path
@@ -46,22 +46,22 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
-    `interrupted` means that the tool was stopped early; `text` is then what it had. `seen` is the file whose content
-    the model now knows, `seen_also` further ones, `images` are shown with the text.
+    `interrupted` means that the tool was stopped early; `text` is then its partial result. `snapshot` is the file whose
+    content the model now knows, `more_snapshots` further ones. `images` are shown with the text.
     """
 
     text: str
     ok: bool = True
     interrupted: bool = False
-    seen: FileSeen | None = None
-    seen_also: tuple[FileSeen, ...] = ()
+    snapshot: FileSeen | None = None
+    more_snapshots: tuple[FileSeen, ...] = ()
     images: tuple[Image, ...] = ()
 
 
 class Traces(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call left whose end was not journalled.
+    """What is left of a command whose end was not journalled.
 
-    `output` is its result, or `interrupted` with the output so far; `seconds` how long it ran, 0 if unknown.
+    `output` is its result, or `interrupted` with the output so far; `seconds` is how long it ran, 0 if unknown.
     """
 
     output: ToolOutput
@@ -71,58 +71,63 @@ class Traces(msgspec.Struct, frozen=True, kw_only=True):
 class Tasks(Protocol):
     """The background tasks of a session, as its tools see them."""
 
-    async def look(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
-        """Return what the task has printed since the last look, and its state; wait up to `seconds` for its end.
+    async def poll(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
+        """Return the output since the last poll, and the task's state; wait up to `seconds` for its end.
 
-        A look by a `call` that a rewind took back does not count. Raises `ToolFailed` for an unknown task.
+        A poll by a `call` that was rewound does not count. Raises `ToolFailed` for an unknown task.
         """
         ...
 
     async def stop(self, task: str) -> ToolOutput:
-        """End the task and return that it has ended; raises `ToolFailed` for an unknown task."""
+        """End the task and return a message that says so; raises `ToolFailed` for an unknown task."""
         ...
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running call gets.
+    """The context of a running call.
 
-    `stop` is set when the call should end soon: a tool that waits must watch it and return what it has, with
-    `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` must be called with
-    a process as soon as one runs, so that recovery can find it. `tasks` are the session's background tasks, if it can
-    have any. `mode` is the approval mode of the session now. `may_read` says whether rules allow a search to show the
-    file at an absolute path; None: every file. `consult` asks the user what a server wants to know, and returns the
-    answers; `has_user` says whether there is a user to ask, and `waits` are the questions from which a call goes on
-    that a crash interrupted. `late` takes the outcome of a call that has returned as interrupted.
+    `stop` is set when the call should end soon: a tool that waits must watch it and return its partial result, with
+    `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. Call `report_process` with
+    a process as soon as it runs, so that recovery can find it. `tasks` are the session's background tasks, None if it
+    cannot have any. `mode` is the current approval mode. `may_read` returns whether the rules allow a search to show
+    the file at an absolute path; None allows every file.
+
+    `consult` asks the user the questions of a server and returns the answers; `has_user` is whether there is a user to
+    ask. `pending_request` has the unanswered questions of a call that a crash interrupted: the call resumes with them.
+    `report_late` takes the outcome of a call that has already returned as interrupted.
     """
 
     call: str
     stop: asyncio.Event
     emit: Callable[[str], None]
-    began: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
+    report_process: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
     tasks: Tasks | None = None
     mode: Mode = "ask"
     may_read: Callable[[str], bool] | None = None
     consult: Callable[[InputRequest], Awaitable[tuple[ServerAnswer, ...]]] | None = None
     has_user: bool = False
-    waits: InputRequest | None = None
-    late: Callable[[ToolOutput], None] | None = None
+    pending_request: InputRequest | None = None
+    report_late: Callable[[ToolOutput], None] | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call will do if it is allowed.
+    """What a call will do if it is allowed. `run` may be called once.
 
-    `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
-    command). `outside` names a path outside the workspace that it touches, else None; `host` is a network host that it
-    contacts, else "". `reads` are the absolute paths of what it reads. `change` is set for file edits, `changes` if
-    one call edits several; `originals` are their contents before, for a surface that shows more than `detail` does.
-    `known_as` is a name under which another program would run the file. `command` is set for
-    shell commands, which run in `folder` (relative to the workspace, "" for the workspace itself); `line` are its
-    parts, None if the tool has not looked; `spool` (a file name in the workspace's spool folder) is the live output,
-    `kept` the file that will have all of it, "" if none will. `run` may be called once. In the `background` it goes on
-    while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
-    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode. So they
-    are with `asks`, a question of the model: their answer is the outcome of the call, and `run` is not called.
-    `tool` is the name that rules know, "" for that of the called tool. `remote` is the tool of a server that is asked.
+    For the user, `title` is one line ("edit src/app.py", "run: make test"); `detail` is more (a diff, the full
+    command). `outside` is a path outside the workspace that the call touches, else None; `host` is a network host that
+    it contacts, else "". `reads` are the absolute paths that it reads.
+
+    A file edit has a `change`; a call that edits several files has `changes`. `originals` are the contents before, for
+    a surface that shows more than `detail` does. `known_as` is a name under which another program would run the file.
+
+    A shell command has `command` and runs in `folder` (relative to the workspace, "" for the workspace itself); `line`
+    are its parsed parts, None if it was not parsed. Live output goes to `spool`, a file name in the workspace's spool
+    folder; `output_file` will have all of the output, "" if no file will. With `background`, it runs on while the turn
+    continues. `release`, if any, is called when a running command is moved to the background: its time limit is lifted.
+
+    With `presents`, `detail` is a plan of the model, in Markdown, and the user is asked in every mode. The same holds
+    for a `question` of the model: the user's answer is the outcome of the call, and `run` is not called. `tool` is the
+    name that rules use, "" for the name of the called tool. `remote` is the tool of a server that the call uses.
     """
 
     effect: Effect
@@ -135,7 +140,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     originals: tuple[bytes, ...] = ()
     known_as: str = ""
     spool: str | None = None
-    kept: str = ""
+    output_file: str = ""
     command: str = ""
     folder: str = ""
     background: bool = False
@@ -144,19 +149,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
     reads: tuple[str, ...] = ()
     presents: bool = False
-    asks: UserQuestion | None = None
+    question: UserQuestion | None = None
     tool: str = ""
     remote: RemoteCall | None = None
 
     @property
     def files(self) -> tuple[FileChange, ...]:
-        """Return the changes of all files that it edits."""
+        """Return the changes of all files that the call edits."""
         return self.changes if self.change is None else (self.change, *self.changes)
 
     @property
     def is_for_the_user(self) -> bool:
         """Return whether only the user can decide the call, in every mode."""
-        return self.presents or self.asks is not None
+        return self.presents or self.question is not None
 
 
 class Tool(Protocol):
@@ -182,9 +187,9 @@ class Tool(Protocol):
 
 
 class Instruction(msgspec.Struct, frozen=True, kw_only=True):
-    """An instruction file: `seen` is the file when it was read, `text` what is shown of it."""
+    """An instruction file: `snapshot` is the file when it was read, `text` the part that is shown."""
 
-    seen: FileSeen
+    snapshot: FileSeen
     text: str
 
 
@@ -194,45 +199,45 @@ class Toolbox(Protocol):
     @property
     def tools(self) -> Mapping[str, Tool]: ...
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Wait up to a second; return whether all processes of an earlier holdfast are known to have exited.
 
-        `commands` are those without an outcome, by the name of their live output, with their process if known.
+        `commands` are the commands without an outcome: the names of their live output, with their process if known.
         """
         ...
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
-        """End processes that an earlier holdfast left running and return a note about them, "" if there are none.
+        """End processes that an earlier holdfast left running; return a note about them, "" if there are none.
 
-        Looks for those of `calls`, with their process if known, and takes up to a second.
+        `calls` are the calls to search for, with their process if known. Takes up to a second.
         """
         ...
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
-        """Return what the next turn declares: `declared`, with the tools of servers as they are known now.
+        """Return the tools that the next turn declares: `declared`, with the current tools of servers.
 
-        The same tools if nothing changed. Those that are returned can be called from now on.
+        If nothing changed, they are the same. The returned tools can be called from now on.
         """
         ...
 
     def instructions(self) -> tuple[Instruction, ...]:
-        """Return the present instructions of the workspace, the user's own first. Never raises."""
+        """Return the current instructions of the workspace, the user's file first. Never raises."""
         ...
 
-    def present(self, seen: FileSeen) -> FileSeen:
-        """Return the present state of a file, or `seen` itself if nothing changed. Never raises."""
+    def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
+        """Return the current state of a file, or `snapshot` itself if nothing changed. Never raises."""
         ...
 
-    def look(self, change: FileChange) -> FileCheck:
-        """Return which content the file of an interrupted edit has. Never raises."""
+    def check_change(self, change: FileChange) -> FileCheck:
+        """Return whether the file of an interrupted edit has the old, the new or another content. Never raises."""
         ...
 
     def traces(self, spool: str, since: float) -> Traces | None:
-        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises."""
+        """Return the traces of a command that began at `since` (seconds since the epoch), if any. Never raises."""
         ...
 
     def forget(self, spool: str) -> None:
-        """Delete what a command left; its call has its outcome."""
+        """Delete the files of a command whose call has its outcome."""
         ...
 
     def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:

@@ -1,4 +1,4 @@
-"""Chooses the tools that a new session declares. They stay with it: requests begin with them."""
+"""Chooses the tools that a new session declares. They never change in a session: requests begin with them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The tools of one session in one workspace, and the evidence about interrupted calls.
 
-What a tool does is imported when the first is called, and what looks for evidence when there is any to look for: a
-session starts with the declarations alone.
+A session starts with the declarations alone. The code of the tools is imported at the first call, and the code that
+gathers evidence when there is an interrupted call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
-from holdfast.tools.workspace.file_snapshots import present
+from holdfast.tools.workspace.file_snapshots import current_snapshot
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
@@ -41,18 +41,18 @@ class LocalToolbox:
         declared: Container[str] | None = None,
         remote: tuple[ToolSchema, ...] = (),
     ) -> None:
-        """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.
+        """Serve a session that works in `cwd` and stores its files in `session_folder`. Starts no process yet.
 
-        `declared` are the tools its model knows, those of any model if None; `remote` are tools of MCP servers. Raises
+        `declared` are the tools its model knows, None for the default tools; `remote` are tools of MCP servers. Raises
         `StorageFailed` if the folder for live output cannot be created.
         """
         self._folder = session_folder
-        own = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
+        private = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
         self._workspace = Workspace(
             root=Path(os.path.realpath(cwd)),
             spool=session_folder / "spool",
             outputs=Path(os.path.realpath(session_folder / "outputs")),
-            private=tuple(Path(os.path.realpath(folder)) for folder in own),
+            private=tuple(Path(os.path.realpath(folder)) for folder in private),
         )
         try:
             self._workspace.spool.mkdir(mode=0o700, exist_ok=True)
@@ -67,7 +67,7 @@ class LocalToolbox:
         self._backend: SearchBackend | None = None
         self._remote = remote
         self._mcp: McpSettings | None = None
-        self._writing: set[asyncio.Event] = set()
+        self._waiting: set[asyncio.Event] = set()
         from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a session
         from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - likewise
 
@@ -91,8 +91,8 @@ class LocalToolbox:
             self._workspace, self._supervisors, search=run, networks=self._networks, backend=self._backend
         )
         remote = {each.name for each in self._remote}
-        own = {each.name: tools[each.name] for each in self.schemas if each.name not in remote}
-        return ToolNames(own, self._remote_tools())
+        local = {each.name: tools[each.name] for each in self.schemas if each.name not in remote}
+        return ToolNames(local, self._remote_tools())
 
     def _remote_tools(self) -> Mapping[str, Tool]:
         if not self._remote:
@@ -106,10 +106,12 @@ class LocalToolbox:
         from holdfast.tools.mcp.connections import McpConnections, McpSettings  # noqa: PLC0415 - likewise
 
         settings = self._mcp or McpSettings(lists=self._workspace.spool)
-        made = McpConnections(settings, folder=self._folder, spool=self._workspace.spool, root=self._workspace.root)
+        connections = McpConnections(
+            settings, folder=self._folder, spool=self._workspace.spool, root=self._workspace.root
+        )
         if self._contained:
-            made.contain()
-        return made
+            connections.contain()
+        return connections
 
     @cached_property
     def _supervisors(self) -> Supervisors:
@@ -130,23 +132,23 @@ class LocalToolbox:
         self._mcp = settings
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
-        """Return what the next turn declares, with the tools of MCP servers as they are known now, and serve them."""
+        """Return the tools that the next turn declares, with the current tools of MCP servers, and serve them."""
         if self._mcp is None:
             return declared
         from holdfast.tools.mcp.tool_declarations import next_schemas  # noqa: PLC0415 - if there are servers
 
         remote = tuple(each for each in declared if each.name.startswith("mcp_"))
-        own = tuple(each for each in declared if each not in remote)
+        local = tuple(each for each in declared if each not in remote)
         now = next_schemas(remote, self._mcp.servers, self._mcp.stored.all(self._mcp.servers))
         if now != remote:
-            self._remote, self.schemas = now, (*own, *now)
+            self._remote, self.schemas = now, (*local, *now)
             vars(self).pop("_tools", None)  # made again when the next one is called
-        return (*own, *now)
+        return (*local, *now)
 
-    async def written_out(self, typed: str) -> str:
-        """Return what the model is to read for what the user typed: the text of a server's prompt, if that is named.
+    async def expand_prompt(self, typed: str) -> str:
+        """Return the text of the MCP server's prompt that the user's command names; any other text as it is.
 
-        Nothing is awaited for any other text. Raises `UsageError`, or `ToolFailed`, also if `stop_writing` is called.
+        Waits for a server only. Raises `UsageError`, or `ToolFailed`, also if `stop_waiting` is called.
         """
         if not typed.startswith("/mcp__"):
             return typed
@@ -154,38 +156,38 @@ class LocalToolbox:
 
         command = typed_command(typed, () if self._mcp is None else (each.name for each in self._mcp.servers))
         stop = asyncio.Event()
-        self._writing.add(stop)
+        self._waiting.add(stop)
         try:
             chosen = chosen_prompt(command, await self._connections.listed(command.server, stop))
-            given = prompt_arguments(chosen, command.words)
-            written = await self._connections.prompt(chosen.server, chosen.prompt.name, given, stop)
+            arguments = prompt_arguments(chosen, command.words)
+            text = await self._connections.prompt(chosen.server, chosen.prompt.name, arguments, stop)
         finally:
-            self._writing.discard(stop)
-        if not written.strip():
+            self._waiting.discard(stop)
+        if not text.strip():
             raise UsageError(
                 f"The prompt {'/' + chosen.name!r} of MCP server {chosen.server!r} is empty. Type your own."
             )
-        return written
+        return text
 
     async def server_states(self) -> tuple[ServerState, ...]:
         """Return the state of each MCP server of the session. Starts none."""
         return () if self._mcp is None else await self._connections.states()
 
     async def restart_server(self, server: str) -> None:
-        """Start a server again; raises `ToolFailed`, `UsageError` for an unknown one. `stop_writing` stops the wait."""
+        """Start a server again; raises `ToolFailed`, `UsageError` for an unknown one. `stop_waiting` stops the wait."""
         known = () if self._mcp is None else tuple(each.name for each in self._mcp.servers)
         if server not in known:
             raise UsageError(f"Unknown MCP server {server!r} (expected one of {', '.join(known) or 'none'}). See /mcp.")
         stop = asyncio.Event()
-        self._writing.add(stop)
+        self._waiting.add(stop)
         try:
             await self._connections.restart(server, stop)
         finally:
-            self._writing.discard(stop)
+            self._waiting.discard(stop)
 
-    def stop_writing(self) -> None:
-        """Stop what waits for a server's prompt, or its restart."""
-        for stop in self._writing:
+    def stop_waiting(self) -> None:
+        """Stop waiting for the prompt of a server, or for its restart."""
+        for stop in self._waiting:
             stop.set()
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
@@ -196,7 +198,7 @@ class LocalToolbox:
         """Search the web with this service. Call this before `tools`."""
         self._backend = backend
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Wait up to a second; return whether all processes of an earlier holdfast are known to have exited.
 
         A command's end is known from its supervisor, its watchdog, a reboot, or the end of its namespace. If supervisor
@@ -204,9 +206,9 @@ class LocalToolbox:
         """
         from holdfast.tools.process.end_record import read_end  # noqa: PLC0415 - when there is something to look for
         from holdfast.tools.process.process_table import boot  # noqa: PLC0415 - when there is something to look for
-        from holdfast.tools.process.supervisor_locks import left_nothing, wait_gone  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit  # noqa: PLC0415 - when there is something to look for
 
-        if not await wait_gone(self._folder):
+        if not await wait_for_exit(self._folder):
             return False
         return left_nothing(self._folder) or all(
             read_end(self._workspace.spool / spool) is not None
@@ -216,33 +218,33 @@ class LocalToolbox:
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
         """End processes that an earlier holdfast left running and return a note about them, or ""."""
-        from holdfast.tools.process.orphans import reap, said  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.orphans import describe_orphans, reap  # noqa: PLC0415 - when there is something to look for
 
         known = [process for process in calls.values() if process is not None]
-        return said(await in_daemon(lambda: reap(set(calls), known)))
+        return describe_orphans(await in_daemon(lambda: reap(set(calls), known)))
 
     def instructions(self) -> tuple[Instruction, ...]:
-        """Return the present instructions of the workspace, the user's own first. Never raises."""
+        """Return the current instructions of the workspace, the user's file first. Never raises."""
         return instructions(self._workspace.root, homes(os.environ).config.parent / NAMES[0])
 
-    def present(self, seen: FileSeen) -> FileSeen:
-        """Return the present state of a file, or `seen` itself if nothing changed. Never raises."""
-        return present(self._workspace.root, seen)
+    def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
+        """Return the current state of a file, or `snapshot` itself if nothing changed. Never raises."""
+        return current_snapshot(self._workspace.root, snapshot)
 
-    def look(self, change: FileChange) -> FileCheck:
-        """Return which content the file of an interrupted edit has. Never raises."""
-        from holdfast.tools.builtin.read_write import landed  # noqa: PLC0415 - when there is something to look for
+    def check_change(self, change: FileChange) -> FileCheck:
+        """Return whether the file of an interrupted edit has the old, the new or another content. Never raises."""
+        from holdfast.tools.builtin.read_write import check_change  # noqa: PLC0415 - when there is something to look for
 
-        return landed(self._workspace.root, change)
+        return check_change(self._workspace.root, change)
 
     def traces(self, spool: str, since: float) -> Traces | None:
-        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises."""
+        """Return the traces of a command that began at `since` (seconds since the epoch), if any. Never raises."""
         from holdfast.tools.process.command_traces import traces_of  # noqa: PLC0415 - when there is something to look for
 
         return traces_of(self._workspace.spool / spool, since, outputs=self._workspace.outputs)
 
     def forget(self, spool: str) -> None:
-        """Delete what a command left; its call has its outcome."""
+        """Delete the files of a command whose call has its outcome."""
         from holdfast.tools.process.supervisor_client import forget  # noqa: PLC0415 - when there is something to look for
 
         forget(self._workspace.spool / spool)
@@ -260,10 +262,10 @@ class LocalToolbox:
 
             remove_locks(self._folder)
         with contextlib.suppress(OSError):  # holdfast's folder cannot be read: nothing in it can be deleted
-            for left in self._workspace.spool.iterdir():
+            for entry in self._workspace.spool.iterdir():
                 from holdfast.tools.process.supervisor_client import remove_entry  # noqa: PLC0415 - when there is something to look for
 
-                remove_entry(left)
+                remove_entry(entry)
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""

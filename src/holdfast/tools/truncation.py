@@ -49,9 +49,9 @@ class HeadTail:
 
 def cap(text: str, limit: int) -> str:
     """Return `text`, or if it exceeds `limit` bytes of UTF-8 its beginning and end with a sentence in between."""
-    kept = HeadTail(limit)
-    kept.add(text.encode("utf-8", "replace"))
-    return kept.text()
+    output = HeadTail(limit)
+    output.add(text.encode("utf-8", "replace"))
+    return output.text()
 
 
 def beginning(data: bytes) -> str:

@@ -87,9 +87,9 @@ def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
     if argv and argv[0] not in ("acp", "serve", "worker") and argv[0] in ("--version", *COMMANDS):
         return os.environ
-    from holdfast.providers.credentials.process_environment import taken  # noqa: PLC0415 - only what the command needs
+    from holdfast.providers.credentials.process_environment import take_environment  # noqa: PLC0415 - only what the command needs
 
-    return taken()
+    return take_environment()
 
 
 def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:

@@ -227,7 +227,7 @@ class SlowToolbox(FunctionToolbox):
     def instructions(self) -> tuple[Instruction, ...]:
         """Return what was given, late."""
         time.sleep(self.seconds)
-        return self.held
+        return self.active_instructions
 
 
 async def test_instructions_that_cannot_be_read_in_time_end_an_overflow_in_words(

@@ -21,7 +21,7 @@ MOST = 1500
 
 
 def instruction(text: str, name: str = "AGENTS.md") -> Instruction:
-    return Instruction(seen=FileSeen(path=name, size=len(text), sha256=text), text=text)
+    return Instruction(snapshot=FileSeen(path=name, size=len(text), sha256=text), text=text)
 
 
 def test_it_is_short_and_says_where_it_works(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_new_or_changed_instructions_are_sent_once_before_the_prompt() -> 
     box = rig.toolbox = FunctionToolbox(())
     rig.agent = rig.new_agent()
     for held in ((), ("one",), ("one",), ("two",), (), ("two",)):
-        box.held = tuple(map(instruction, held))
+        box.active_instructions = tuple(map(instruction, held))
         await rig.agent.run("go on")
     told = [entry for entry in rig.entries if isinstance(entry, FilesChanged)]
     assert [[file.sha256 for file in entry.files] for entry in told] == [["one"], ["two"]]
@@ -86,7 +86,7 @@ async def test_new_or_changed_instructions_are_sent_once_before_the_prompt() -> 
 
 async def test_instructions_that_a_rewind_removed_are_sent_again() -> None:
     rig = Rig(ScriptedModel([[Say("ok")]] * 3))
-    rig.toolbox = FunctionToolbox((), held=(instruction("one"),))
+    rig.toolbox = FunctionToolbox((), active_instructions=(instruction("one"),))
     rig.agent = rig.new_agent()
     await rig.agent.run("go on")
     await rig.agent.run("go on")

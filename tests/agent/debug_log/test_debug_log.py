@@ -35,7 +35,7 @@ from holdfast.testing.script import Call, Fail, Hold, Ping, Reply, Say, Think
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.testing.virtual_loop import VirtualLoop, virtually
+from holdfast.testing.virtual_loop import VirtualLoop, run_virtual
 
 NOON = dt.datetime(2026, 1, 2, 12, tzinfo=dt.UTC)
 KEY = 'special"key/+%with\\everything'
@@ -142,10 +142,10 @@ async def test_at_a_stop_the_stream_is_counted() -> None:
 
 async def test_a_model_that_does_not_end_is_counted_once() -> None:
     logged = Logged(scripted((Say("x"),)))
-    counts = logged.log.sending(logged.agent.conversation)
+    counts = logged.log.record_request(logged.agent.conversation)
     logged.log.stream_ended(counts, "left")
     logged.log.stream_ended(counts, "ended")
-    newer = logged.log.sending(logged.agent.conversation)
+    newer = logged.log.record_request(logged.agent.conversation)
     logged.log.stream_ended(counts, "ended")
     assert [record["how"] for record in logged.records("stream")] == ["left"]
     logged.log.stream_ended(newer, "ended")
@@ -205,7 +205,7 @@ def wired(kind: str, *script: Reply) -> Logged:
             http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5),
             log=logged.log,
         )
-        return await logged.log.connecting(lambda _: asyncio.sleep(0, made))(made.name)
+        return await logged.log.wrap_connect(lambda _: asyncio.sleep(0, made))(made.name)
 
     logged.agent._connection._connect = connect
     logged.agent.use_model(f"{kind}:m")
@@ -244,8 +244,9 @@ async def test_a_key_is_nowhere_wherever_it_is_planted(kind: str) -> None:
     logged = wired(kind, (Fail(401, planted),), (Call("look", {KEY: KEY}), Say(KEY)), (Say("done"),))
     assert (await logged.agent.run(KEY)).cause == "provider"
     await logged.agent.run(KEY)
-    logged.log.asked("POST", f"http://{quote(KEY, safe='')}:{KEY}@provider.test/v1/{quote(KEY, safe='')}?key={KEY}", 1)
-    logged.log.beside(lambda _: None)(CheckFinding(KEY))
+    url = f"http://{quote(KEY, safe='')}:{KEY}@provider.test/v1/{quote(KEY, safe='')}?key={KEY}"
+    logged.log.request_sent("POST", url, 1)
+    logged.log.wrap_emit(lambda _: None)(CheckFinding(KEY))
     logged.log.record("any", nested=[{"deep": (KEY, quote(KEY, safe=""))}])
     text = "".join(logged.lines)
     assert logged.records("error-body")
@@ -359,10 +360,10 @@ def cancel(agent: Agent, turn: asyncio.Task[object]) -> None:
 def test_wherever_a_turn_is_stopped_its_records_are_whole(
     how: Callable[[Agent, asyncio.Task[object]], object],
 ) -> None:
-    _, callbacks = virtually(stopped_at(None, how))
+    _, callbacks = run_virtual(stopped_at(None, how))
     assert callbacks > 30
     for number in range(callbacks):
-        logged, _ = virtually(stopped_at(number, how))
+        logged, _ = run_virtual(stopped_at(number, how))
         kinds = [record["kind"] for record in logged.records()]
         assert kinds.count("outgoing") == kinds.count("stream"), number
         entries = [record["seq"] for record in logged.records("entry")]

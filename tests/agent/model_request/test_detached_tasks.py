@@ -30,8 +30,10 @@ class Deaf(ScriptedModel):
         self.begun, self.over = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        del conversation, whole
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del conversation, non_streaming
         yield self._events()
 
     async def _events(self) -> AsyncIterator[StreamEvent]:
@@ -88,8 +90,10 @@ class StopsIt(ScriptedModel):
     rig: Rig
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        del conversation, whole
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del conversation, non_streaming
         yield self._events()
 
     async def _events(self) -> AsyncIterator[StreamEvent]:

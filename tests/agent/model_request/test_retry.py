@@ -16,7 +16,7 @@ from holdfast.session.journal.entries import RequestFailed, TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Fail, Reply, Say, Wait
 from holdfast.testing.scripted_model import ScriptedModel
-from holdfast.testing.virtual_loop import virtually
+from holdfast.testing.virtual_loop import run_virtual
 from holdfast.tools.tool import Plan
 from holdfast.ui.advice import COMMAND_LINE, SCREEN
 
@@ -42,7 +42,7 @@ def turn(*script: Reply, limits: Limits) -> tuple[TurnEnded, Rig, float]:
         await rig.agent.close()
         return ended, rig, after - before
 
-    return virtually(work())
+    return run_virtual(work())
 
 
 def test_the_time_the_user_takes_to_answer_does_not_count() -> None:
@@ -114,4 +114,4 @@ def test_pausing_and_counting_twice_is_once() -> None:
         await asyncio.sleep(100)
         return late
 
-    assert virtually(work()) == pytest.approx([110], abs=0.1)
+    assert run_virtual(work()) == pytest.approx([110], abs=0.1)

@@ -110,8 +110,8 @@ def test_a_change_that_landed_is_seen_and_a_command_is_looked_at_from_when_it_be
 class Slow(FunctionToolbox):
     """A toolbox whose files are on a disk that does not answer."""
 
-    def present(self, seen: FileSeen) -> FileSeen:
-        del seen
+    def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
+        del snapshot
         threading.Event().wait()
         raise AssertionError
 

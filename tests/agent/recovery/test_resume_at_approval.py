@@ -121,8 +121,8 @@ async def test_what_the_mode_forbids_now_is_not_asked_about() -> None:
 
 async def test_changed_files_are_reported_before_the_turn_goes_on() -> None:
     class Elsewhere(FunctionToolbox):
-        def present(self, seen: FileSeen) -> FileSeen:
-            return FileSeen(path=seen.path, size=2, modified=2, sha256="bb")
+        def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
+            return FileSeen(path=snapshot.path, size=2, modified=2, sha256="bb")
 
     journal = crashed()
     read = CallPart(id="dead00009", name="read", arguments="{}")

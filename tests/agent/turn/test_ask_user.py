@@ -30,7 +30,7 @@ from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import Effect, Mode
 from holdfast.tools.approval_decision import Ask, Deny, Policy, decide
-from holdfast.tools.arguments.tolerant_tool import TolerantTool, trained
+from holdfast.tools.arguments.tolerant_tool import TolerantTool, canonical_name
 from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.permission_rules.permission_rule import permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet
@@ -52,8 +52,8 @@ class User:
         self.waits = asyncio.Event()
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        assert plan.asks is not None
-        assert why == plan.asks.text
+        assert plan.question is not None
+        assert why == plan.question.text
         self.asked.append(call.id)
         self.waits.set()
         if not self.answers:
@@ -199,7 +199,7 @@ async def test_a_new_prompt_after_a_crash_leaves_it_unanswered() -> None:
 
 @pytest.mark.parametrize("name", ["AskUserQuestion", "ask_user_question", "question", "askUser"])
 def test_it_is_found_by_the_names_that_models_know(name: str) -> None:
-    assert trained(name) == "ask_user"
+    assert canonical_name(name) == "ask_user"
 
 
 @pytest.mark.parametrize(
@@ -212,14 +212,14 @@ def test_it_is_found_by_the_names_that_models_know(name: str) -> None:
     ],
 )
 def test_it_is_read_as_models_write_it(given: dict[str, object]) -> None:
-    asked = TolerantTool(AskUserTool()).plan("c", json.dumps(given)).asks
+    asked = TolerantTool(AskUserTool()).plan("c", json.dumps(given)).question
     assert asked is not None
     assert (asked.text, asked.several) == ("Which database?", False)
     assert [(each.label, each.description) for each in asked.options] == [("SQLite", "one file"), ("Postgres", "")]
 
 
 def test_several_may_be_chosen_if_the_model_says_so() -> None:
-    asked = TolerantTool(AskUserTool()).plan("c", json.dumps({**QUESTION, "multiSelect": True})).asks
+    asked = TolerantTool(AskUserTool()).plan("c", json.dumps({**QUESTION, "multiSelect": True})).question
     assert asked is not None
     assert asked.several
 

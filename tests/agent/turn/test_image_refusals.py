@@ -31,7 +31,7 @@ async def look(arguments: dict[str, object], context: ToolContext) -> ToolOutput
 
 def shown(sent: Conversation) -> list[str]:
     """Return the images of a request, by name."""
-    said = [one for message in sent.messages if isinstance(message, UserMessage) for one in message.said]
+    said = [one for message in sent.messages if isinstance(message, UserMessage) for one in message.content]
     return [one.name for one in said if isinstance(one, Image)]
 
 

@@ -139,7 +139,10 @@ async def test_after_a_stop_nothing_is_sent_by_itself(cause: str) -> None:
     steer, later = busy.agent.queue("rather so", "steer"), busy.agent.queue("and then", "later")
     busy.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
     assert (await turn).cause == cause
-    assert [(each.message.id, each.held) for each in busy.agent.conversation.queued] == [(steer, True), (later, True)]
+    assert [(each.message.id, each.on_hold) for each in busy.agent.conversation.queued] == [
+        (steer, True),
+        (later, True),
+    ]
     assert (await busy.agent.run("hello?")).turn == 2
     assert texts(busy.rig.model.requests[-1])[-1][-1] == "hello?"
     assert [each.message.id for each in busy.agent.conversation.queued] == [steer, later]
@@ -154,7 +157,7 @@ async def test_a_queued_message_waits_for_the_user_if_the_provider_fails() -> No
     busy.agent.queue("and then", "later")
     busy.opened.set()
     assert (await turn).cause == "provider"
-    assert [each.held for each in busy.agent.conversation.queued] == [True]
+    assert [each.on_hold for each in busy.agent.conversation.queued] == [True]
 
 
 async def test_a_recalled_message_is_not_sent() -> None:
@@ -179,7 +182,7 @@ async def test_a_queued_message_survives_a_crash_and_waits_for_the_user() -> Non
     again = Rig(ScriptedModel([[Say("hello again")]]), store=store)
     assert [each.message.text for each in again.agent.conversation.queued] == ["and then"]
     await again.agent.run("are you there?")
-    assert [(each.message.text, each.held) for each in again.agent.conversation.queued] == [("and then", True)]
+    assert [(each.message.text, each.on_hold) for each in again.agent.conversation.queued] == [("and then", True)]
     busy.agent.stop()
     await turn
 
@@ -195,31 +198,31 @@ async def test_what_waits_is_not_sent_behind_a_prompt_after_a_crash_between_two_
         await again.agent.recover()
         assert (await again.agent.run("are you there?")).turn == 2
         assert texts(again.model.requests[-1])[-1] == ("are you there?",)
-        assert [(each.message.text, each.held) for each in again.agent.conversation.queued] == [("and then", True)]
+        assert [(each.message.text, each.on_hold) for each in again.agent.conversation.queued] == [("and then", True)]
 
 
 class Slow(FunctionToolbox):
     """Tools whose earlier processes take a moment to go."""
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         await asyncio.sleep(0.05)
-        return await super().quiet(commands)
+        return await super().wait_for_exit(commands)
 
 
 async def test_while_an_earlier_turn_is_settled_no_message_is_taken() -> None:
     store = MemoryStore()
     store.append([opened(), PromptAccepted(turn=1, text="old")], expected=0)
     rig = Rig(ScriptedModel([[Say("with tabs")]]), store=store, toolbox=Slow([]))
-    assert not await rig.agent.begun()
+    assert not await rig.agent.wait_for_turn()
     turn = asyncio.create_task(rig.agent.run("new"))
     await asyncio.sleep(0)
     with pytest.raises(UsageError, match="as a prompt"):
         rig.agent.queue("use tabs", "steer")
-    assert await rig.agent.begun()
+    assert await rig.agent.wait_for_turn()
     rig.agent.queue("use tabs", "steer")
     assert (await turn).turn == 2
     assert texts(rig.model.requests[-1])[-1][-2:] == ("new", "use tabs")
-    assert not await rig.agent.begun()
+    assert not await rig.agent.wait_for_turn()
 
 
 async def test_who_waits_for_a_turn_to_begin_learns_that_none_does() -> None:
@@ -228,7 +231,7 @@ async def test_who_waits_for_a_turn_to_begin_learns_that_none_does() -> None:
     rig = Rig(ScriptedModel(), store=store, toolbox=Slow([]))
     settling = asyncio.create_task(rig.agent.resume_turn())
     await asyncio.sleep(0)
-    assert not await rig.agent.begun()
+    assert not await rig.agent.wait_for_turn()
     assert await settling is None
 
 
@@ -285,7 +288,7 @@ async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
     store.full = False
     rig.model.extend([Say("yes")])
     assert (await rig.agent.run("something else")).turn == 2
-    assert [(each.message.text, each.held) for each in rig.agent.conversation.queued] == [("and then", True)]
+    assert [(each.message.text, each.on_hold) for each in rig.agent.conversation.queued] == [("and then", True)]
 
 
 async def test_nothing_follows_a_turn_whose_end_could_not_be_journalled() -> None:

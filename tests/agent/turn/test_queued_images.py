@@ -22,7 +22,7 @@ def said(sent: Conversation) -> list[str]:
     """Return what the last message says behind its results, each image by its name."""
     last = sent.messages[-1]
     assert isinstance(last, UserMessage)
-    return [f"<{one.name}>" if isinstance(one, Image) else one for one in last.said]
+    return [f"<{one.name}>" if isinstance(one, Image) else one for one in last.content]
 
 
 def named(image: Image) -> list[str]:
@@ -96,7 +96,7 @@ async def test_an_image_that_waits_when_the_turn_is_stopped_waits_on_with_its_wo
     rig.agent.stop(StopCause("user"))
     await turn
     (waiting,) = rig.new_agent().conversation.queued
-    assert (waiting.held, waiting.message) == (
+    assert (waiting.on_hold, waiting.message) == (
         True,
         Queued(id=message, text="and this", when="steer", images=(SECOND,)),
     )

@@ -171,7 +171,7 @@ async def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.
         await reader.read()
 
     async with listening(silent) as port:
-        with pytest.raises(ProviderFailed, match=r"no whole list within 0\.05 s") as failed:
+        with pytest.raises(ProviderFailed, match=r"no complete list within 0\.05 s") as failed:
             await fetch_models(endpoint("openai", port), Limits())
     assert failed.value.fault == "silent"
 

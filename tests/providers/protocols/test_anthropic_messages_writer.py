@@ -38,7 +38,7 @@ def target(name: str) -> ModelEndpoint:
 
 
 def written(sent: Conversation, *, whole: bool = False) -> Json:
-    raw = BodyWriter(target(sent.model), WIRE).body(sent, whole=whole)
+    raw = BodyWriter(target(sent.model), WIRE).body(sent, non_streaming=whole)
     judge("anthropic", raw.replace(b'"redacted_thinking","data"', b'"thinking","thinking"'))  # which it does not know
     return json.loads(raw)
 
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_anthropics_gets_no_cache_mark() -> None:
 def test_without_a_prompt_and_tools_there_is_no_word_of_them() -> None:
     sent = conversation("home:m", GO, system="")
     assert sent.opened is not None
-    body = json.loads(BodyWriter(target("home:m"), WIRE).body(sent, whole=True))
+    body = json.loads(BodyWriter(target("home:m"), WIRE).body(sent, non_streaming=True))
     assert {"system", "stream"}.isdisjoint(body)
 
 
@@ -137,7 +137,7 @@ def test_only_what_failed_is_an_error(outcome: Outcome) -> None:
 def test_arguments_are_sent_as_the_model_wrote_them() -> None:
     raw = '{ "path":"a.txt",\n "n": 1.0, "big": 12345678901234567890, "e": 1e400 }'
     sent = conversation(NAME, GO, AssistantMessage(NAME, (CallPart("c1", "read", raw),)), GO)
-    assert raw.encode() in BodyWriter(target(NAME), WIRE).body(sent, whole=False)
+    assert raw.encode() in BodyWriter(target(NAME), WIRE).body(sent, non_streaming=False)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_arguments_are_sent_as_the_model_wrote_them() -> None:
 )
 def test_a_key_that_stands_twice_is_sent_once_with_its_last_value(raw: str, sent: bytes) -> None:
     body = BodyWriter(target(NAME), WIRE).body(
-        conversation(NAME, GO, AssistantMessage(NAME, (CallPart("c1", "read", raw),)), GO), whole=False
+        conversation(NAME, GO, AssistantMessage(NAME, (CallPart("c1", "read", raw),)), GO), non_streaming=False
     )
     assert sent in body
     assert parse_strict_json(body) == json.loads(body)
@@ -155,7 +155,7 @@ def test_a_key_that_stands_twice_is_sent_once_with_its_last_value(raw: str, sent
 def test_arguments_that_are_deep_are_sent() -> None:
     raw = '{"a":' * 900 + "1" + "}" * 900  # DeepSeek's judge reads no such body
     sent = conversation(NAME, GO, AssistantMessage(NAME, (CallPart("c1", "read", raw),)), GO)
-    assert raw.encode() in BodyWriter(target(NAME), WIRE).body(sent, whole=False)
+    assert raw.encode() in BodyWriter(target(NAME), WIRE).body(sent, non_streaming=False)
 
 
 def test_empty_text_and_unsigned_thinking_are_left_out() -> None:
@@ -166,7 +166,7 @@ def test_empty_text_and_unsigned_thinking_are_left_out() -> None:
 def test_the_mark_stands_on_the_last_block_that_may_have_one() -> None:
     thought = ThinkingPart("hm", signature="sig")
     last = BodyWriter(target(NAME), WIRE).body(
-        conversation(NAME, GO, AssistantMessage(NAME, (TextPart("so"), thought))), whole=False
+        conversation(NAME, GO, AssistantMessage(NAME, (TextPart("so"), thought))), non_streaming=False
     )
     text, thinking = json.loads(last)["messages"][-1]["content"]
     assert "cache_control" in text
@@ -184,7 +184,7 @@ def test_the_mark_moves_and_changes_nothing_that_was_sent() -> None:
     body_writer = BodyWriter(target(NAME), WIRE)
     first = conversation(NAME, GO)
     longer = conversation(NAME, GO, AssistantMessage(NAME, (TextPart("so"),)), GO)
-    once, again, then = (body_writer.body(each, whole=False) for each in (first, first, longer))
+    once, again, then = (body_writer.body(each, non_streaming=False) for each in (first, first, longer))
     assert once == again
     assert json.loads(then)["messages"][0]["content"] == [{"type": "text", "text": "go"}]
     assert then.count(b"cache_control") == once.count(b"cache_control") == 3
@@ -206,7 +206,7 @@ def test_where_it_is_sent_and_with_which_key(name: str, url: str, key: tuple[str
     endpoint = target(name)
     protocol = protocol_of(endpoint.provider.kind)
     assert protocol is not None
-    assert protocol.url(endpoint, whole=True) == protocol.url(endpoint, whole=False) == url
+    assert protocol.url(endpoint, non_streaming=True) == protocol.url(endpoint, non_streaming=False) == url
     assert protocol.headers(endpoint, conversation(NAME)) == {"anthropic-version": "2023-06-01", key[0]: key[1]}
 
 
@@ -224,7 +224,7 @@ def test_thinking_whose_conversation_has_changed_is_dropped_by_the_models_that_w
     name: str, *, binds: bool
 ) -> None:
     endpoint = target(name)
-    assert ("thinking" in WIRE.head(endpoint, conversation(name, GO), whole=False)) is binds
+    assert ("thinking" in WIRE.head(endpoint, conversation(name, GO), non_streaming=False)) is binds
     assert (
         "anthropic-beta" in WIRE.headers(endpoint, conversation(NAME))
     ) is binds  # the one is refused without the other
@@ -233,7 +233,7 @@ def test_thinking_whose_conversation_has_changed_is_dropped_by_the_models_that_w
 def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it() -> None:
     own = Server(kind="anthropic", base_url="http://gw/api/?beta=true", api_key_env="HOME_KEY", auth="x-api-key")
     endpoint = resolve_endpoint("own:m", ENVIRON, known_providers({"own": own}))
-    assert WIRE.url(endpoint, whole=False) == "http://gw/api/v1/messages?beta=true"
+    assert WIRE.url(endpoint, non_streaming=False) == "http://gw/api/v1/messages?beta=true"
     assert WIRE.headers(endpoint, conversation(NAME)) == {"anthropic-version": "2023-06-01", "x-api-key": "sekret"}
 
 

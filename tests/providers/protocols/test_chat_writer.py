@@ -130,10 +130,10 @@ def test_the_head_says_model_tools_and_how_to_answer() -> None:
     ]
     both: Json = {"tools": tools, "tool_choice": "auto"}
     streamed: Json = {"model": "m", "stream": True, "stream_options": {"include_usage": True}, **both}
-    assert WIRE.head(target, asked, whole=False) == streamed
-    assert WIRE.head(target, asked, whole=True) == {"model": "m", **both}
+    assert WIRE.head(target, asked, non_streaming=False) == streamed
+    assert WIRE.head(target, asked, non_streaming=True) == {"model": "m", **both}
     mistral = resolve_endpoint("mistral:m", KEYS)
-    assert WIRE.head(mistral, asked, whole=False) == {"model": "m", "stream": True, **both}
+    assert WIRE.head(mistral, asked, non_streaming=False) == {"model": "m", "stream": True, **both}
     assert WIRE.writer(target).opening(asked) == [{"role": "system", "content": "S"}]
 
 
@@ -146,8 +146,11 @@ def test_the_head_says_model_tools_and_how_to_answer() -> None:
     ],
 )
 def test_the_query_of_a_base_url_stays_behind_the_path(base: str, url: str) -> None:
-    assert WIRE.url(resolve_endpoint("ollama:m", {"OLLAMA_BASE_URL": base}), whole=False) == url
-    assert WIRE.url(resolve_endpoint("openai-chat:m", KEYS), whole=True) == "https://api.openai.com/v1/chat/completions"
+    assert WIRE.url(resolve_endpoint("ollama:m", {"OLLAMA_BASE_URL": base}), non_streaming=False) == url
+    assert (
+        WIRE.url(resolve_endpoint("openai-chat:m", KEYS), non_streaming=True)
+        == "https://api.openai.com/v1/chat/completions"
+    )
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def conversation(*messages: ConversationMessage, tools: tuple[ToolSchema, ...] =
 
 def written(*messages: ConversationMessage, tools: tuple[ToolSchema, ...] = (), system: str = "S") -> dict[str, Any]:
     """Return the body, which Google's types have read."""
-    raw = BodyWriter(TARGET, WIRE).body(conversation(*messages, tools=tools, system=system), whole=False)
+    raw = BodyWriter(TARGET, WIRE).body(conversation(*messages, tools=tools, system=system), non_streaming=False)
     judge("gemini", raw)
     return json.loads(raw)
 
@@ -171,7 +171,7 @@ def test_a_response_of_nothing_but_a_seal_is_left_out() -> None:
 )
 def test_arguments_are_sent_as_the_model_wrote_them(raw: str, sent: str) -> None:
     message = AssistantMessage(NAME, (msgspec.structs.replace(CALL, arguments=raw),))
-    body = BodyWriter(TARGET, WIRE).body(conversation(GO, message), whole=False)
+    body = BodyWriter(TARGET, WIRE).body(conversation(GO, message), non_streaming=False)
     assert f'"args":{sent}'.encode() in body
 
 
@@ -215,8 +215,8 @@ HOME = "https://generativelanguage.googleapis.com/v1beta"
 def test_where_a_model_is(model: str, address: str | None, url: str) -> None:
     environ = {"GEMINI_API_KEY": "k"} | ({"GOOGLE_GEMINI_BASE_URL": address} if address else {})
     target = resolve_endpoint(f"google:{model}", environ)
-    assert WIRE.url(target, whole=True) == f"{url}:generateContent"
-    assert WIRE.url(target, whole=False) == f"{url}:streamGenerateContent?alt=sse"
+    assert WIRE.url(target, non_streaming=True) == f"{url}:generateContent"
+    assert WIRE.url(target, non_streaming=False) == f"{url}:streamGenerateContent?alt=sse"
 
 
 def test_a_server_without_a_key_gets_none() -> None:

@@ -30,7 +30,7 @@ def target(name: str) -> ModelEndpoint:
 
 
 def written(sent: Conversation, *, whole: bool = False) -> Json:
-    raw = BodyWriter(target(sent.model), WIRE).body(sent, whole=whole)
+    raw = BodyWriter(target(sent.model), WIRE).body(sent, non_streaming=whole)
     judge("openai-responses", raw)
     return json.loads(raw)
 
@@ -144,9 +144,9 @@ def test_reasoning_of_another_protocol_is_text(part: ThinkingPart) -> None:
 
 
 def test_where_it_is_sent_and_with_which_key() -> None:
-    assert WIRE.url(target(NAME), whole=False) == "https://api.openai.com/v1/responses"
+    assert WIRE.url(target(NAME), non_streaming=False) == "https://api.openai.com/v1/responses"
     assert WIRE.headers(target(NAME), conversation(NAME)) == {"authorization": "Bearer sekret"}
-    assert WIRE.url(target("home:m"), whole=True) == "http://home:1/v1/responses"
+    assert WIRE.url(target("home:m"), non_streaming=True) == "http://home:1/v1/responses"
     assert WIRE.headers(target("home:m"), conversation(NAME)) == {}
 
 
@@ -155,5 +155,5 @@ def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it
         kind="openai-responses", base_url="http://azure/openai/v1?api-version=1", api_key_env="KEY", auth="api-key"
     )
     endpoint = resolve_endpoint("azure-own:m", {"KEY": "sekret"}, known_providers({"azure-own": own}))
-    assert WIRE.url(endpoint, whole=False) == "http://azure/openai/v1/responses?api-version=1"
+    assert WIRE.url(endpoint, non_streaming=False) == "http://azure/openai/v1/responses?api-version=1"
     assert WIRE.headers(endpoint, conversation(NAME)) == {"api-key": "sekret"}

@@ -37,7 +37,7 @@ def asked(name: str, **settings: Any) -> Conversation:
 
 def body(name: str, known: Providers = OWN, **settings: Any) -> JsonObject:
     target = resolve_endpoint(name, ENVIRON, known)
-    raw = BodyWriter(target, protocol_of(target.provider.kind)).body(asked(name, **settings), whole=False)
+    raw = BodyWriter(target, protocol_of(target.provider.kind)).body(asked(name, **settings), non_streaming=False)
     return msgspec.json.decode(raw, type=dict[str, object])
 
 

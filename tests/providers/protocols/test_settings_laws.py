@@ -83,8 +83,8 @@ def sent(fold: Fold) -> dict[str, Any]:
     conversation = validate_request(conversation, profile).conversation
     target = resolve_endpoint(conversation.model, ENVIRON)
     protocol = protocol_of(target.provider.kind)
-    raw = BodyWriter(target, protocol).body(conversation, whole=False)
-    path = protocol.url(target, whole=False).partition("//")[2].partition("/")[2]
+    raw = BodyWriter(target, protocol).body(conversation, non_streaming=False)
+    path = protocol.url(target, non_streaming=False).partition("//")[2].partition("/")[2]
     headers = {"authorization": "Bearer k", **protocol.headers(target, conversation)}
     incoming = Incoming(method="POST", path=f"/{path.partition('?')[0]}", headers=headers, body=raw)
     try:

@@ -49,7 +49,7 @@ def spoken(name: str) -> tuple[ModelEndpoint, ProviderProtocol]:
 @given(data=st.data())
 def test_what_is_written_is_what_the_vendors_types_declare(name: str, data: st.DataObject) -> None:
     endpoint, protocol = spoken(name)
-    raw = BodyWriter(endpoint, protocol).body(data.draw(sendable(name, SERVERS)), whole=False)
+    raw = BodyWriter(endpoint, protocol).body(data.draw(sendable(name, SERVERS)), non_streaming=False)
     judge(WIRES[name], raw.replace(b'"redacted_thinking","data"', b'"thinking","thinking"'))  # which it does not know
     body: dict[str, Any] = json.loads(raw)
     refusal = anthropic_refusal if WIRES[name] == "anthropic" else openai_refusal
@@ -65,8 +65,8 @@ def test_a_longer_conversation_begins_with_the_bytes_of_a_shorter_one(name: str,
     body_writer, kept = BodyWriter(endpoint, protocol), b""
     for length in range(1, len(sent.messages) + 1):
         shorter = replace(sent, messages=sent.messages[:length])
-        body = body_writer.body(shorter, whole=False)
-        assert body == BodyWriter(endpoint, protocol).body(shorter, whole=False)
+        body = body_writer.body(shorter, non_streaming=False)
+        assert body == BodyWriter(endpoint, protocol).body(shorter, non_streaming=False)
         assert body.startswith(kept)
         kept = _without_the_last(body, protocol)
 

@@ -8,10 +8,10 @@ from holdfast.session.conversation.context_breakdown import (
     KIND_ANSWERS,
     KIND_IMAGES,
     KIND_RESULTS,
-    KIND_SAID,
     KIND_SUMMARIES,
     KIND_SYSTEM,
     KIND_THINKING,
+    KIND_USER_TEXTS,
     context_breakdown,
 )
 from holdfast.session.conversation.fold import fold
@@ -60,7 +60,7 @@ def test_everything_has_its_kind() -> None:
     found = context_breakdown(fold(journal))
     kinds = dict(found.kinds)
     assert kinds[KIND_SYSTEM] == 100
-    assert (kinds[KIND_SAID], kinds[KIND_ANSWERS], kinds[KIND_THINKING], kinds[KIND_IMAGES]) == (10, 30, 20, 10)
+    assert (kinds[KIND_USER_TEXTS], kinds[KIND_ANSWERS], kinds[KIND_THINKING], kinds[KIND_IMAGES]) == (10, 30, 20, 10)
     assert kinds[f"{KIND_RESULTS}read"] == 1016
     assert [(each.name, each.arguments) for each in found.largest] == [
         ("read", '{"path": "a"}'),

@@ -16,7 +16,7 @@ from holdfast.session.conversation.conversation import (
     UserMessage,
 )
 from holdfast.session.conversation.fold import Fold, fold
-from holdfast.session.conversation.message_builder import without
+from holdfast.session.conversation.message_builder import replace_results
 from holdfast.session.journal.entries import (
     CallEnded,
     CallLate,
@@ -101,7 +101,7 @@ def test_a_message_once_sent_only_gains_texts(journal: list[Entry]) -> None:
             assert isinstance(last, UserMessage)
             assert isinstance(grown, UserMessage)
             assert grown.results == last.results
-            assert grown.said[: len(last.said)] == last.said
+            assert grown.content[: len(last.content)] == last.content
 
 
 @law()
@@ -111,11 +111,11 @@ def test_behind_a_first_entry_that_was_made_again_nothing_else_is_lost(before: l
     lost, again = fold(before), fold([*before, opened])
     assert again.opened == opened
     assert again.model == opened.model
-    assert [without(message, {}) for message in lost.messages] == list(again.messages)
+    assert [replace_results(message, {}) for message in lost.messages] == list(again.messages)
     assert replace(again, opened=None, model=lost.model, chosen_model=lost.chosen_model, messages=lost.messages) == lost
     for prompt in again.prompts:
         back = fold([*before, opened, Rewound(turn=prompt.turn)])
-        assert back.messages == tuple(without(message, {}) for message in back.messages)
+        assert back.messages == tuple(replace_results(message, {}) for message in back.messages)
     assert fold([*before, opened, *after, opened]) == fold([*before, opened, *after])
 
 
@@ -158,9 +158,9 @@ def test_what_is_queued_waits_until_it_is_sent_or_recalled(journal: list[Entry])
     last = next((entry for entry in reversed(journal) if isinstance(entry, TurnEnded)), None)
     if last is not None and last.cause != "finished":
         given = [entry.id for entry in journal[journal.index(last) :] if isinstance(entry, Queued)]
-        assert all(each.held for each in conversation.queued if each.message.id not in given)
+        assert all(each.on_hold for each in conversation.queued if each.message.id not in given)
     prompted = fold([*journal, PromptAccepted(turn=conversation.turns + 1, text="a prompt of one's own")])
-    assert all(each.held for each in prompted.queued)
+    assert all(each.on_hold for each in prompted.queued)
     assert [each.message for each in prompted.queued] == [each.message for each in conversation.queued]
 
 
@@ -233,7 +233,7 @@ def test_a_compaction_changes_only_older_messages_and_is_undone_whole(
     assert first.texts[0] == "[what was before]"
     assert first.results == ()
     beside = was[gone] if was else None
-    assert first.said[1:] == (beside.said[said:] if isinstance(beside, UserMessage) else ())
+    assert first.content[1:] == (beside.content[said:] if isinstance(beside, UserMessage) else ())
     for old, new in zip(was[gone + 1 :], stays, strict=True):
         assert old == new or (isinstance(old, AssistantMessage) and unsigned(old) == new)
     back = [entry for entry in after if isinstance(entry, PromptAccepted | TurnEnded)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agent.background_tasks import untold
+from holdfast.agent.background_tasks import unsent_task_ends
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.session.conversation.fold import Fold, fold
 from holdfast.session.journal.entries import (
@@ -77,7 +77,7 @@ class Journal:
         self.ends()
 
     def request(self, part: CallPart | TextPart) -> None:
-        self.add(*untold(self.fold.conversation()))
+        self.add(*unsent_task_ends(self.fold.conversation()))
         self.told_once()
         self.steps += 1
         self.add(RequestStarted(step=self.steps, attempt=1, model="m"))
@@ -87,7 +87,7 @@ class Journal:
     def told_once(self) -> None:
         """Find every end that came so far in what is sent now, once."""
         assert told(self.fold.conversation()) == Counter(map(note, self.ended))
-        assert self.fold.conversation().untold_tasks == ()
+        assert self.fold.conversation().unreported_tasks == ()
 
 
 def note(task: str) -> str:
@@ -125,7 +125,7 @@ def test_an_end_twice_is_sent_once_and_a_task_is_open_until_its_end() -> None:
     end = TaskEnded(id="t1", outcome="ok", text="", note=note("t1"))
     ended: list[Entry] = [*began, end, end]
     assert fold(ended).open_tasks == ()
-    assert fold(ended).untold_tasks == ("t1",)
+    assert fold(ended).unreported_tasks == ("t1",)
     once = fold([*ended, TaskTold(task="t1"), TaskTold(task="t1"), PromptAccepted(turn=2, text="on")])
     assert told(once) == {note("t1"): 1}
 

@@ -28,7 +28,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.tool_calls import ToolSchema
-from holdfast.ui.tui.agent_thread.conversation_meter import DECIDED
+from holdfast.ui.tui.agent_thread.conversation_meter import CONTEXT_ENTRIES
 from journals import journals
 from laws import law
 
@@ -64,7 +64,7 @@ def test_a_tally_counts_the_same_as_it_grows(journal: list[Entry], model: str) -
     folded, tally = Fold([opened]), Tally()
     for entry in [*journal, ModelChanged(model=model), *journal]:
         folded.add(entry)
-        if isinstance(entry, DECIDED):
+        if isinstance(entry, CONTEXT_ENTRIES):
             tally = Tally()
         assert tally.tokens(folded.conversation()) == context_tokens(folded.conversation())
 

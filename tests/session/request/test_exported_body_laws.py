@@ -41,7 +41,7 @@ def test_a_body_breaks_no_rule_and_says_every_text(
         if isinstance(message, AssistantMessage):
             texts = [part.text for part in message.parts if isinstance(part, TextPart)]
         else:
-            said_there = [each if isinstance(each, str) else each.name for each in message.said]
+            said_there = [each if isinstance(each, str) else each.name for each in message.content]
             texts = [*said_there, *(result.text for result in message.results)]
         assert all(json.dumps(text, ensure_ascii=False)[1:-1] in said for text in texts)
 

@@ -26,7 +26,7 @@ def sent(profile: Profile, *entries: Entry) -> list[UserContent]:
     conversation = fold(entries)
     assert validate_request(conversation, profile).violations == ()
     messages = normalize(conversation, profile).messages
-    return [said for message in messages if isinstance(message, UserMessage) for said in message.said]
+    return [said for message in messages if isinstance(message, UserMessage) for said in message.content]
 
 
 def prompt(turn: int, *images: Image) -> PromptAccepted:

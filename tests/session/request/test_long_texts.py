@@ -24,7 +24,7 @@ def test_a_prompt_that_is_too_long_is_sent_with_its_beginning_and_its_end(profil
     assert [each.rule for each in valid.violations] == ["text-too-long"]
     message = valid.conversation.messages[0]
     assert isinstance(message, UserMessage)
-    text = message.said[0]
+    text = message.content[0]
     assert isinstance(text, str)
     assert MOST - 20 < len(text) <= MOST
     assert (text[:6], text[-4:]) == ("BEGINx", "xEND")

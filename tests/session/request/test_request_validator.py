@@ -95,7 +95,7 @@ def test_a_longer_conversation_is_judged_as_if_it_were_new(
     validator = RequestValidator()
     for messages in conversations:
         asked = conversation(MODEL, *messages)
-        assert _verdict(validator, asked, profile) == _verdict(RequestValidator(whole=True), asked, profile)
+        assert _verdict(validator, asked, profile) == _verdict(RequestValidator(always_full=True), asked, profile)
 
 
 @every_profile

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.session.storage.blobs import BLOB_LIMIT, Blobs
 from holdfast.session.storage.salvage import keep_copy
-from holdfast.system.durable_files import write_whole
+from holdfast.system.durable_files import replace_file
 
 TOKEN = "0123456789abcdef"
 
@@ -37,7 +37,7 @@ def test_what_stands_where_the_temporary_file_is_to_be_is_not_written_to(tmp_pat
         temporary.symlink_to(target if planted == "a link to a file" else tmp_path / "nothing")
     (tmp_path / "kept").write_bytes(b"before")
     with pytest.raises(OSError, match="exists"):
-        write_whole(tmp_path / "kept", b"after")
+        replace_file(tmp_path / "kept", b"after")
     assert target.read_bytes() == b"another's"
     assert not (tmp_path / "nothing").exists()
     assert (tmp_path / "kept").read_bytes() == b"before"
@@ -46,7 +46,7 @@ def test_what_stands_where_the_temporary_file_is_to_be_is_not_written_to(tmp_pat
 def test_a_link_at_the_name_itself_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "target").write_bytes(b"another's")
     (tmp_path / "kept").symlink_to(tmp_path / "target")
-    write_whole(tmp_path / "kept", b"after")
+    replace_file(tmp_path / "kept", b"after")
     assert (tmp_path / "target").read_bytes() == b"another's"
     assert (tmp_path / "kept").read_bytes() == b"after"
     assert not (tmp_path / "kept").is_symlink()
@@ -64,7 +64,7 @@ def test_what_a_killed_writer_left_goes_with_the_next(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"half")
         if goes or not name.endswith("2"):
             os.utime(tmp_path / name, (1000, 1000))
-    write_whole(tmp_path / "kept", b"whole")
+    replace_file(tmp_path / "kept", b"whole")
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"kept", *(name for name, goes in names.items() if not goes)}
 
@@ -80,8 +80,8 @@ def test_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "replace", seen)
-        write_whole(tmp_path / "kept", b"one")
-        write_whole(tmp_path / "kept", b"two")
+        replace_file(tmp_path / "kept", b"one")
+        replace_file(tmp_path / "kept", b"two")
     assert len(set(made)) == 2
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import SessionBusy
-from holdfast.session.storage.lease import Lease, refuse_held
+from holdfast.session.storage.lease import Lease, raise_if_busy
 from journal_files import program
 from polling import HANGS, slowness
 
@@ -88,14 +88,14 @@ def test_a_held_lease_is_refused_at_once_and_names_its_holder(tmp_path: Path) ->
 
 
 def test_a_held_session_is_seen_without_a_lease_and_a_free_one_left_free(tmp_path: Path) -> None:
-    refuse_held(tmp_path)  # no process ever held it, and it is left like that
+    raise_if_busy(tmp_path)  # no process ever held it, and it is left like that
     assert list(tmp_path.iterdir()) == []
     lease = Lease.take(tmp_path)
     with pytest.raises(SessionBusy) as busy:
-        refuse_held(tmp_path)
+        raise_if_busy(tmp_path)
     assert f"pid {os.getpid()}" in busy.value.holder
     lease.release()
-    refuse_held(tmp_path)
+    raise_if_busy(tmp_path)
     Lease.take(tmp_path).release()
 
 

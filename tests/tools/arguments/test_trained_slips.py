@@ -11,7 +11,7 @@ from trained_slips import MEANT, NATIVE, SLIPS
 from holdfast.errors import ToolFailed
 from holdfast.tools.approval_decision import Ask, Deny, Policy, decide
 from holdfast.tools.arguments.tolerant_reader import read_arguments
-from holdfast.tools.arguments.tolerant_tool import ToolNames, trained
+from holdfast.tools.arguments.tolerant_tool import ToolNames, canonical_name
 from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.builtin.declarations import DECLARATIONS, TodoArguments
 from holdfast.tools.builtin.edit import EditTool
@@ -38,7 +38,7 @@ def test_a_slip_is_read_as_what_was_meant(tool: str, family: str, slip: str) -> 
 @pytest.mark.parametrize("family", NATIVE)
 @pytest.mark.parametrize("tool", MEANT)
 def test_a_tool_is_found_by_the_name_it_was_trained_with(tool: str, family: str) -> None:
-    assert trained(NATIVE[family][tool][0]) == tool
+    assert canonical_name(NATIVE[family][tool][0]) == tool
 
 
 def test_there_are_enough_of_them() -> None:

@@ -13,8 +13,8 @@ import pytest
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Pattern
 from holdfast.tools.approval_decision import Allow, Policy, decide
-from holdfast.tools.background.kept_output import NEWEST, keep, kept_file
-from holdfast.tools.builtin.bash import BashTool, facts
+from holdfast.tools.background.kept_output import NEWEST, keep_output, output_file
+from holdfast.tools.builtin.bash import BashTool, how_command_ended
 from holdfast.tools.builtin.read_write import ReadTool
 from holdfast.tools.process.session_supervisors import Supervisors
 from holdfast.tools.process.supervisor_client import CommandFinished
@@ -167,7 +167,7 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
     ],
 )
 def test_the_facts_are_stated_as_they_are(told: dict[str, object], sentence: str) -> None:
-    assert facts(finished(**told)) == sentence
+    assert how_command_ended(finished(**told)) == sentence
 
 
 def test_it_runs_in_a_folder_of_the_workspace_and_asks_outside(tmp_path: Path) -> None:
@@ -215,15 +215,15 @@ def test_the_whole_of_a_long_output_is_kept_and_read_without_asking(tmp_path: Pa
 def test_of_outputs_that_are_complete_the_newest_are_kept(tmp_path: Path) -> None:
     spool = tmp_path / "still.out"
     spool.write_text("goes on")
-    assert keep(spool, kept_file(tmp_path / "outputs", "still"))
+    assert keep_output(spool, output_file(tmp_path / "outputs", "still"))
     for number in range(NEWEST + 5):
         done = tmp_path / f"{number}.out"
         done.write_text("done")
         os.utime(done, ns=(number, number))
-        assert keep(done, kept_file(tmp_path / "outputs", str(number)))
+        assert keep_output(done, output_file(tmp_path / "outputs", str(number)))
         done.unlink()
     last = tmp_path / "last.out"
     last.write_text("last")
-    assert keep(last, kept_file(tmp_path / "outputs", "last"))
+    assert keep_output(last, output_file(tmp_path / "outputs", "last"))
     names = {each.stem for each in (tmp_path / "outputs").iterdir()}
     assert names == {"still", "last", *(str(number) for number in range(5, NEWEST + 5))}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.builtin.edit import EditTool
-from holdfast.tools.builtin.read_write import WriteTool, landed
+from holdfast.tools.builtin.read_write import WriteTool, check_change
 from holdfast.tools.tool import Workspace
 from tool_harness import called, planned, ran, workspace
 
@@ -51,7 +51,7 @@ def test_an_edit_is_planned_shown_and_done(space: Workspace) -> None:
     assert plan.change.before == hashlib.sha256(CODE.encode()).hexdigest()
     assert (space.root / "app.py").read_text() == CODE
     assert ran(plan).text == "Edited app.py: 1 replacement at line 7 (+3 -2 lines)."
-    assert landed(space.root, plan.change) == "after"
+    assert check_change(space.root, plan.change) == "after"
     assert (space.root / "app.py").read_text().endswith("def two():\n    value = 3\n    return 4\n    # done\n")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggested
+from holdfast.tools.approval_patterns import suggest_patterns
 from holdfast.tools.builtin.fetch import FetchTool
 from holdfast.tools.tool import ToolContext, ToolOutput
 from polling import eventually, expect_within
@@ -219,7 +219,7 @@ def test_a_host_is_asked_about_until_it_is_allowed() -> None:
     assert decide(plan, Policy("ask")) == Ask(
         "The call 'fetch https://docs.example/a?q=1' asks 'docs.example' over the network."
     )
-    (pattern,) = suggested(plan).patterns
+    (pattern,) = suggest_patterns(plan).patterns
     for mode in ("ask", "accept-edits", "plan"):
         assert isinstance(decide(plan, Policy(mode)), Ask)
         assert decide(plan, Policy(mode, (pattern,))) == Allow()

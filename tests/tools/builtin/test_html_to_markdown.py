@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.builtin.html_to_markdown import DownloadedPage, page_text, refuse_kind, unpacked
+from holdfast.tools.builtin.html_to_markdown import DownloadedPage, decompress, page_text, refuse_kind
 
 
 def text(raw: bytes, kind: str = "text/html", charset: str | None = None) -> str:
@@ -79,10 +79,10 @@ def test_what_is_no_text_is_refused_in_words() -> None:
 
 def test_what_is_packed_never_becomes_more_than_there_is_room_for() -> None:
     bomb = gzip.compress(b"0" * 5_000_000)
-    assert unpacked(bomb, "gzip", most=1000, url="u") == (b"0" * 1000, True)
-    assert unpacked(zlib.compress(b"ab"), "deflate", most=1000, url="u") == (b"ab", False)
-    assert unpacked(b"abc", "", most=2, url="u") == (b"ab", True)
+    assert decompress(bomb, "gzip", most=1000, url="u") == (b"0" * 1000, True)
+    assert decompress(zlib.compress(b"ab"), "deflate", most=1000, url="u") == (b"ab", False)
+    assert decompress(b"abc", "", most=2, url="u") == (b"ab", True)
     with pytest.raises(ToolFailed, match="cannot be decompressed"):
-        unpacked(b"abc", "gzip", most=2, url="u")
+        decompress(b"abc", "gzip", most=2, url="u")
     with pytest.raises(ToolFailed, match="is compressed with br"):
-        unpacked(b"abc", "br", most=2, url="u")
+        decompress(b"abc", "br", most=2, url="u")

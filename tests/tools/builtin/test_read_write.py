@@ -14,7 +14,7 @@ from holdfast.system.user_directories import KEYS_FILE
 from holdfast.tool_calls import FileChange
 from holdfast.tools.builtin.glob import GlobTool
 from holdfast.tools.builtin.grep import GrepTool
-from holdfast.tools.builtin.read_write import ReadTool, WriteTool, landed
+from holdfast.tools.builtin.read_write import ReadTool, WriteTool, check_change
 from holdfast.tools.tool import Workspace
 from tool_harness import called, planned, ran, workspace
 
@@ -166,9 +166,9 @@ def test_write_a_new_file_with_its_folders(space: Workspace) -> None:
     assert plan.change == change
     assert plan.detail == "--- src/deep/new.py\n+++ src/deep/new.py\n@@ -1,0 +1,2 @@\n+one\n+two\n"
     assert not (space.root / "src").exists(), "a plan only looks"
-    assert landed(space.root, change) == "before"
+    assert check_change(space.root, change) == "before"
     assert ran(plan).text == "Created src/deep/new.py: 8 bytes (+2 -0 lines)."
-    assert landed(space.root, change) == "after"
+    assert check_change(space.root, change) == "after"
     assert (space.root / "src/deep/new.py").read_text() == "one\ntwo\n"
     assert [path.name for path in (space.root / "src/deep").iterdir()] == ["new.py"]
 
@@ -207,7 +207,7 @@ def test_write_leaves_a_file_alone_that_changed_since_the_plan(space: Workspace,
     with pytest.raises(ToolFailed, match=r"changed since this call was planned\. Nothing was written"):
         ran(plan)
     assert (path.read_bytes() if path.exists() else None) == meanwhile
-    assert landed(space.root, plan.change) == "other"
+    assert check_change(space.root, plan.change) == "other"
     assert len(list(space.root.iterdir())) == (meanwhile is not None), "no temporary file stays"
 
 
@@ -270,13 +270,13 @@ def test_write_outside_says_so_and_tells_nothing_before_it_is_allowed(space: Wor
     assert (plan.outside, plan.title) == (outside, f"write {outside}")
     change = FileChange(path=outside, before=sha("the secret\n"), after=sha("mine\n"))
     assert plan.change == change
-    assert landed(space.root, change) == "before"
+    assert check_change(space.root, change) == "before"
     same = planned(write, path="../secret.txt", content="the secret\n")
     assert (same.outside, same.change, same.detail) == (outside, None, "")
     with pytest.raises(ToolFailed, match="already has exactly this content"):
         ran(same)
     assert "Replaced" in ran(plan).text
-    assert landed(space.root, change) == "after"
+    assert check_change(space.root, change) == "after"
 
 
 def test_a_folder_that_cannot_be_written(space: Workspace) -> None:
@@ -308,12 +308,12 @@ def test_looking_never_raises(space: Workspace, path: str, expected: str) -> Non
     (space.root / "folder").mkdir()
     (space.root / "link").symlink_to("file")
     os.mkfifo(space.root / "pipe")
-    assert landed(space.root, FileChange(path=path, before=None, after=sha("x"))) == expected
+    assert check_change(space.root, FileChange(path=path, before=None, after=sha("x"))) == expected
 
 
 def test_looking_into_a_workspace_that_is_gone(space: Workspace) -> None:
     space.root.rmdir()
-    assert landed(space.root, FileChange(path="a", before=None, after=sha("x"))) == "unreadable"
+    assert check_change(space.root, FileChange(path="a", before=None, after=sha("x"))) == "unreadable"
 
 
 def test_a_file_too_large_to_hash_is_not_replaced_nor_looked_at(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_file_too_large_to_hash_is_not_replaced_nor_looked_at(tmp_path: Path) 
         file.truncate(20 * 1024**3)  # sparse: nothing is written, but hashing it would take half a minute
     with pytest.raises(ToolFailed, match="at most 100,000,000"):
         WriteTool(Workspace(root=tmp_path, spool=tmp_path)).plan("c", '{"path": "huge", "content": "x"}')
-    assert landed(tmp_path, FileChange(path="huge", before=None, after="0" * 64)) == "other"
+    assert check_change(tmp_path, FileChange(path="huge", before=None, after="0" * 64)) == "other"
 
 
 @pytest.mark.parametrize(

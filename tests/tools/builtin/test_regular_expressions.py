@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.builtin.regular_expressions import LARGEST, compiled, expanded_size
+from holdfast.tools.builtin.regular_expressions import LARGEST, compile_pattern, expanded_size
 
 TOO_LARGE = [
     "(ab){1000000}",
@@ -20,7 +20,7 @@ TOO_LARGE = [
 @pytest.mark.parametrize("pattern", TOO_LARGE, ids=lambda pattern: pattern[:20])
 def test_what_would_take_all_memory_is_refused_before_it_is_compiled(pattern: str) -> None:
     with pytest.raises(ToolFailed, match="is too large"):
-        compiled(pattern, ignore_case=False)
+        compile_pattern(pattern, ignore_case=False)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,6 @@ def test_the_pieces_of_an_expression(pattern: str, pieces: int) -> None:
 
 
 def test_what_people_write_is_compiled() -> None:
-    assert compiled(r"\b(\w{1,64}\.){1,8}com\b", ignore_case=False).search("a.b.com")
-    assert compiled("X{2,5000}", ignore_case=True).search("xx")
+    assert compile_pattern(r"\b(\w{1,64}\.){1,8}com\b", ignore_case=False).search("a.b.com")
+    assert compile_pattern("X{2,5000}", ignore_case=True).search("xx")
     assert expanded_size("a" * LARGEST) == LARGEST

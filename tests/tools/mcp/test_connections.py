@@ -32,7 +32,7 @@ def stdio(kind: str, folder: Path, **more: str) -> McpServer:
 async def connected(server: McpServer, folder: Path, *, asks: bool = False) -> AsyncGenerator[McpConnections]:
     spool = folder / ("deep" * 30) / "spool"  # longer than the path of a socket may be
     spool.mkdir(parents=True, exist_ok=True)
-    settings = McpSettings(servers=(server,), lists=folder / "lists", asks=asks)
+    settings = McpSettings(servers=(server,), lists=folder / "lists", can_ask_user=asks)
     made = McpConnections(settings, folder=folder, spool=spool, root=folder)
     try:
         yield made

@@ -56,7 +56,7 @@ async def test_a_stop_is_sent_to_the_server_because_closing_the_stream_is_none(t
         async with connected(at(served), tmp_path) as made:
             stop = asyncio.Event()
             late: list[ToolOutput] = []
-            given = msgspec.structs.replace(context(stop), late=late.append)
+            given = msgspec.structs.replace(context(stop), report_late=late.append)
             task = asyncio.create_task(made.call("srv", "mcp__srv__slow", {"text": "x"}, given))
             await asyncio.to_thread(eventually, lambda: served.calls == ["slow"])
             stop.set()

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not INSTALLED, reason="the servers are not insta
 @asynccontextmanager
 async def reference(folder: Path, program: str, *args: str) -> AsyncGenerator[McpConnections]:
     server = McpServer(name="ref", command=str(PROGRAMS / program), args=args)
-    settings = McpSettings(servers=(server,), lists=folder / "lists", asks=True)
+    settings = McpSettings(servers=(server,), lists=folder / "lists", can_ask_user=True)
     made = McpConnections(settings, folder=folder, spool=folder, root=folder)
     try:
         yield made
@@ -66,7 +66,7 @@ async def test_everything(tmp_path: Path) -> None:
 
 
 def stored(folder: Path, made: McpConnections) -> list[str]:
-    found = StoredTools(folder / "lists", asks=True).get(made.servers["ref"])
+    found = StoredTools(folder / "lists", can_ask_user=True).get(made.servers["ref"])
     return [] if found is None else [each.name for each in found.tools]
 
 
@@ -76,7 +76,7 @@ async def test_everything_over_http_is_started_again(tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = McpServer(name="ref", url=f"http://127.0.0.1:{port}/mcp")
-    settings = McpSettings(servers=(server,), lists=tmp_path / "lists", asks=True)
+    settings = McpSettings(servers=(server,), lists=tmp_path / "lists", can_ask_user=True)
     made = McpConnections(settings, folder=tmp_path, spool=tmp_path, root=tmp_path)
     process = await asyncio.to_thread(over_http, port)
     try:

@@ -47,8 +47,8 @@ class User:
             emit=lambda _: None,
             consult=self.consult,
             has_user=True,
-            waits=waits,
-            late=self.late.append,
+            pending_request=waits,
+            report_late=self.late.append,
         )
 
 

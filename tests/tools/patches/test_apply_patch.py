@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.builtin.read_write import landed
+from holdfast.tools.builtin.read_write import check_change
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.tool import Plan, Workspace
 from tool_harness import planned, ran, workspace
@@ -53,7 +53,7 @@ def test_a_patch_is_planned_as_a_whole_and_done(space: Workspace) -> None:
     assert present(space) == before
     assert (plan.effect, plan.change, plan.title) == ("write", None, "patch a.py, new/b.py and 3 more")
     assert [change.path for change in plan.changes] == ["a.py", "new/b.py", "e.py", "c.py", "d.py"]
-    assert {landed(space.root, change) for change in plan.changes} == {"before"}
+    assert {check_change(space.root, change) for change in plan.changes} == {"before"}
     out = ran(plan)
     assert out.text.splitlines() == [
         "a.py: changed (+1 -1 lines)",
@@ -63,8 +63,8 @@ def test_a_patch_is_planned_as_a_whole_and_done(space: Workspace) -> None:
         "d.py: deleted (+0 -1 lines)",
     ]
     assert present(space) == {"a.py": "x = 2\n", "new/b.py": "b\n", "e.py": "e\n"}
-    assert {landed(space.root, change) for change in plan.changes} == {"after"}
-    known = {seen.path: seen.size for seen in (out.seen, *out.seen_also) if seen}
+    assert {check_change(space.root, change) for change in plan.changes} == {"after"}
+    known = {seen.path: seen.size for seen in (out.snapshot, *out.more_snapshots) if seen}
     assert known == {"a.py": 6, "new/b.py": 2, "e.py": 2, "c.py": None, "d.py": None}
 
 

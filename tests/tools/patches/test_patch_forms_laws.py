@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast.errors import ToolFailed
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.patches.hunks import apply_hunks
-from holdfast.tools.patches.patch_forms import whole_patch
+from holdfast.tools.patches.patch_forms import complete_patch
 from holdfast.tools.patches.patch_text import parse_patch
 from laws import law
 from tool_harness import called, workspace
@@ -28,7 +28,7 @@ def test_a_unified_diff_turns_the_one_text_into_the_other(before: list[str], aft
     assume(before != after and before)
     old, new = ("".join(f"{line}\n" for line in lines) for lines in (before, after))
     diff = "".join(difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), "a/x", "b/x"))
-    text, said = whole_patch(diff)
+    text, said = complete_patch(diff)
     assert "unified diff" in said
     (patch,) = parse_patch(text)
     assert (patch.kind, patch.path) == ("update", "x")
@@ -42,7 +42,7 @@ def test_a_unified_diff_turns_the_one_text_into_the_other(before: list[str], aft
 def test_ends_that_are_missing_are_added_and_told(cut: set[str], fence: str) -> None:
     whole = "*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n*** End Patch"
     given = "\n".join(line for line in whole.split("\n") if line not in cut)
-    text, said = whole_patch(f"{fence}\n{given}\n{fence}\n")
+    text, said = complete_patch(f"{fence}\n{given}\n{fence}\n")
     assert parse_patch(text) == parse_patch(whole)
     assert all(repr(line) in said for line in cut)
 
@@ -61,12 +61,12 @@ def test_ends_that_are_missing_are_added_and_told(cut: set[str], fence: str) -> 
 )
 def test_what_is_no_patch_is_refused(text: str) -> None:
     with pytest.raises(ToolFailed, match="Nothing was done"):
-        parse_patch(whole_patch(text)[0])
+        parse_patch(complete_patch(text)[0])
 
 
 def test_a_whole_patch_is_left_as_it_is() -> None:
     whole = "*** Begin Patch\n*** Update File: x\n@@\n--- a/x\n++++ b/x\n*** End Patch\n"
-    assert whole_patch(whole) == (whole, "")
+    assert complete_patch(whole) == (whole, "")
 
 
 def test_a_diff_makes_deletes_and_moves_files() -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import FileChange, Mode
-from holdfast.tools.approval_decision import Allow, Ask, Decision, Deny, Policy, decide, readable
+from holdfast.tools.approval_decision import Allow, Ask, Decision, Deny, Policy, decide, read_filter
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.permission_rules.permission_rule import PermissionRule, RuleVerdict, permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet
@@ -207,17 +207,17 @@ def test_rules_about_tools_by_name() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_below_the_folder_of_a_search_nothing_denied_is_shown(mode: Mode) -> None:
     these = rules(deny=("Read(*.env)", "Bash"), ask="Read(src/**)", allow="Read")
-    may_read = readable(reads("/srv/work"), Policy(mode, rules=these), tool="grep")
+    may_read = read_filter(reads("/srv/work"), Policy(mode, rules=these), tool="grep")
     assert may_read is not None
     assert [may_read(f"/srv/work/{path}") for path in ("a.py", "deep/x.env", "src/a.py")] == [
         True,
         False,
         mode == "yolo",
     ]
-    answered = readable(reads("/srv/work/src/below"), Policy(mode, rules=these), tool="grep")
+    answered = read_filter(reads("/srv/work/src/below"), Policy(mode, rules=these), tool="grep")
     assert answered is not None
     assert [answered(f"/srv/work/src/below/{path}") for path in ("a.py", "x.env")] == [True, False]
-    assert readable(reads("/srv/work"), Policy(mode, rules=rules(deny="Bash", allow="Read")), tool="grep") is None
+    assert read_filter(reads("/srv/work"), Policy(mode, rules=rules(deny="Bash", allow="Read")), tool="grep") is None
 
 
 @given(
@@ -226,7 +226,7 @@ def test_below_the_folder_of_a_search_nothing_denied_is_shown(mode: Mode) -> Non
 )
 def test_what_a_search_may_show_is_what_read_may_open(path: str, mode: Mode) -> None:
     these = rules(deny=("Read(.env)", "Read(//etc/**)"), ask="Read(src/*.env)")
-    may_read = readable(reads("/srv/work"), Policy(mode, rules=these), tool="grep")
+    may_read = read_filter(reads("/srv/work"), Policy(mode, rules=these), tool="grep")
     assert may_read is not None
     opened = decided(reads(path), these, mode, tool="read")
     ruled = isinstance(opened, Deny) or (isinstance(opened, Ask) and "by the rule" in opened.why)

@@ -15,9 +15,9 @@ from ends import ENDED, left
 from holdfast.tool_calls import ProcessId
 from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.process.command_traces import traces_of
-from holdfast.tools.process.end_record import LONGEST_RECORD, end_of, read_end, sealed, write_end
+from holdfast.tools.process.end_record import LONGEST_RECORD, end_of, new_seal, read_end, write_end
 from holdfast.tools.process.session_supervisors import Supervisors
-from holdfast.tools.process.supervisor_client import forget, partial
+from holdfast.tools.process.supervisor_client import forget, stored_output
 from holdfast.tools.tool import ToolContext, ToolOutput, Workspace
 from polling import eventually
 from process_leaks import alive, linux_only
@@ -54,7 +54,7 @@ def test_a_record_of_another_call_or_without_a_seal_does_not_count(tmp_path: Pat
 
 
 def test_a_record_that_is_too_long_does_not_count(tmp_path: Path) -> None:
-    name, seal = sealed("A")
+    name, seal = new_seal("A")
     for size, counts in ((LONGEST_RECORD - 42, True), (LONGEST_RECORD, False)):
         write_end(str(end_of(tmp_path / name)), seal, "x" * size)
         assert (read_end(tmp_path / name) is not None) == counts
@@ -62,7 +62,7 @@ def test_a_record_that_is_too_long_does_not_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("forger", FORGERS)
 def test_whatever_a_command_puts_there_is_not_believed_and_waited_for(tmp_path: Path, forger: str) -> None:
-    spool = tmp_path / sealed("A")[0]
+    spool = tmp_path / new_seal("A")[0]
     spool.write_text("half\n")
     environ = {**os.environ, "end": str(end_of(spool)), "record": json.dumps(ENDED)}
     subprocess.run(["/bin/bash", "-c", FORGERS[forger]], env=environ, check=True)
@@ -75,7 +75,7 @@ def test_whatever_a_command_puts_there_is_not_believed_and_waited_for(tmp_path: 
 def test_live_output_that_a_command_replaced_is_none(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.out")
     (tmp_path / "link.out").symlink_to("/etc/passwd")
-    assert [partial(tmp_path / name) for name in ("pipe.out", "link.out")] == ["", ""]
+    assert [stored_output(tmp_path / name) for name in ("pipe.out", "link.out")] == ["", ""]
 
 
 def ran(folder: Path, command: str) -> tuple[ToolOutput, Path]:
@@ -88,7 +88,7 @@ def ran(folder: Path, command: str) -> tuple[ToolOutput, Path]:
         tool = BashTool(Workspace(root=folder, spool=spool), supervisor)
         plan = tool.plan(call := f"call-{os.urandom(4).hex()}", json.dumps({"command": command}))
         began: list[ProcessId] = []
-        context = ToolContext(call=call, stop=asyncio.Event(), emit=lambda _: None, began=began.append)
+        context = ToolContext(call=call, stop=asyncio.Event(), emit=lambda _: None, report_process=began.append)
         try:
             output = await plan.run(context)
         finally:

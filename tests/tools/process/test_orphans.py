@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.tool_calls import ProcessId
 from holdfast.tools.process import orphans
-from holdfast.tools.process.orphans import OrphanReport, reap, said
+from holdfast.tools.process.orphans import OrphanReport, describe_orphans, reap
 from holdfast.tools.process.process_table import CALL_VARIABLE, Process, below, boot, by_parent, living, running_process
 from polling import eventually
 from process_leaks import alive, linux_only
@@ -133,4 +133,4 @@ def test_a_process_does_not_end_what_it_was_started_from(call: str) -> None:
     ],
 )
 def test_it_is_said_in_a_few_words(remains: OrphanReport, words: str) -> None:
-    assert said(remains) == words
+    assert describe_orphans(remains) == words

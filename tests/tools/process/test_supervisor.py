@@ -20,8 +20,8 @@ import pytest
 
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import PACKAGES, PROGRAM, SUPERVISOR_LOCK
-from holdfast.tools.process.supervisor_client import partial
-from holdfast.tools.process.supervisor_locks import left_nothing, wait_gone
+from holdfast.tools.process.supervisor_client import stored_output
+from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit
 from polling import HANGS, eventually, expect_within
 from process_leaks import alive, linux_only, peak_memory
 from stubborn_commands import NASTY
@@ -73,7 +73,7 @@ def agent(folder: Path, commands: dict[str, str], ending: str = "") -> Generator
     argv = [sys.executable, "-c", AGENT, str(folder), ending]
     with subprocess.Popen(argv, start_new_session=True, stderr=subprocess.DEVNULL) as process:
         try:
-            eventually(lambda: all("ready" in partial(folder / f"{call}.out") for call in commands))
+            eventually(lambda: all("ready" in stored_output(folder / f"{call}.out") for call in commands))
             yield process
         finally:
             process.kill()
@@ -87,7 +87,7 @@ def calls(commands: dict[str, str]) -> dict[str, str]:
 
 
 def gone(folder: Path, seconds: float = 5.0) -> bool:
-    return asyncio.run(wait_gone(folder, seconds))
+    return asyncio.run(wait_for_exit(folder, seconds))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_nothing_outlives_an_agent_however_it_ends(tmp_path: Path, ending: str) 
             process.kill()
         assert gone(tmp_path)
         assert [call for call in commands if alive(call)] == []  # at once: the lock was free
-    assert all("ready" in partial(tmp_path / f"{call}.out") for call in commands)
+    assert all("ready" in stored_output(tmp_path / f"{call}.out") for call in commands)
 
 
 def at_a_sign(harm: str) -> str:
@@ -146,7 +146,7 @@ def test_a_frozen_supervisor_that_loses_its_watchdog_goes_on_without_an_agent(tm
     with spoken(tmp_path) as made:
         call = f"call-{uuid.uuid4().hex}"
         made.ask(call, NASTY["has a daemon"])
-        eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
+        eventually(lambda: "ready" in stored_output(tmp_path / f"{call}.out"))
         supervisor = made.supervisor
         made.process.send_signal(signal.SIGSTOP)  # so that it thaws no process
         os.kill(supervisor, signal.SIGSTOP)
@@ -253,7 +253,7 @@ def test_supervisor_and_watchdog_each_end_what_the_other_kept(tmp_path: Path, ki
     with spoken(tmp_path) as made:
         call = f"call-{uuid.uuid4().hex}"
         made.ask(call, NASTY["has a daemon"])
-        eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
+        eventually(lambda: "ready" in stored_output(tmp_path / f"{call}.out"))
         os.kill(made.supervisor if killed == "supervisor" else made.process.pid, signal.SIGKILL)
         assert made.process.wait(HANGS) == code
         assert gone(tmp_path)
@@ -268,7 +268,7 @@ def test_a_signal_ends_it_and_everything_it_keeps(tmp_path: Path, number: signal
     with spoken(tmp_path) as made:
         call = f"call-{uuid.uuid4().hex}"
         made.ask(call, NASTY["has a daemon"])
-        eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
+        eventually(lambda: "ready" in stored_output(tmp_path / f"{call}.out"))
         made.process.send_signal(number)
         assert made.process.wait(HANGS) == 0
         assert alive(call) == []
@@ -306,7 +306,7 @@ def test_a_second_supervisor_waits_until_the_first_is_gone(tmp_path: Path) -> No
 def test_the_lock_is_not_inherited_by_commands(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         made.ask("c", "echo ready; exec sleep 300")
-        eventually(lambda: partial(tmp_path / "c.out"))
+        eventually(lambda: stored_output(tmp_path / "c.out"))
         os.kill(made.supervisor, signal.SIGKILL)
         made.process.wait(HANGS)
         with (tmp_path / SUPERVISOR_LOCK).open("rb") as lock:
@@ -317,7 +317,7 @@ def test_a_command_starts_with_the_default_signals_and_few_files(tmp_path: Path)
     with spoken(tmp_path) as made:
         made.ask("c", "grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -w")
         made.hear_end()
-    blocked, ignored, files = partial(tmp_path / "c.out").splitlines()
+    blocked, ignored, files = stored_output(tmp_path / "c.out").splitlines()
     of_the_c_library = 1 << 31 | 1 << 32  # 32 and 33, which no program can set: however the tests were started
     assert int(blocked.split()[1], 16) == 0
     assert int(ignored.split()[1], 16) & ~of_the_c_library == 0

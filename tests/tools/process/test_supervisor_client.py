@@ -20,8 +20,8 @@ from holdfast.tools.process import launch, supervisor_client
 from holdfast.tools.process import supervisor as program
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import boot
-from holdfast.tools.process.supervisor_client import partial
-from holdfast.tools.process.supervisor_locks import wait_gone
+from holdfast.tools.process.supervisor_client import stored_output
+from holdfast.tools.process.supervisor_locks import wait_for_exit
 from polling import HANGS, eventually
 from process_leaks import alive, linux_only, open_files, peak_memory
 from stubborn_commands import NASTY
@@ -149,7 +149,7 @@ def test_output_is_shown_while_the_command_runs(tmp_path: Path) -> None:
 def test_a_cut_goes_between_characters(tmp_path: Path) -> None:
     spool = tmp_path / "x.out"
     spool.write_text("a" + "é" * 40_000 + "b")
-    text = partial(spool)
+    text = stored_output(spool)
     assert "\ufffd" not in text
     assert text.startswith("aé")
     assert text.endswith("éb")
@@ -157,7 +157,7 @@ def test_a_cut_goes_between_characters(tmp_path: Path) -> None:
 
 
 def test_of_a_command_that_kept_nothing_nothing_is_read(tmp_path: Path) -> None:
-    assert partial(tmp_path / "none.out") == ""
+    assert stored_output(tmp_path / "none.out") == ""
 
 
 # The environment
@@ -256,10 +256,10 @@ def test_closing_ends_what_runs_and_frees_the_lock(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
         task = asyncio.create_task(bench.run(NASTY["is deaf to SIGTERM"]))
         await bench.ready.wait()
-        assert not await wait_gone(tmp_path, 0.05)
+        assert not await wait_for_exit(tmp_path, 0.05)
         await bench.supervisor.close()
         assert (await task).cause == "stop"
-        assert await wait_gone(tmp_path, 0)
+        assert await wait_for_exit(tmp_path, 0)
         await bench.supervisor.close()
         assert (await bench.run("echo again")).text == "again\n"
 
@@ -267,7 +267,7 @@ def test_closing_ends_what_runs_and_frees_the_lock(tmp_path: Path) -> None:
 
 
 def test_a_supervisor_that_never_was_is_gone(tmp_path: Path) -> None:
-    assert asyncio.run(wait_gone(tmp_path, 0))
+    assert asyncio.run(wait_for_exit(tmp_path, 0))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -362,7 +362,7 @@ def test_a_namespace_ends_with_its_supervisor(contained: Path, killed: str) -> N
         both = "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"  # the supervisor first: it would report its watchdog's death
         strike = "kill -9 $PPID" if killed == "the supervisor" else f"kill -STOP {both}; kill -9 {both}"
         began: list[ProcessId] = []
-        got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, began=began.append)
+        got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, on_start=began.append)
         assert (got.cause, got.survivors) == ("lost", 0)
         assert alive(call) == []
         assert began == []  # a pid in the namespace names no process out here
@@ -383,7 +383,7 @@ def test_where_no_namespace_can_be_made_commands_still_run(tmp_path: Path, monke
             began.append(process)
             (tmp_path / "noted").touch()
 
-        ran = await bench.run("echo ran; until [ -e noted ]; do sleep 0.01; done", began=note)
+        ran = await bench.run("echo ran; until [ -e noted ]; do sleep 0.01; done", on_start=note)
         assert ran.text == "ran\n"
         assert [process.boot for process in began] == [boot()]
 

@@ -13,7 +13,7 @@ from command_bench import Bench, bench, finished, new_call, on_bench
 from holdfast.errors import ToolFailed
 from holdfast.tools.process import launch, supervisor_client
 from holdfast.tools.process.process_table import Process, running_process
-from holdfast.tools.process.supervisor_client import CommandFinished, partial
+from holdfast.tools.process.supervisor_client import CommandFinished, stored_output
 from polling import eventually
 from process_leaks import alive
 
@@ -44,7 +44,7 @@ def test_commands_of_a_killed_supervisor_are_reported_lost_and_the_next_one_work
         pid = await bench.supervisor_pid()
         calls = [new_call(), new_call()]
         tasks = [asyncio.create_task(bench.run("echo ready; exec sleep 300", call=call)) for call in calls]
-        await asyncio.to_thread(eventually, lambda: all(partial(tmp_path / f"{call}.out") for call in calls))
+        await asyncio.to_thread(eventually, lambda: all(stored_output(tmp_path / f"{call}.out") for call in calls))
         os.kill(pid, signal.SIGKILL)
         for got in await asyncio.gather(*tasks):
             assert (got.cause, got.code, got.signal, got.text) == ("lost", None, None, "ready\n")

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.dangers import dangers
-from holdfast.tools.shell.git_settings import started_by
+from holdfast.tools.shell.git_settings import setting_that_starts_program
 from holdfast.tools.shell.parse import parse_command
 
 
@@ -156,4 +156,4 @@ def test_what_gets_a_program_or_code_is_never_remembered(command: str) -> None:
     ],
 )
 def test_settings_that_start_programs_are_found(config: str, named: str) -> None:
-    assert started_by(config) == named
+    assert setting_that_starts_program(config) == named

@@ -11,7 +11,7 @@ from shell_cases import cases
 
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggested
+from holdfast.tools.approval_patterns import suggest_patterns
 from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
@@ -66,7 +66,7 @@ def asking(mode: Mode, allowed: tuple[Pattern, ...] = ()) -> list[str]:
 @cache
 def usual() -> tuple[Pattern, ...]:
     """Return what the questions about these sessions offer to remember, of the usual programs."""
-    offered = (pattern for each in asking("ask") for pattern in suggested(runs(each)).patterns)
+    offered = (pattern for each in asking("ask") for pattern in suggest_patterns(runs(each)).patterns)
     return tuple(dict.fromkeys(each for each in offered if each.effect == "execute" and USUAL.match(each.text)))
 
 

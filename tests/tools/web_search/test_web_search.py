@@ -16,8 +16,8 @@ import pytest
 from holdfast.errors import ConfigInvalid, ToolFailed
 from holdfast.tool_calls import Mode, SearchName
 from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggested
-from holdfast.tools.arguments.tolerant_tool import TolerantTool, trained
+from holdfast.tools.approval_patterns import suggest_patterns
+from holdfast.tools.arguments.tolerant_tool import TolerantTool, canonical_name
 from holdfast.tools.permission_rules.permission_rule import permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.tool import ToolContext, ToolOutput
@@ -254,7 +254,7 @@ def test_the_first_use_asks_about_the_service(service: Searched, mode: Mode, *, 
     plan = planned(service.tool(), query="q")
     assert (plan.effect, plan.host) == ("read", "127.0.0.1")
     assert isinstance(decide(plan, Policy(mode), tool="search"), Ask) == asks
-    assert isinstance(decide(plan, Policy(mode, suggested(plan).patterns), tool="search"), Allow)
+    assert isinstance(decide(plan, Policy(mode, suggest_patterns(plan).patterns), tool="search"), Allow)
     rules = RuleSet(rules=(permission_rule("WebSearch", "allow", source="config.toml"),), root="/", home="/")
     assert isinstance(decide(plan, Policy(mode, (), rules), tool="search"), Allow)
     assert service.asked == []
@@ -262,6 +262,6 @@ def test_the_first_use_asks_about_the_service(service: Searched, mode: Mode, *, 
 
 @pytest.mark.parametrize("name", ["WebSearch", "web_search", "google_web_search", "search_web"])
 def test_it_is_found_by_the_names_that_models_know(service: Searched, name: str) -> None:
-    assert trained(name) == "search"
+    assert canonical_name(name) == "search"
     plan = TolerantTool(service.tool(), called=name).plan("c", json.dumps({"q": "x", "num_results": 20}))
     assert plan.title == "search 'x'"

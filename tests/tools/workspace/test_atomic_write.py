@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.tool_calls import FileChange
 from holdfast.tools.workspace import atomic_write
-from holdfast.tools.workspace.safe_paths import placed
+from holdfast.tools.workspace.safe_paths import locate
 from process_leaks import linux_only
 
 
@@ -43,6 +43,6 @@ def test_the_bytes_are_synced_before_the_rename_and_the_folder_after_it(
     monkeypatch.setattr(os, "rename", renamed)
     done: Callable[..., object] = atomic_write.replace
     edit = FileChange(path="a.txt", before=digest(b"old") if there else None, after=digest(b"new"))
-    done(placed(tmp_path, "a.txt"), edit, b"new", call="c1")
+    done(locate(tmp_path, "a.txt"), edit, b"new", call="c1")
     assert (tmp_path / "a.txt").read_bytes() == b"new"
     assert trace == ["file of 'new'", "in its place", "folder"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggested
+from holdfast.tools.approval_patterns import suggest_patterns
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.read_write import WriteTool
 from holdfast.tools.workspace.autorun_files import AUTORUN_FILES, runs_by_itself
@@ -64,7 +64,7 @@ def test_what_others_run_is_asked_about(path: str, tmp_path: Path) -> None:
         decision = decide(plan, Policy(mode))
         assert isinstance(decision, Ask)
         assert "by themselves" in decision.why
-    assert suggested(plan).patterns == ()
+    assert suggest_patterns(plan).patterns == ()
 
 
 @pytest.mark.parametrize("path", SOURCE)
@@ -144,7 +144,7 @@ def test_a_link_is_asked_about_by_either_name(tmp_path: Path) -> None:
         assert isinstance(decision, Ask), path
         assert plan.known_as == name
         assert f"by themselves (as {name!r})." in decision.why
-        assert suggested(plan).patterns == ()
+        assert suggest_patterns(plan).patterns == ()
     asked = decide(planned(EditTool(space), path="env.sh", old="old", new="new"), Policy("accept-edits"))
     assert isinstance(asked, Ask)
     for path in ("scripts/free.sh", "harmless/free.sh", "sub/deep/x", "tools/x", "tools/hooksx"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.tools.command_analysis import command_parts
-from holdfast.tools.workspace.command_files import on_disk
+from holdfast.tools.workspace.command_files import disk_surroundings
 from holdfast.tools.workspace.git_repository import read_repositories
 
 
@@ -55,7 +55,7 @@ class Place:
 
     def more(self, command: str) -> str:
         """Return why the command asks, "" if it does not."""
-        parts = command_parts(command, root=str(self.root), around=on_disk()).parts
+        parts = command_parts(command, root=str(self.root), around=disk_surroundings()).parts
         return next((each.more for each in parts if each.more), "")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, is_image, named
+from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, is_image, named_images
 from shown_images import png
 
 
@@ -59,18 +59,20 @@ def test_words_name_images(tmp_path: Path) -> None:
     (tmp_path / "b.JPG").write_bytes(b"not one")
     (tmp_path / "c.webp").mkdir()
     text = "compare @shots/a.png, @shots/a.png and @b.JPG with @gone.png, @c.webp, me@shots/a.png and @main.py"
-    images, wrong = named(text, tmp_path)
+    images, wrong = named_images(text, tmp_path)
     assert [each.name for each in images] == ["shots/a.png"]
     assert [each.partition(" (")[0] for each in wrong] == ["File 'b.JPG' is not a supported image"]
 
 
 def test_a_name_with_spaces_is_quoted(tmp_path: Path) -> None:
     (tmp_path / "my shot.png").write_bytes(png())
-    images, wrong = named(f'@"my shot.png" and "@my shot.png" and @"{tmp_path}/my shot.png", @"gone a.png"', tmp_path)
+    images, wrong = named_images(
+        f'@"my shot.png" and "@my shot.png" and @"{tmp_path}/my shot.png", @"gone a.png"', tmp_path
+    )
     assert ([each.name for each in images], wrong) == (["my shot.png", f"{tmp_path}/my shot.png"], ())
 
 
 def test_an_image_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "loop.png").symlink_to("loop.png")
     (tmp_path / "dir").mkdir()
-    assert named("@loop.png @" + "x" * 300 + ".png", tmp_path)[0] == ()
+    assert named_images("@loop.png @" + "x" * 300 + ".png", tmp_path)[0] == ()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.tool_calls import FileSeen
-from holdfast.tools.workspace.file_snapshots import present
+from holdfast.tools.workspace.file_snapshots import current_snapshot
 from holdfast.tools.workspace.instruction_files import ROOM, instructions
 
 
@@ -21,7 +21,7 @@ def root(tmp_path: Path) -> Path:
 
 def held(root: Path, own: Path | None = None) -> dict[str, str]:
     """Return what holds in `root`, by the name of its file, in order."""
-    return {each.seen.path: each.text for each in instructions(root, own or root / "nowhere")}
+    return {each.snapshot.path: each.text for each in instructions(root, own or root / "nowhere")}
 
 
 def test_the_persons_own_come_first_then_the_repository_from_its_root_to_the_folder(root: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_is_no_text_is_said_and_never_waited_for(root: Path, kind: str) -> 
             path.symlink_to("AGENTS.md")
     (one,) = instructions(root, root / "nowhere")
     assert one.text.startswith("[Not shown: ")
-    assert present(root, one.seen).same(one.seen)  # no news at the next prompt
+    assert current_snapshot(root, one.snapshot).same(one.snapshot)  # no news at the next prompt
 
 
 def test_room_goes_to_the_innermost_first_and_what_is_cut_is_said_exactly(root: Path) -> None:
@@ -100,4 +100,4 @@ def test_the_file_is_seen_as_a_read_would_see_it(root: Path) -> None:
     (root / "AGENTS.md").write_bytes(b"\xef\xbb\xbfwords\xff")
     (one,) = instructions(root, root / "nowhere")
     assert one.text == "words\ufffd"
-    assert one.seen == present(root, FileSeen(path="AGENTS.md"))
+    assert one.snapshot == current_snapshot(root, FileSeen(path="AGENTS.md"))

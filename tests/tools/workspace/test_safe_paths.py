@@ -12,7 +12,14 @@ import pytest
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.builtin.read_write import ReadTool, WriteTool
-from holdfast.tools.workspace.safe_paths import failing_at, open_folder, opened, parent, placed, resolve
+from holdfast.tools.workspace.safe_paths import (
+    as_tool_failure,
+    locate,
+    open_folder,
+    open_parent,
+    open_regular,
+    resolve,
+)
 from tool_harness import called, planned, ran, workspace
 
 
@@ -37,7 +44,7 @@ def test_what_is_inside(tmp_path: Path, path: str, name: str) -> None:
     place = resolve(root, path)
     assert (place.name, place.outside) == (name, None)
     assert resolve(root, str(root / path)) == place
-    assert placed(root, place.name) == place
+    assert locate(root, place.name) == place
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "a/../../secret.txt", "out/secret.txt", "leak.txt", "chain"])
@@ -48,8 +55,8 @@ def test_what_is_outside(tmp_path: Path, path: str) -> None:
     (root / "chain").symlink_to("leak.txt")
     place = resolve(root, path)
     assert place.outside == place.name == str(tmp_path.resolve() / "secret.txt")
-    assert placed(root, place.name) == place
-    with opened(place) as file:
+    assert locate(root, place.name) == place
+    with open_regular(place) as file:
         assert file.read() == b"the secret\n"
 
 
@@ -71,7 +78,7 @@ def test_what_is_no_path(tmp_path: Path, path: str) -> None:
 
 
 def test_a_stored_name_cannot_climb(tmp_path: Path) -> None:
-    place = placed(workspace(tmp_path).root, "a/../../secret.txt")
+    place = locate(workspace(tmp_path).root, "a/../../secret.txt")
     assert place.outside == str(tmp_path.resolve() / "secret.txt")
 
 
@@ -79,13 +86,13 @@ def test_a_link_that_came_later_is_refused(tmp_path: Path) -> None:
     root = workspace(tmp_path).root
     place = resolve(root, "sub/secret.txt")
     (root / "sub").symlink_to(tmp_path)
-    with pytest.raises(ToolFailed, match="became a symbolic link"), failing_at(place), opened(place):
+    with pytest.raises(ToolFailed, match="became a symbolic link"), as_tool_failure(place), open_regular(place):
         pass
-    with pytest.raises(OSError, match=r"Not a directory|symbolic"), parent(place, create=True):
+    with pytest.raises(OSError, match=r"Not a directory|symbolic"), open_parent(place, create=True):
         pass
     last = resolve(root, "new.txt")
     (root / "new.txt").symlink_to(tmp_path / "secret.txt")
-    with pytest.raises(ToolFailed, match="became a symbolic link"), failing_at(last), opened(last):
+    with pytest.raises(ToolFailed, match="became a symbolic link"), as_tool_failure(last), open_regular(last):
         pass
 
 
@@ -100,11 +107,11 @@ def test_links_in_a_circle(tmp_path: Path) -> None:
 def test_folders_are_made_beneath_the_workspace_and_nothing_stays_open(tmp_path: Path) -> None:
     root = workspace(tmp_path).root
     before = len(list(Path("/dev/fd").iterdir()))
-    with parent(resolve(root, "a/b/c.txt"), create=True) as fd:
+    with open_parent(resolve(root, "a/b/c.txt"), create=True) as fd:
         assert os.fstat(fd).st_ino == (root / "a/b").stat().st_ino
     with open_folder(resolve(root, "a/b")):
         pass
-    with pytest.raises(FileNotFoundError), parent(resolve(root, "no/such/file")):
+    with pytest.raises(FileNotFoundError), open_parent(resolve(root, "no/such/file")):
         pass
     assert len(list(Path("/dev/fd").iterdir())) == before
 

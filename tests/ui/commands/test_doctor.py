@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.config.model_servers import ModelOverrides
-from holdfast.providers.connectivity import Reached
+from holdfast.providers.connectivity import ConnectivityResult
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.providers.model_table import facts_of, model_table
 from holdfast.providers.registry import PROVIDERS
@@ -98,15 +98,17 @@ def test_what_is_found_has_a_level_and_words(finding: DoctorFinding, level: str,
 
 def test_a_provider_that_is_not_reached_is_grave_if_it_is_the_chosen_one() -> None:
     known = PROVIDERS["anthropic"]
-    gone = Reached(step="refused", place="x.test", said="refused")
-    assert findings.provider_finding(known, Reached(step="reached", place="x.test"), chosen=True).level == "ok"
+    gone = ConnectivityResult(step="refused", place="x.test", detail="refused")
+    assert (
+        findings.provider_finding(known, ConnectivityResult(step="reached", place="x.test"), chosen=True).level == "ok"
+    )
     assert findings.provider_finding(known, gone, chosen=False).level == "warn"
     assert findings.provider_finding(known, gone, chosen=True).level == "fail"
     assert "Connection refused at x.test" in findings.provider_finding(known, gone, chosen=True).todo
 
 
 def test_where_a_key_goes_is_reported_if_the_environment_says_it() -> None:
-    way = Reached(step="reached", place="x.test", by="ANTHROPIC_BASE_URL")
+    way = ConnectivityResult(step="reached", place="x.test", variable="ANTHROPIC_BASE_URL")
     told = findings.provider_finding(PROVIDERS["anthropic"], way, chosen=True).what
     assert told == "x.test reachable (from ANTHROPIC_BASE_URL)"
 

@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 
 from holdfast.errors import ProviderFailed, ProviderFault
-from holdfast.providers.connectivity import ConnectivityStep, Reached
+from holdfast.providers.connectivity import ConnectivityResult, ConnectivityStep
 from holdfast.ui.commands.provider_failures import explained, unreached
 
-WELL = Reached(step="reached", place="api.test")
+WELL = ConnectivityResult(step="reached", place="api.test")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,8 @@ def test_every_step_has_its_own_words() -> None:
     failed = ProviderFailed("Connection to model 'a:small' failed.", fault="unreachable")
     steps: tuple[ConnectivityStep, ...] = get_args(ConnectivityStep)
     told = {
-        step: explained(failed, Reached(step=step, place="api.test:1", proxy="http://p"), model="m") for step in steps
+        step: explained(failed, ConnectivityResult(step=step, place="api.test:1", proxy="http://p"), model="m")
+        for step in steps
     }
     assert len(set(told.values())) == len(steps)
     assert all("{" not in words for words in told.values())
@@ -81,5 +82,5 @@ def test_every_fault_but_the_proxys_password_names_the_address(fault: ProviderFa
 )
 def test_certificates_and_proxies_are_reported_as_they_failed(fault: ProviderFault, said: str) -> None:
     """The check made afterwards opens no tunnel, so it cannot know."""
-    way = Reached(step="reached", place="api.test", proxy="http://p")
+    way = ConnectivityResult(step="reached", place="api.test", proxy="http://p")
     assert said in explained(ProviderFailed("It broke.", fault=fault), way, model="m")

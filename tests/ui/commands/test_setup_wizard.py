@@ -40,7 +40,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Person:
     person = Person()
     monkeypatch.setattr(builtins, "input", person.answer)
     monkeypatch.setattr(getpass, "getpass", person.answer)
-    monkeypatch.setattr(system_keyring, "lacks", lambda: "this is a test")
+    monkeypatch.setattr(system_keyring, "unavailable_reason", lambda: "this is a test")
     return person
 
 

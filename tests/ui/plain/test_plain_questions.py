@@ -20,7 +20,7 @@ COMMAND = Plan(effect="execute", title="run: rm -rf x", run=never, detail="rm -r
 def asks(*, several: bool = False) -> Plan:
     options = (QuestionOption("Red", "warm"), QuestionOption("Blue", "cold"))
     question = UserQuestion(text="Which colour?", options=options, several=several)
-    return Plan(effect="read", title="ask", run=never, asks=question)
+    return Plan(effect="read", title="ask", run=never, question=question)
 
 
 def test_everything_is_printed() -> None:

@@ -122,19 +122,19 @@ async def test_never_being_asked_is_chosen_by_name_and_not_come_by(tmp_path: Pat
 
 async def test_the_window_is_that_of_the_model_in_use(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, _):
-        screen._hear(Window("demo", 200_000))
+        screen._receive(Window("demo", 200_000))
         assert screen.controller.status.window == 200_000
         screen.controller.use_model("ollama:other")
         assert screen.controller.status.window == 0
-        screen._hear(Window("demo", 200_000))
+        screen._receive(Window("demo", 200_000))
         assert screen.controller.status.window == 0, "it came late, and is of the model before"
 
 
 async def test_what_to_do_about_a_provider_is_said_when_it_fails(tmp_path: Path) -> None:
     """With what was said before, and until the next prompt."""
     async with showing(start(tmp_path)) as (screen, _):
-        screen.dialogs.say("something else")
-        screen._hear(TurnFailed("credentials"))
+        screen.dialogs.notify("something else")
+        screen._receive(TurnFailed("credentials"))
         assert notice(screen) == f"something else\n{SCREEN['credentials']}"
 
 
@@ -143,7 +143,7 @@ async def test_a_title_is_confirmed_when_it_is_kept(tmp_path: Path) -> None:
         screen.controller.session = "s"
         await typed(pilot, "/rename A name")
         assert "A name" not in notice(screen)
-        screen._hear(Fact(2, Titled(title="A name")))
+        screen._receive(Fact(2, Titled(title="A name")))
         assert notice(screen) == 'Renamed to "A name".'
 
 
@@ -158,7 +158,7 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
         await typed(pilot, "/help")
         await pilot.press("ctrl+d", "escape")
         plan = Plan(effect="execute", title="run: true", command="true", detail="true", run=_runs)
-        screen._hear(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
+        screen._receive(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
         screen.approval.choose("no")
         await pilot.press("x", "home", "ctrl+d")
         assert screen.is_running
@@ -168,7 +168,7 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
 async def test_an_open_question_takes_the_colours_of_a_new_theme(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
         plan = Plan(effect="read", title="fetch it", host="example.org", run=_runs)
-        screen._hear(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
+        screen._receive(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
         for theme in ("holdfast-light", "holdfast-dark"):
             screen.theme = theme
             await pilot.pause()
@@ -237,24 +237,24 @@ async def test_a_list_begins_at_what_is_in_use(tmp_path: Path) -> None:
 async def test_what_ctrl_c_would_do_again_is_said_as_long_as_it_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "AGAIN", 0.2)
+    monkeypatch.setattr(app, "REPEAT_WITHIN", 0.2)
     async with showing(start(tmp_path)) as (screen, pilot):
         said: list[str] = []
-        say = screen.dialogs.say
+        notify = screen.dialogs.notify
 
         def heard(message: str) -> None:
             said.append(message)
-            say(message)
+            notify(message)
 
-        monkeypatch.setattr(screen.dialogs, "say", heard)
+        monkeypatch.setattr(screen.dialogs, "notify", heard)
         await pilot.press("ctrl+c")
-        await until(lambda: said == [app.QUITS, ""])
+        await until(lambda: said == [app.QUIT_HINT, ""])
         assert not notice(screen)
         await pilot.press("ctrl+c")
         assert screen.is_running, "the first was too long ago"
-        screen.dialogs.say("something else")
+        screen.dialogs.notify("something else")
         over = asyncio.Event()
-        screen.set_timer(app.AGAIN, over.set)  # behind that of the key
+        screen.set_timer(app.REPEAT_WITHIN, over.set)  # behind that of the key
         await until(over.is_set)
         assert notice(screen) == "something else"
 
@@ -290,9 +290,9 @@ async def test_an_empty_prompt_says_what_the_keys_do_now(tmp_path: Path) -> None
         assert screen.composer.placeholder == PLACEHOLDER_IDLE
         screen.controller.status = replace(screen.controller.status, doing="writing")
         assert screen.composer.placeholder == BUSY.format(send="Enter")
-        screen.controller.status = replace(screen.controller.status, asking=True)
+        screen.controller.status = replace(screen.controller.status, question_open=True)
         assert screen.composer.placeholder == ASKING
-        screen.controller.status = replace(screen.controller.status, doing="", asking=False)
+        screen.controller.status = replace(screen.controller.status, doing="", question_open=False)
         assert screen.composer.placeholder == PLACEHOLDER_IDLE
 
 
@@ -300,10 +300,10 @@ async def test_the_screen_answers_while_sessions_are_looked_through(tmp_path: Pa
     """Hundreds of them take a second; and what is wrong with them is said."""
 
     class Slow(Catalog):
-        looked = threading.Event()
+        searched = threading.Event()
 
         def all(self) -> tuple[SessionSummary, ...]:
-            assert self.looked.wait(HANGS)
+            assert self.searched.wait(HANGS)
             return super().all()
 
     slow = Slow(tmp_path / "home" / "sessions")
@@ -312,7 +312,7 @@ async def test_the_screen_answers_while_sessions_are_looked_through(tmp_path: Pa
         await typed(pilot, "/resume")
         await pilot.press("a", "b")
         assert screen.composer.text == "ab"
-        slow.looked.set()
+        slow.searched.set()
         await until(lambda: "No other sessions" in notice(screen))
 
 
@@ -331,15 +331,15 @@ async def test_a_notice_ends_with_the_next_page_list_or_esc(tmp_path: Path) -> N
     async with showing(start(tmp_path)) as (screen, pilot):
         for line in ("/theme", "/help"):
             await typed(pilot, line)
-            screen.dialogs.say("said before")
+            screen.dialogs.notify("said before")
             await pilot.press("escape")
             assert notice(screen) == "said before", "Esc was for the list"
             await typed(pilot, line)
-            assert not screen.dialogs.said
+            assert not screen.dialogs.message
             await pilot.press("escape")
-        screen.dialogs.say("said")
+        screen.dialogs.notify("said")
         await pilot.press("escape")
-        assert not screen.dialogs.said
+        assert not screen.dialogs.message
 
 
 async def test_the_terminals_cursor_is_where_one_types(tmp_path: Path) -> None:

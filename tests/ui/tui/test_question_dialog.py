@@ -44,7 +44,7 @@ def ask(screen: HoldfastApp, plan: Plan, *, why: str = "why") -> list[tuple[str,
         answered.append((call, answer))
 
     screen.controller.agent.answer = keep
-    screen._hear(ApprovalRequested(CallPart(id="c", name="x", arguments="{}"), plan, why))
+    screen._receive(ApprovalRequested(CallPart(id="c", name="x", arguments="{}"), plan, why))
     return answered
 
 
@@ -204,7 +204,7 @@ async def test_behind_a_quick_answer_an_option_is_highlighted(tmp_path: Path, mo
         answered = ask(screen, plan)
         await pilot.press("enter")
         await until(lambda: len(answered) == 1)
-        screen._hear(ApprovalRequested(CallPart(id="d", name="x", arguments="{}"), plan, "why"))
+        screen._receive(ApprovalRequested(CallPart(id="d", name="x", arguments="{}"), plan, "why"))
         await pilot.press("enter")
         assert len(answered) == 1, "the same Enter, held down"
         assert screen.approval.query_one(OptionList).highlighted == 0
@@ -218,7 +218,7 @@ async def test_a_key_that_waits_answers_no_other_question(tmp_path: Path) -> Non
         answered = ask(screen, plan)
         await pilot.pause()
         screen.approval.take_key(events.Key("1", "1"))
-        screen._hear(ApprovalRequested(CallPart(id="d", name="x", arguments="{}"), plan, "why"))
+        screen._receive(ApprovalRequested(CallPart(id="d", name="x", arguments="{}"), plan, "why"))
         screen.approval._release()
         await pilot.pause()
         assert answered == []

@@ -48,7 +48,7 @@ OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="", tools=(), v
 def controller(folder: Path, shown: list[Status], *, model: str = "demo") -> SessionController:
     """Return a controller whose agent is never started; `shown` gets every status."""
     start = RunOptions(cwd=folder, model=model, environ={"HOLDFAST_HOME": str(folder / "home")})
-    return SessionController(start, Connections(start), hear=lambda _: None, show=shown.append)
+    return SessionController(start, Connections(start), receive=lambda _: None, show=shown.append)
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def session(tmp_path: Path, shown: list[Status]) -> Iterator[SessionController]:
     assert made.agent.close(20)
 
 
-def opened(*entries: Entry, read: bool = False) -> SessionOpenedMessage:
+def opened(*entries: Entry, read_only: bool = False) -> SessionOpenedMessage:
     now = CurrentConversation(fold([OPENED, *entries]), 7)
-    return SessionOpenedMessage(session="s", cwd="/", now=now, facts=(), read=read)
+    return SessionOpenedMessage(session="s", cwd="/", now=now, facts=(), read_only=read_only)
 
 
 def test_a_session_that_is_opened_is_known_by_its_conversation(session: SessionController) -> None:
@@ -142,7 +142,7 @@ def test_each_state_is_shown_once(session: SessionController, shown: list[Status
 
 
 def test_what_cannot_take_a_prompt_says_so(tmp_path: Path, session: SessionController) -> None:
-    session.take(opened(read=True))
+    session.take(opened(read_only=True))
     with pytest.raises(UsageError, match="Read-only") as refused:
         session.run_command("true", share=False)
     assert str(refused.value) == READ_ONLY
@@ -180,7 +180,7 @@ def test_a_model_chosen_while_a_fallback_stands_in_begins_with_its_own_settings(
         config=Config(models=configured),
         keys={"OPENAI_API_KEY": ProviderKey("environment", "key")},
     )
-    session = SessionController(start, Connections(start), hear=lambda _: None, show=lambda _: None)
+    session = SessionController(start, Connections(start), receive=lambda _: None, show=lambda _: None)
     try:
         session.take(
             opened(ModelChanged(model="openai:a"), ModelSettingsChanged(settings=ModelSettings(effort="high")))
@@ -202,7 +202,7 @@ def test_the_note_about_an_effort_knows_that_requests_have_tools(tmp_path: Path)
 
 
 def test_a_session_that_is_only_read_keeps_its_model_and_its_settings(session: SessionController) -> None:
-    session.take(opened(read=True))
+    session.take(opened(read_only=True))
     with pytest.raises(UsageError, match="Read-only"):
         session.use_effort("high")
     with pytest.raises(UsageError, match="Read-only"):

@@ -11,7 +11,7 @@ import pytest
 from holdfast.errors import UsageError
 from holdfast.ui.export.export import FORMS, Form, form_of
 from holdfast.ui.tui import slash_commands
-from holdfast.ui.tui.command_parser import SLASH_COMMANDS, matching, parse_slash_command
+from holdfast.ui.tui.command_parser import SLASH_COMMANDS, match_slash_commands, parse_slash_command
 from holdfast.ui.tui.widgets.completion import file_begun, files, matching_commands, suggestion_rows
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/terminal.md").read_text()
@@ -24,7 +24,7 @@ def test_a_command_is_read_done_and_documented(command: object) -> None:
     line = parse_slash_command(f"/{found.name}")
     assert line is not None
     assert line.command is found
-    assert found.name in slash_commands.DOES
+    assert found.name in slash_commands.COMMAND_FUNCTIONS
     for name in (found.name, *found.aliases):
         assert re.search(rf"`/{name}[` ]", PAGE), name
         assert parse_slash_command(f"/{name}") == line
@@ -55,11 +55,11 @@ def test_an_export_is_what_the_name_of_its_file_says() -> None:
 
 def test_commands_are_offered() -> None:
     """By their beginning first, by an alias too, then by what they hold; not once there is more than a name."""
-    assert [match.name for match in matching("/re")][:3] == ["resume", "rewind", "rename"]
-    assert [(match.command.name, match.names) for match in matching("/cl")] == [("new", "/clear, /new")]
-    assert matching("/model x") == ()
-    assert matching("x /model") == ()
-    assert len(matching("/")) == len(SLASH_COMMANDS)
+    assert [match.name for match in match_slash_commands("/re")][:3] == ["resume", "rewind", "rename"]
+    assert [(match.command.name, match.names) for match in match_slash_commands("/cl")] == [("new", "/clear, /new")]
+    assert match_slash_commands("/model x") == ()
+    assert match_slash_commands("x /model") == ()
+    assert len(match_slash_commands("/")) == len(SLASH_COMMANDS)
     (offered,) = matching_commands("/cos", tuple)
     assert (offered.text, offered.length) == ("/cost ", 4)
 
@@ -73,7 +73,7 @@ def test_a_full_name_is_offered_first() -> None:
 
 def test_descriptions_stand_in_a_column() -> None:
     rows = [row.plain for row in suggestion_rows(matching_commands("/", tuple))]
-    assert len({row.index(command.does) for row, command in zip(rows, SLASH_COMMANDS, strict=True)}) == 1
+    assert len({row.index(command.description) for row, command in zip(rows, SLASH_COMMANDS, strict=True)}) == 1
     assert rows[1].startswith("/new, /clear ")
     assert [row.plain for row in suggestion_rows(files("a", ("a.py", "b_a")))] == ["a.py", "b_a"]
 

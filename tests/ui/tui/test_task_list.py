@@ -41,7 +41,7 @@ def test_the_status_line_counts_them() -> None:
 
 async def test_leaving_asks_while_they_run_and_only_then(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
-        screen._hear(STARTED)
+        screen._receive(STARTED)
         assert screen.controller.status.tasks == 1
         await typed(pilot, "/quit")
         await until(lambda: shows_list(screen))
@@ -52,7 +52,7 @@ async def test_leaving_asks_while_they_run_and_only_then(tmp_path: Path) -> None
         await until(lambda: shows_list(screen))
         await pilot.press("escape")
         await until(lambda: not shows_list(screen))
-        screen._hear(ENDED)
+        screen._receive(ENDED)
         assert screen.controller.status.tasks == 0
         await pilot.press("ctrl+d")
         await until(lambda: screen.return_code == 0)
@@ -62,13 +62,13 @@ async def test_they_are_listed_shown_and_unknown_ones_refused(tmp_path: Path) ->
     async with showing(start(tmp_path)) as (screen, pilot):
         await typed(pilot, "/tasks")
         assert notice(screen).startswith("No background tasks yet.")
-        screen._hear(STARTED)
+        screen._receive(STARTED)
         await typed(pilot, "/tasks stop t9")
         assert notice(screen).startswith("Unknown task 't9' (expected one of t1).")
         await typed(pilot, "/tasks")
         await until(lambda: shows_list(screen))
         await pilot.press("escape")
-        screen._hear(TaskOutput("t1", "ready\n"))
+        screen._receive(TaskOutput("t1", "ready\n"))
         await until(lambda: isinstance(screen.screen, TextPage))
         await pilot.press("escape")
         await pilot.press("ctrl+b")

@@ -100,7 +100,7 @@ async def test_lines_history_and_what_is_kept_for_later() -> None:
         await pilot.press("down", "down", "down", "down")
         assert app.composer.text in ("x", "c\nd")
         app.composer.load_text("later")
-        app.composer.heed(queueing=True, asking=False, queued=False)
+        app.composer.set_state(queueing=True, question_open=False, queued=False)
         await pilot.press("tab")
         assert app.sent[-1] == ("later", True)
 

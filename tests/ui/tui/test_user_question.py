@@ -48,8 +48,8 @@ async def test_an_option_is_chosen_by_its_number(tmp_path: Path, columns: int, l
         await pilot.press("2")
         await until(lambda: bool(answered))
         assert answered == [("c", ApprovalAnswer(allowed=True, chosen=("Postgres",)))]
-        screen._hear(ApprovalClosed())
-        assert not screen.controller.status.consulting
+        screen._receive(ApprovalClosed())
+        assert not screen.controller.status.model_asks
 
 
 async def test_several_options_are_marked_and_unmarked_before_they_are_sent(tmp_path: Path) -> None:

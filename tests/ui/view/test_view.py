@@ -124,7 +124,7 @@ def test_a_call_goes_its_way() -> None:
     view.take(Fact(2, ResponseEnded(step=1, model="m", parts=(part,), usage=Usage())))
     assert note().title == 'bash make "all"'
     view.take(Fact(3, ApprovalAsked(call="c", why="run it?")))
-    assert note().asked == "run it?"
+    assert note().question == "run it?"
     view.take(Fact(4, ApprovalAnswered(call="c", allowed=True)))
     note()
     view.take(Fact(5, CallStarted(call="c", effect="execute")), at=3.0)

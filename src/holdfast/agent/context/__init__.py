@@ -1,1 +1,1 @@
-"""What a conversation begins with and how it is kept within the window: system prompt, compaction, changed files."""
+"""The context of a conversation: system prompt, changed files, and compaction to stay within the window."""

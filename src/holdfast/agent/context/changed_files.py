@@ -19,7 +19,7 @@ from holdfast.tools.tool import Toolbox
 def files_seen(fold: Fold) -> dict[str, tuple[FileSeen, ...]]:
     """Return each file the model has seen, by path, with the versions it has read or was notified of.
 
-    Files with an edit whose outcome is unknown have no versions here: recovery looks at them and reports them.
+    Files with an edit whose outcome is unknown have no versions here: recovery checks and reports them.
     """
     edited = {change.path for each in edits(fold.conversation().open_calls).values() for change in each}
     return {path: () if path in edited else states for path, states in fold.files.items()} | dict.fromkeys(edited, ())
@@ -30,18 +30,18 @@ def changed_files(known: Mapping[str, tuple[FileSeen, ...]], toolbox: Toolbox) -
 
     New instruction files are reported too.
     """
-    held = {each.seen.path: each for each in toolbox.instructions()}
-    told = [each for path, each in held.items() if _is_news(each.seen, known.get(path))]
-    found: list[FileSeen] = []
+    instructions = {each.snapshot.path: each for each in toolbox.instructions()}
+    new_instructions = [each for path, each in instructions.items() if _is_news(each.snapshot, known.get(path))]
+    changed: list[FileSeen] = []
     for path, states in known.items():
-        if states and path not in held and _is_news(now := toolbox.present(states[-1]), states):
-            found.append(now)
-    if not found and not told:
+        if states and path not in instructions and _is_news(now := toolbox.current_snapshot(states[-1]), states):
+            changed.append(now)
+    if not changed and not new_instructions:
         return ()
-    notes = [model_notices.files_note(found)] if found else []
-    if told:
-        notes.append(instructions_note(told))
-    return (FilesChanged(files=(*found, *(each.seen for each in told)), note="\n\n".join(notes)),)
+    notes = [model_notices.files_note(changed)] if changed else []
+    if new_instructions:
+        notes.append(instructions_note(new_instructions))
+    return (FilesChanged(files=(*changed, *(each.snapshot for each in new_instructions)), note="\n\n".join(notes)),)
 
 
 def _is_news(now: FileSeen, states: tuple[FileSeen, ...] | None) -> bool:

@@ -1,7 +1,7 @@
 """Compacts a conversation: a model summarizes its older part, and one journal entry puts the summary in its place.
 
-Before that entry is in the journal nothing has changed; after it everything has. If no summary is available, the older
-part is dropped only when nothing could be sent otherwise, and the user and the model read that it was.
+The compaction takes effect with that entry: before it, nothing has changed. If no summary is available, the older part
+is dropped only when nothing could be sent otherwise, and both the user and the model read that it was dropped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Bounds(msgspec.Struct, frozen=True):
     most: int
 
 
-class Compacting:
+class Compactor:
     """Compacts the conversation of one session. `window` returns a model's context window, 0 if it is unknown.
 
     `window` may block, so it runs on a thread. `notify` gets progress messages for the user.
@@ -66,7 +66,7 @@ class Compacting:
         self._window = window
         self._notify = notify
         self._windows: dict[str, int] = {}
-        self._unseen_in = 0  # the turn in which a summary took unanswered results
+        self._unseen_in = 0  # the turn in which a summary replaced unanswered results
         self._failed = (0, "")  # the turn in which a summary failed, and the model
 
     async def is_due(self, stop: StopSignal) -> bool:
@@ -136,7 +136,7 @@ class Compacting:
             self._notify(f"The older messages could not be summarized and are left out: {failed}")
             compacted = entry(without, *news)
         self._journal.append(compacted, *news)
-        if part.unseen:  # the model may look at them again, and must get the chance to answer them
+        if part.unseen:  # the model may run the calls again, and must get the chance to answer their results
             self._unseen_in = conversation.turns
         return compacted
 
@@ -164,7 +164,7 @@ class Compacting:
             messages=len(part.messages),
             before=context_tokens(conversation),
             usage=summary.usage,
-            said=part.said,
+            said=part.text_count,
         )
         return msgspec.structs.replace(entry, after=context_tokens(self._journal.fold.after((entry, *news))))
 
@@ -196,10 +196,10 @@ class Compacting:
 
     async def _size(self, model: str, stop: StopSignal) -> int:
         """Return the model's context window in tokens, 0 if it is unknown."""
-        look = self._window
-        if look is not None and model not in self._windows:
+        window = self._window
+        if window is not None and model not in self._windows:
             try:
-                self._windows[model] = await stop.race(in_daemon(lambda: look(model)), LOOK)
+                self._windows[model] = await stop.race(in_daemon(lambda: window(model)), LOOK)
             except TimeoutError:
                 return self._context.window
         return self._windows.get(model, 0) or self._context.window

@@ -10,35 +10,35 @@ from holdfast.agent.context.compaction_plan import CompactionPlan
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage, PromptMark, UserMessage
 from holdfast.session.conversation.prune_results import TODO
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded, Steered
-from holdfast.session.journal.file_changes import files_known, started_changes
+from holdfast.session.journal.file_changes import known_files, started_changes
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.truncation import cap
 
 _LONGEST = 16_000
 
-_NAMED = 40  # files listed by name; further files are only counted
+_MOST_FILES = 40  # files listed by name; further files are only counted
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What a range of calls did: files they were to change, other files they read, and the latest todo list.
+    """What a range of calls did: files they meant to change, other files they read, and the latest todo list.
 
-    `listed` is the call that wrote the list, `steered` the messages the user sent into each running turn. The most
+    `todo_call` is the call that wrote the list, `steered` the messages the user sent during each turn. The most
     recently touched file comes last.
     """
 
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     todo: str = ""
-    listed: str = ""
+    todo_call: str = ""
     steered: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict[int, tuple[str, ...]])
 
 
-def work(journal: Iterable[Entry], part_of_it: Callable[[str], bool]) -> Work:
-    """Return what the calls for which `part_of_it` is true have done."""
+def work(journal: Iterable[Entry], is_included: Callable[[str], bool]) -> Work:
+    """Return the work of the calls for which `is_included` is true."""
     changed: dict[str, None] = {}
     read: dict[str, None] = {}
     lists: set[str] = set()
-    todo = listed = ""
+    todo = todo_call = ""
     turn, steered = 0, dict[int, tuple[str, ...]]()
     for entry in journal:
         match entry:
@@ -48,58 +48,60 @@ def work(journal: Iterable[Entry], part_of_it: Callable[[str], bool]) -> Work:
                 steered[turn] = (*steered.get(turn, ()), text)
             case ResponseEnded(parts=parts):
                 lists.update(part.id for part in parts if isinstance(part, CallPart) and part.name == TODO)
-            case CallStarted(call=call) if part_of_it(call):
+            case CallStarted(call=call) if is_included(call):
                 for change in started_changes(entry):
                     changed.pop(change.path, None)
                     changed[change.path] = None
-            case CallEnded(call=call) if part_of_it(call):
-                for seen in files_known(entry):
+            case CallEnded(call=call) if is_included(call):
+                for seen in known_files(entry):
                     read.pop(seen.path, None)
                     read[seen.path] = None
                 if entry.outcome == "ok" and call in lists and entry.seen is None:
-                    todo, listed = entry.text, call
+                    todo, todo_call = entry.text, call
             case _:
                 pass
     others = tuple(path for path in read if path not in changed)
-    return Work(changed=tuple(changed), read=others, todo=todo, listed=listed, steered=steered)
+    return Work(changed=tuple(changed), read=others, todo=todo, todo_call=todo_call, steered=steered)
 
 
 def compaction_note(
     conversation: Conversation, part: CompactionPlan, done: Work, *, summary: str, model: str, longest: int
 ) -> str:
-    """Return the note that replaces the compacted messages: the `summary` by `model`, or without one if it is "".
+    """Return the note that replaces the compacted messages: with the `summary` by `model`, or without if it is "".
 
     Each quoted text has at most `longest` bytes.
     """
     longest = min(longest, _LONGEST)
     first = conversation.prompts[0].text if conversation.prompts else ""
-    stays = [each for each in conversation.messages[part.first + 1 :] if isinstance(each, UserMessage)]
-    shown = any(result.call == done.listed for each in stays for result in each.results)
+    remaining = [each for each in conversation.messages[part.first + 1 :] if isinstance(each, UserMessage)]
+    shown = any(result.call == done.todo_call for each in remaining for result in each.results)
     through = part.through
-    asked = through.text if through and through.text != first else ""
-    heard = {text for each in (*conversation.messages[part.first : part.first + 1], *stays) for text in _texts(each)}
-    steered = [text for text in done.steered.get(through.turn, ()) if text not in heard] if through else []
+    request = through.text if through and through.text != first else ""
+    sent_texts = {
+        text for each in (*conversation.messages[part.first : part.first + 1], *remaining) for text in _texts(each)
+    }
+    steered = [text for text in done.steered.get(through.turn, ()) if text not in sent_texts] if through else []
     sections = {
         "Summary:" if model else "Summary of the messages before the part that was left out:": summary,
         "The user's first request, word for word:": "" if first in part.unsent else cap(first, longest),
-        f"{_fate(conversation, through)}, word for word:": cap(asked, longest),
+        f"{_request_heading(conversation, through)}, word for word:": cap(request, longest),
         "What the user added to it during the turn, word for word:": cap("\n\n".join(steered), longest),
         "What the user wrote in turns that were not answered, as far as it fits:": cap(part.unsent, longest),
         "Your latest todo list:": "" if shown else cap(done.todo, longest),
-        "Files you changed or meant to change:": _named(done.changed),
-        "Other files you read:": _named(done.read),
+        "Files you changed or meant to change:": _file_list(done.changed),
+        "Other files you read:": _file_list(done.read),
     }
-    said = [_SUMMED_UP.format(model=model) if model else _LEFT_OUT]
-    said += [f"{title}\n{text.strip()}" for title, text in sections.items() if text.strip()]
-    return "\n\n".join(said) + "]"
+    paragraphs = [_SUMMARY_HEADING.format(model=model) if model else _LEFT_OUT_HEADING]
+    paragraphs += [f"{title}\n{text.strip()}" for title, text in sections.items() if text.strip()]
+    return "\n\n".join(paragraphs) + "]"
 
 
 def _texts(message: ConversationMessage) -> tuple[str, ...]:
     return message.texts if isinstance(message, UserMessage) else ()
 
 
-def _fate(conversation: Conversation, through: PromptMark | None) -> str:
-    """Return a heading for the request of the divided turn that says how that turn ended."""
+def _request_heading(conversation: Conversation, through: PromptMark | None) -> str:
+    """Return a heading for the request of the divided turn; it says how that turn ended."""
     if through is None or conversation.open_turn == through.turn:
         return "The current request"
     if conversation.prompts[-1] != through:
@@ -109,18 +111,18 @@ def _fate(conversation: Conversation, through: PromptMark | None) -> str:
     return "The last request, whose turn ended before it was done"
 
 
-_SUMMED_UP = (
+_SUMMARY_HEADING = (
     "[Note from holdfast: this conversation grew long. Its older part is no longer shown; this summary by {model} "
     "replaces it. If you need something that the summary does not say, look it up again."
 )
 
-_LEFT_OUT = (
+_LEFT_OUT_HEADING = (
     "[Note from holdfast: this conversation grew longer than its model can read, and could not be summarized. Its "
     "older part was left out: you know only what this note says about it. Look at the current state of the files "
     "before you continue, and ask the user what they had decided."
 )
 
 
-def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[-_NAMED:]) + more
+def _file_list(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST_FILES} more" if len(paths) > _MOST_FILES else ""
+    return ", ".join(paths[-_MOST_FILES:]) + more

@@ -1,4 +1,4 @@
-"""Plans a compaction: which messages go, what is kept of them word for word, and the note that replaces them. Pure.
+"""Plans a compaction: which messages are removed, and which texts of them are quoted word for word. Pure.
 
 The user's first request, the request being worked on and the todo list are quoted exactly. Each is taken from its own
 journal entry; nothing is recognized by its wording.
@@ -32,19 +32,19 @@ _SHORTEST = 200
 
 
 class CompactionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that go: up to the response to request `step` and its results.
+    """The messages to remove: up to the response to request `step` and its results.
 
-    `first` is the message that then comes first. `through` is the turn that the cut divides, None if the part that
-    stays begins with a prompt. `said` counts the user texts of the message holding those results that go too, and
-    `unsent` is their text if they were never answered. `unseen` is true if results go that the model has not answered
-    yet.
+    `first` is the index of the first message that stays. `through` is the prompt of the turn that the cut divides, None
+    if the part that stays begins with a prompt. `text_count` is how many user texts are removed from the message with
+    those results, and `unsent` is their text if they were never answered. `unseen` is true if some removed results were
+    not answered by the model yet.
     """
 
     messages: tuple[ConversationMessage, ...]
     step: int
     first: int
     through: PromptMark | None
-    said: int
+    text_count: int
     unsent: str
     unseen: bool
 
@@ -54,34 +54,38 @@ def plan_compaction(
 ) -> CompactionPlan | None:
     """Return the messages to remove so that at most `keep` tokens stay, None if not worth a request.
 
-    `steps` are the steps of the conversation's responses. A single step that does not fit into `keep` may stay up to
-    `most` tokens. With `unsent`, unanswered texts of earlier turns may go as well; otherwise only answered ones.
+    `steps` are the steps of the conversation's responses. A single step that does not fit into `keep` may stay with up
+    to `most` tokens. With `unsent`, unanswered texts of earlier turns may be removed too, otherwise only answered ones.
     """
     messages, model = conversation.messages, conversation.model
-    prompts = {asked.at: asked for asked in conversation.prompts}
-    waits = _unanswered(conversation) if unsent else ()
-    if estimate((UserMessage((), waits),), model) <= max(most, LEAST):
-        waits = ()
+    prompts = {prompt.at: prompt for prompt in conversation.prompts}
+    unanswered = _unanswered(conversation) if unsent else ()
+    if estimate((UserMessage((), unanswered),), model) <= max(most, LEAST):
+        unanswered = ()
     exchanges = [_exchange(messages[at : at + 2], model, opens=at in prompts) for at in range(0, len(messages), 2)]
-    removed = len(messages) // 2 if waits else cut(exchanges, keep=keep, most=most)
+    removed = len(messages) // 2 if unanswered else cut(exchanges, keep=keep, most=most)
     first = 2 * removed
-    left = messages[first] if first < len(messages) else None
-    results = left.results if isinstance(left, UserMessage) else ()
-    goes = messages[:first]
-    if results or waits:
-        has_summary = left.said[:1] if isinstance(left, UserMessage) and not first and conversation.compacted else ()
-        goes = (*goes, UserMessage(results, (*has_summary, *waits)))
-    if not (removed or waits) or estimate(goes, model) < LEAST:
+    next_message = messages[first] if first < len(messages) else None
+    results = next_message.results if isinstance(next_message, UserMessage) else ()
+    removed_messages = messages[:first]
+    if results or unanswered:
+        has_summary = (
+            next_message.content[:1]
+            if isinstance(next_message, UserMessage) and not first and conversation.compacted
+            else ()
+        )
+        removed_messages = (*removed_messages, UserMessage(results, (*has_summary, *unanswered)))
+    if not (removed or unanswered) or estimate(removed_messages, model) < LEAST:
         return None
     earlier = conversation.compacted.step if conversation.compacted else 0
     through = next((each for at, each in reversed(prompts.items()) if at < first), None)
     return CompactionPlan(
-        messages=goes,
+        messages=removed_messages,
         step=steps[removed - 1] if removed else earlier,
         first=first,
         through=None if first in prompts else through,
-        said=conversation.prompts[-1].behind if waits else 0,
-        unsent="\n\n".join(one for one in waits if isinstance(one, str)),
+        text_count=conversation.prompts[-1].texts_before if unanswered else 0,
+        unsent="\n\n".join(text for text in unanswered if isinstance(text, str)),
         unseen=bool(results) and first == len(messages) - 1,
     )
 
@@ -92,9 +96,9 @@ def _unanswered(conversation: Conversation) -> tuple[UserContent, ...]:
     newest = conversation.prompts[-1] if conversation.prompts else None
     if newest is None or newest.at != last or not isinstance(message := conversation.messages[last], UserMessage):
         return ()
-    if conversation.compacted is not None and not last:  # the note of a compaction is first, and replaces some
-        return message.said[1 : 1 + max(newest.behind - conversation.compacted.said, 0)]
-    return message.said[: newest.behind]
+    if conversation.compacted is not None and not last:  # the compaction note comes first and replaces some texts
+        return message.content[1 : 1 + max(newest.texts_before - conversation.compacted.said, 0)]
+    return message.content[: newest.texts_before]
 
 
 def truncate_results(conversation: Conversation, *, total: int) -> Pruned | None:
@@ -122,11 +126,11 @@ def truncate_results(conversation: Conversation, *, total: int) -> Pruned | None
 
 
 def _exchange(pair: Sequence[ConversationMessage], model: str, *, opens: bool) -> Round:
-    said, *answer = pair
-    assert isinstance(said, UserMessage)
+    user_message, *answer = pair
+    assert isinstance(user_message, UserMessage)
     return Round(
-        results=estimate((UserMessage(said.results, ()),), model),
-        texts=estimate((UserMessage((), said.said),), model),
+        results=estimate((UserMessage(user_message.results, ()),), model),
+        texts=estimate((UserMessage((), user_message.content),), model),
         answer=estimate(answer, model) if answer else None,
         opens=opens,
     )

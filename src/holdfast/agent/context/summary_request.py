@@ -1,4 +1,4 @@
-"""Asks a model for a summary, with the deadlines, retries and stop of any request, and without journal entries.
+"""Asks a model for a summary, with the usual deadlines, retries and stop of a request, but without journal entries.
 
 The messages to summarize are quoted as JSON, so no text in them can pass for another speaker or an earlier summary.
 They are truncated to fit, tool outputs first, so that a model can also summarize a conversation that is too long for
@@ -35,7 +35,7 @@ An earlier summary gets up to half of the space in any case.
 """
 
 SMALLER = 3
-"""How many times the quoted part is halved when the provider says that it is still too long."""
+"""How many times the quoted part is halved if the provider rejects it as too long."""
 
 
 class WrittenSummary(msgspec.Struct, frozen=True):
@@ -72,22 +72,22 @@ class Summarizer:
         """
         for smaller in range(SMALLER + 1):
             try:
-                return await self._asked(request(conversation, older, room=room >> smaller, wish=wish), stop)
+                return await self._send(request(conversation, older, room=room >> smaller, wish=wish), stop)
             except ProviderFailed as failed:
                 if failed.fault != "too_long" or smaller == SMALLER:
                     raise
         raise AssertionError
 
-    async def _asked(self, conversation: Conversation, stop: StopSignal) -> WrittenSummary:
+    async def _send(self, conversation: Conversation, stop: StopSignal) -> WrittenSummary:
         limits = self._limits.of(conversation.model)
-        whole, fell_back, attempt = False, False, 0
+        non_streaming, fell_back, attempt = False, False, 0
         while True:
             attempt += 1
             model = await self._connection.model(conversation.model, stop)
             stream = Stream(
                 conversation.steps,
                 model,
-                whole=whole,
+                non_streaming=non_streaming,
                 limits=limits,
                 detached=self._detached,
                 append=lambda _: None,
@@ -97,11 +97,11 @@ class Summarizer:
                 finished = await stream.run(conversation, stop, on_event=lambda: None)
             except ProviderFailed as failed:
                 await self._connection.drop()
-                delay = retry_delay(failed, attempt, limits=limits, shown=False, whole=whole)
+                delay = retry_delay(failed, attempt, limits=limits, shown=False, non_streaming=non_streaming)
                 if delay is None:
                     raise
-                whole = without_streaming(failed, fell_back=fell_back)
-                fell_back = fell_back or whole
+                non_streaming = without_streaming(failed, fell_back=fell_back)
+                fell_back = fell_back or non_streaming
                 self._notify(f"Summary: attempt {attempt}/{limits.attempts} failed, retrying in {delay:g} s: {failed}")
                 await stop.race(asyncio.sleep(delay))
                 continue
@@ -123,7 +123,7 @@ def request(
     """Return a conversation, without tools, that asks its model to summarize the `older` messages."""
     opened = conversation.opened
     system = files("holdfast.agent.context").joinpath("summary.md").read_text("utf-8").strip()
-    asked = SessionOpened(
+    first_entry = SessionOpened(
         session=opened.session if opened else "",
         cwd=opened.cwd if opened else "",
         model=conversation.model,
@@ -136,7 +136,9 @@ def request(
     ]
     if wish.strip():
         texts.append(f"The user wants the summary to keep this in particular: {wish.strip()}")
-    return msgspec.structs.replace(conversation, opened=asked, messages=(UserMessage((), tuple(texts)),), queued=())
+    return msgspec.structs.replace(
+        conversation, opened=first_entry, messages=(UserMessage((), tuple(texts)),), queued=()
+    )
 
 
 def quoted_summary(messages: Sequence[ConversationMessage], *, has_summary: bool, room: int) -> list[str]:
@@ -152,15 +154,15 @@ def quoted_summary(messages: Sequence[ConversationMessage], *, has_summary: bool
         if sum(map(_weight, lines)) <= room:
             return lines
     head, tail = lines[:has_summary], lines[has_summary:]
-    left = room - sum(map(_weight, head))
-    kept = 0
+    remaining = room - sum(map(_weight, head))
+    count = 0
     for line in reversed(tail):
-        left -= _weight(line)
-        if left < 0:
+        remaining -= _weight(line)
+        if remaining < 0:
             break
-        kept += 1
-    notice = json.dumps({"note": f"{len(tail) - kept} earlier messages are left out here: there is no room for them."})
-    return [*head, notice, *tail[len(tail) - kept :]]
+        count += 1
+    notice = json.dumps({"note": f"{len(tail) - count} earlier messages are left out here: there is no room for them."})
+    return [*head, notice, *tail[len(tail) - count :]]
 
 
 def _weight(line: str) -> int:
@@ -172,12 +174,12 @@ def _lines(
 ) -> Iterator[dict[str, str]]:
     for message in messages:
         match message:
-            case UserMessage(results=results, said=said):
+            case UserMessage(results=results, content=content):
                 for result in results:
                     yield {"result": cap(result.text, longest), "of": result.name, "outcome": result.outcome}
-                for one in said:
+                for item in content:
                     most = max(4 * longest, room * BYTES // 2 if has_summary else 0)
-                    text = cap(one, most) if isinstance(one, str) else f"[an image: {one.described}]"
+                    text = cap(item, most) if isinstance(item, str) else f"[an image: {item.described}]"
                     yield {"earlier summary" if has_summary else "user": text}
                     has_summary = False
             case AssistantMessage(parts=parts):

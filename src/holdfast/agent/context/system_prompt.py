@@ -23,9 +23,9 @@ _NAME_SHOWN = 60
 
 
 def system_prompt(cwd: Path, *, today: str, instructions: Iterable[Instruction] = ()) -> str:
-    """Return the system prompt of a new session in `cwd`; `today` is an ISO date. It starts no process.
+    """Return the system prompt of a new session in `cwd`; `today` is an ISO date. Starts no process.
 
-    Not even `git status`, which would run what the repository's own config names before anyone was asked.
+    Not even `git status`, which could run programs named in the repository's config before the user has agreed.
     """
     text = Path(__file__).with_name("system.md").read_text("utf-8").strip()
     return "\n\n".join([text, _facts(cwd, today), *map(_block, instructions)])
@@ -34,8 +34,8 @@ def system_prompt(cwd: Path, *, today: str, instructions: Iterable[Instruction] 
 def instructions_note(changed: Iterable[Instruction]) -> str:
     """Return the note for the next user message about new or changed instruction files."""
     blocks = [_block(each) for each in changed]
-    said = "[Note from holdfast: these instructions are new or changed. From now on this version applies.]"
-    return "\n\n".join([said, *blocks])
+    heading = "[Note from holdfast: these instructions are new or changed. From now on this version applies.]"
+    return "\n\n".join([heading, *blocks])
 
 
 def _facts(cwd: Path, today: str) -> str:
@@ -50,7 +50,7 @@ def _facts(cwd: Path, today: str) -> str:
     return "\n".join(
         [
             f"Working directory: {cwd}",
-            f"It contains: {_listed(cwd)}",
+            f"It contains: {_directory_listing(cwd)}",
             f"Git: {git}",
             f"Platform: {machine}; commands run in bash without a terminal; {rg}",
             f"Today's date: {today}",
@@ -58,8 +58,8 @@ def _facts(cwd: Path, today: str) -> str:
     )
 
 
-def _listed(folder: Path) -> str:
-    """Return the names in a folder, folders with a slash, as many as are shown."""
+def _directory_listing(folder: Path) -> str:
+    """Return the names in a folder, folders with a slash, up to a limit."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(
@@ -77,4 +77,4 @@ def _listed(folder: Path) -> str:
 
 
 def _block(instruction: Instruction) -> str:
-    return f'<instructions from="{escape_newlines(instruction.seen.path)}">\n{instruction.text}\n</instructions>'
+    return f'<instructions from="{escape_newlines(instruction.snapshot.path)}">\n{instruction.text}\n</instructions>'

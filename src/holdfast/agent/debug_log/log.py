@@ -32,7 +32,7 @@ LONGEST_FIELD = 500
 
 _ERROR = 400  # the first HTTP status that is an error
 _BODY = 64 * 1024  # bytes read of an error body: far more than LONGEST, so that no key is cut in two
-_TOLD = frozenset(
+_LOGGED_FIELDS = frozenset(
     {
         *("turn", "attempt", "attempts", "model", "version", "format"),
         *("fault", "status", "retry_in", "retry_whole", "message"),
@@ -91,17 +91,17 @@ class Log:
 
     # --- from the session -----------------------------------------------------------------------------------------
 
-    def beside(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
+    def wrap_emit(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
         """Return a callback that logs an event and then passes it to `emit`."""
         self._emit = emit
 
-        def both(event: Event) -> None:
+        def logging_emit(event: Event) -> None:
             self._event(event)
             emit(event)
 
-        return both
+        return logging_emit
 
-    def connecting(self, connect: Callable[[str], Awaitable[Model]]) -> Callable[[str], Awaitable[Model]]:
+    def wrap_connect(self, connect: Callable[[str], Awaitable[Model]]) -> Callable[[str], Awaitable[Model]]:
         """Return a `connect` whose models log their requests."""
 
         async def connected(name: str) -> Model:
@@ -109,7 +109,7 @@ class Log:
 
         return connected
 
-    def moved(self, state: State, signal: Signal, after: State) -> None:
+    def record_transition(self, state: State, signal: Signal, after: State) -> None:
         """Record a move of the turn's state table."""
         self.record("move", state=state.value, signal=signal.value, to=after.value)
 
@@ -134,7 +134,7 @@ class Log:
                 self.stream_ended(self._counts, "left")  # from a model that kept running after it was cancelled
             case _:
                 pass
-        self.record("entry", seq=seq, entry=kind(entry), bytes=len(encode(entry)), **_told_of(entry))
+        self.record("entry", seq=seq, entry=kind(entry), bytes=len(encode(entry)), **_logged_fields(entry))
         match entry:
             case e.Repaired(findings=findings):
                 for finding in findings:
@@ -146,7 +146,7 @@ class Log:
 
     # --- from the model -------------------------------------------------------------------------------------------
 
-    def sending(self, conversation: Conversation) -> Counts:
+    def record_request(self, conversation: Conversation) -> Counts:
         """Record the request: each message's position, role, parts, sizes and call ids. Return its counts."""
         opened = conversation.opened
         rows = outline(arranged(conversation, profile_of(conversation.model, self._providers)), frozenset())
@@ -166,28 +166,28 @@ class Log:
         """Record how the response ended, once."""
         if counts is not None and counts is self._counts:
             self._counts = None
-            self.record("stream", attempt=self._attempt, how=how, **counts.told(time.monotonic()))
+            self.record("stream", attempt=self._attempt, how=how, **counts.as_fields(time.monotonic()))
 
     # --- from the HTTP client -------------------------------------------------------------------------------------
 
-    def asked(self, method: str, address: str, size: int) -> None:
+    def request_sent(self, method: str, address: str, size: int) -> None:
         """Record an outgoing HTTP request; `size` is the size of its body."""
         self._asked_at = time.monotonic()
         self.record("request", attempt=self._attempt, method=method, address=strip_credentials(address), bytes=size)
 
-    def answered(self, status: int, request_id: str) -> None:
+    def response_started(self, status: int, request_id: str) -> None:
         """Record the status and request id of an HTTP response."""
         self._status, self._body = status, b""
         self.record("response", status=status, request_id=request_id, ms=ms(time.monotonic() - self._asked_at))
 
-    def arrived(self, chunk: bytes) -> None:
+    def data_received(self, chunk: bytes) -> None:
         """Count bytes of a body, and keep those of an error."""
         if self._counts is not None:
             self._counts.chunk(chunk)
         if self._status >= _ERROR:
             self._body = (self._body + chunk)[:_BODY]
 
-    def closed(self) -> None:
+    def response_closed(self) -> None:
         """Record the body of an error once it is complete."""
         if self._status >= _ERROR:
             self.record("error-body", status=self._status, body=self._body.decode("utf-8", "replace"))
@@ -219,22 +219,24 @@ class _LoggedModel:
         return self._model.name
 
     def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
         """Send the conversation and log it."""
-        return self._stream(conversation, whole=whole)
+        return self._stream(conversation, non_streaming=non_streaming)
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._model.aclose()
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        counts = self._log.sending(conversation)
+    async def _stream(
+        self, conversation: Conversation, *, non_streaming: bool
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        counts = self._log.record_request(conversation)
         how = "ended"
         try:
-            async with self._model.stream(conversation, whole=whole) as events:
-                yield _Counted(events, counts)
+            async with self._model.stream(conversation, non_streaming=non_streaming) as events:
+                yield _CountingIterator(events, counts)
         except BaseException as error:
             how = type(error).__name__
             raise
@@ -242,7 +244,7 @@ class _LoggedModel:
             self._log.stream_ended(counts, how)
 
 
-class _Counted:
+class _CountingIterator:
     """Counts events as they are consumed. Not a generator, which would have to be closed."""
 
     def __init__(self, events: AsyncIterator[StreamEvent], counts: Counts) -> None:
@@ -258,9 +260,9 @@ class _Counted:
         return event
 
 
-def _told_of(entry: e.Entry) -> dict[str, object]:
+def _logged_fields(entry: e.Entry) -> dict[str, object]:
     built: dict[str, object] = msgspec.to_builtins(entry)
-    told = {name: value for name, value in built.items() if name in _TOLD}
+    fields = {name: value for name, value in built.items() if name in _LOGGED_FIELDS}
     if isinstance(entry, e.ResponseEnded):
-        told["calls"] = [f"{part.id} {part.name}" for part in entry.parts if isinstance(part, CallPart)]
-    return told
+        fields["calls"] = [f"{part.id} {part.name}" for part in entry.parts if isinstance(part, CallPart)]
+    return fields

@@ -49,7 +49,7 @@ class Counts(msgspec.Struct, kw_only=True):
         self.keep_alives += sum(found.end() > len(self.tail) for found in _KEEP_ALIVE.finditer(seen))
         self.tail = seen[-_TAIL:]
 
-    def told(self, now: float) -> dict[str, object]:
+    def as_fields(self, now: float) -> dict[str, object]:
         """Return the statistics as fields of a log record."""
         return {
             "events": self.events,

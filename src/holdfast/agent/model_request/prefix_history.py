@@ -1,11 +1,11 @@
-"""How much of each request a provider could have cached, and what changed the rest.
+"""Finds how much of each request a provider could have cached, and what changed the rest.
 
-How it works. The journal has the digest of each request's prefix (`RequestStarted.prefix`). The messages that were sent
-follow from the entries before it: they are folded, validated and encoded again, which gives the same bytes, and is
-compared with the digest. So the first message that differs from the request before is known, and the entry between
-the two requests that changed it: a result left out, a compaction, a rewind.
+How it works. The journal has the digest of each request's prefix (`RequestStarted.prefix`). The sent messages follow
+from the entries before it: folding, validating and encoding these again gives the same bytes, which the digest
+confirms. So the first message that differs from the previous request is known, and so is the entry between the two
+requests that changed it: a result left out, a compaction, a rewind.
 
-Why not journal the bytes? They are in the journal already, as the entries that they follow from.
+Why not journal the bytes? The journal already has the entries from which they follow.
 
 Example: request 7 kept 40,112 of 61,920 bytes: "message 12 changed: old results were left out (entry 85)".
 """
@@ -31,8 +31,8 @@ from holdfast.session.request.validate import RequestValidator
 class SentRequest(msgspec.Struct, frozen=True):
     """One attempt. `seq` is its entry, `written` the prefix as it is written now, None if it cannot be written.
 
-    `kept` are the bytes at the beginning that the request before, to the same model, had too; `changed` says why it
-    is not all of them, "" if it is. `usage` is the provider's count, None without a response.
+    `unchanged_bytes` counts the bytes at the beginning that the previous request to the same model had too. `changed`
+    says why later bytes differ, "" if none do. `usage` is the provider's count, None without a response.
     """
 
     seq: int
@@ -41,7 +41,7 @@ class SentRequest(msgspec.Struct, frozen=True):
     model: str
     journalled: RequestPrefix | None
     written: RequestPrefix | None
-    kept: int
+    unchanged_bytes: int
     changed: str
     usage: Usage | None = None
 
@@ -64,7 +64,7 @@ def sent_requests(records: Iterable[StoredEntry], providers: Providers) -> Itera
                 if sent is not None:
                     yield sent
                 writer = writers.setdefault(started.model, _Writer(started.model, providers))
-                sent = writer.sent(record.seq, started, folded.conversation())
+                sent = writer.rebuild(record.seq, started, folded.conversation())
             case e.ResponseEnded(step=step, usage=usage) if sent is not None and step == sent.step:
                 sent = msgspec.structs.replace(sent, usage=usage)
             case _:
@@ -91,9 +91,9 @@ class _Writer:
             target = ModelEndpoint(provider, name, key=None, address=None)
             self._body_writer = BodyWriter(target, protocol_of(provider.kind))
 
-    def sent(self, seq: int, started: e.RequestStarted, conversation: Conversation) -> SentRequest:
+    def rebuild(self, seq: int, started: e.RequestStarted, conversation: Conversation) -> SentRequest:
         """Return what is known of a request with this conversation."""
-        written, kept, changed = None, 0, ""
+        written, unchanged_bytes, changed = None, 0, ""
         if self._body_writer is not None:
             try:
                 valid = self._validator.validate(conversation, self._profile).conversation
@@ -101,23 +101,25 @@ class _Writer:
                 changed = str(error)
             else:
                 written = self._body_writer.prefix(valid)
-                kept, changed = self._compared(written, tuple(self._body_writer.encoded))
+                unchanged_bytes, changed = self._compare(written, tuple(self._body_writer.encoded))
         self.since.clear()
-        return SentRequest(seq, started.step, started.attempt, started.model, started.prefix, written, kept, changed)
+        return SentRequest(
+            seq, started.step, started.attempt, started.model, started.prefix, written, unchanged_bytes, changed
+        )
 
-    def _compared(self, written: RequestPrefix, messages: tuple[bytes, ...]) -> tuple[int, str]:
-        """Return how many bytes the request before had too, and what changed if those are not all of its bytes."""
+    def _compare(self, written: RequestPrefix, messages: tuple[bytes, ...]) -> tuple[int, str]:
+        """Return how many bytes the previous request had too, and what changed, "" if it had no others."""
         before, self._before = self._before, (written.head, messages)
         if before is None:
             return 0, ""
         head, earlier = before
         if head != written.head:
-            return 0, f"the system prompt, the tools or the settings changed{_because(self.since)}"
+            return 0, f"the system prompt, the tools or the settings changed{_likely_cause(self.since)}"
         same = next((at for at, (was, now) in enumerate(zip(earlier, messages, strict=False)) if was != now), None)
         if same is None:
             same = min(len(earlier), len(messages))
-        kept = written.bytes - _joined(messages) + _joined(messages[:same])
-        return kept, "" if same == len(earlier) else f"message {same:,} changed{_because(self.since)}"
+        unchanged_bytes = written.bytes - _joined(messages) + _joined(messages[:same])
+        return unchanged_bytes, "" if same == len(earlier) else f"message {same:,} changed{_likely_cause(self.since)}"
 
 
 def _joined(messages: Sequence[bytes]) -> int:
@@ -139,8 +141,8 @@ _CAUSES: tuple[tuple[type[e.Entry], str], ...] = (
 """What changes earlier messages or the head, the likeliest cause first."""
 
 
-def _because(entries: Sequence[StoredEntry]) -> str:
-    """Return which of the entries between two requests changed what was sent before, "" if none can have."""
+def _likely_cause(entries: Sequence[StoredEntry]) -> str:
+    """Return which entry between two requests changed the messages sent before, "" if none can have."""
     for kind, what in _CAUSES:
         for record in reversed(entries):
             if isinstance(record.entry, kind):

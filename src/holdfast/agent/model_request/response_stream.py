@@ -35,14 +35,14 @@ QUEUE = 256
 
 
 class Stream:
-    """The events of one attempt at a request. `whole` asks for the answer without streaming."""
+    """The events of one attempt at a request. `non_streaming` requests the answer without streaming."""
 
-    def __init__(  # noqa: PLR0913 - what a request is made with
+    def __init__(  # noqa: PLR0913 - the parts of a request
         self,
         step: int,
         model: Model,
         *,
-        whole: bool,
+        non_streaming: bool,
         limits: Limits,
         detached: DetachedTasks,
         append: Callable[[ResponseCheckpoint], None],
@@ -50,7 +50,7 @@ class Stream:
     ) -> None:
         self._step = step
         self._model = model
-        self._whole = whole
+        self._non_streaming = non_streaming
         self._limits = limits
         self._detached = detached
         self._append = append
@@ -61,8 +61,8 @@ class Stream:
         self._dropped = False
         self._text: list[str] = []
         self._thinking: list[str] = []
-        self._fresh_text = 0  # how many fragments of each the last checkpoint covered
-        self._fresh_thinking = 0
+        self._saved_text = 0  # how many fragments of each the last checkpoint covered
+        self._saved_thinking = 0
         self._checkpoint_at = 0.0
         self._calls: dict[int, str] = {}
 
@@ -77,16 +77,16 @@ class Stream:
         return tuple(self._calls.values())
 
     @property
-    def _fresh(self) -> bool:
-        return len(self._text) > self._fresh_text or len(self._thinking) > self._fresh_thinking
+    def _has_new_text(self) -> bool:
+        return len(self._text) > self._saved_text or len(self._thinking) > self._saved_thinking
 
     async def run(
         self, conversation: Conversation, stop: StopSignal, *, on_event: Callable[[], None]
     ) -> StreamFinished:
         """Return the complete response; raises `ProviderFailed`, or `TurnStopped` on a stop.
 
-        When this returns or raises, the pump has ended or was detached after `limits.drop_wait`. A whole answer must
-        arrive within `limits.first_event`.
+        When this returns or raises, the pump has ended or was detached after `limits.drop_wait`. A non-streaming answer
+        must arrive within `limits.first_event`.
         """
         loop = asyncio.get_running_loop()
         self._checkpoint_at = loop.time() + CHECKPOINT_EVERY
@@ -123,28 +123,28 @@ class Stream:
 
     def checkpoint(self) -> None:
         """Journal the text received since the last checkpoint."""
-        text = valid_unicode("".join(self._text[self._fresh_text :]))
-        thinking = valid_unicode("".join(self._thinking[self._fresh_thinking :]))
+        text = valid_unicode("".join(self._text[self._saved_text :]))
+        thinking = valid_unicode("".join(self._thinking[self._saved_thinking :]))
         self._checkpoint_at = asyncio.get_running_loop().time() + CHECKPOINT_EVERY
-        if self._fresh:
+        if self._has_new_text:
             self._append(ResponseCheckpoint(step=self._step, text=text, thinking=thinking))
-            self._fresh_text, self._fresh_thinking = len(self._text), len(self._thinking)
+            self._saved_text, self._saved_thinking = len(self._text), len(self._thinking)
 
-    def ended(self, finished: StreamFinished, *, session: str, known: Callable[[str], bool]) -> ResponseEnded:
+    def response_entry(self, finished: StreamFinished, *, session: str, known: Callable[[str], bool]) -> ResponseEnded:
         """Return the entry of a complete response. Its calls get holdfast's own ids."""
-        taken: set[str] = set()
+        used_ids: set[str] = set()
         parts: list[Part] = []
         for index, part in enumerate(finished.parts):
             match part:
                 case TextPart():
                     parts.append(TextPart(valid_unicode(part.text)))
                 case CallPart():
-                    own = call_id(session, self._step, index, taken=lambda call: call in taken or known(call))
-                    taken.add(own)
+                    new_id = call_id(session, self._step, index, is_taken=lambda call: call in used_ids or known(call))
+                    used_ids.add(new_id)
                     parts.append(
                         msgspec.structs.replace(
                             part,
-                            id=own,
+                            id=new_id,
                             name=valid_unicode(part.name),
                             arguments=valid_unicode(part.arguments),
                             wire_id=part.wire_id and valid_unicode(part.wire_id),
@@ -186,14 +186,14 @@ class Stream:
         silent_at = clock() + wait
         while self._queue.empty():
             # Text from before a silence is journalled during it, not after it.
-            due = min(silent_at, self._checkpoint_at) if self._fresh else silent_at
+            due = min(silent_at, self._checkpoint_at) if self._has_new_text else silent_at
             self._arrived.clear()
             began = clock()
             within = min(due - began, _TICK)
             try:
                 await stop.race(self._arrived.wait(), within)
             except TimeoutError:
-                silent_at += _held_up(clock() - began, max(within, 0.0))
+                silent_at += _blocked_time(clock() - began, max(within, 0.0))
                 if clock() < due:
                     continue
                 if clock() >= silent_at:
@@ -206,7 +206,7 @@ class Stream:
 
     def _silent(self, seconds: float) -> ProviderFailed:
         provider, _, model = self._model.name.partition(":")
-        expected = "the whole answer" if self._whole else "an event"
+        expected = "the whole answer" if self._non_streaming else "an event"
         return ProviderFailed(
             f"Model {self._model.name!r} sent nothing for {seconds:g} s (expected {expected}). The request passed "
             f"every check, so the cause is provider {provider!r} or its model {model!r}. The request was dropped.",
@@ -220,7 +220,7 @@ class Stream:
             fault="cut",
         )
         try:
-            async with self._model.stream(conversation, whole=self._whole) as events:
+            async with self._model.stream(conversation, non_streaming=self._non_streaming) as events:
                 async for event in events:
                     if self._dropped:  # the model ignored its cancellation
                         return
@@ -238,13 +238,13 @@ class Stream:
         self._arrived.set()
 
 
-def _held_up(passed: float, asked: float) -> float:
+def _blocked_time(elapsed: float, requested: float) -> float:
     """Return how much of a wait was holdfast's own delay: a blocked event loop reads no events.
 
     If a wait was late by its own length or more, none of it counts as silence.
     """
-    late = passed - asked
-    return min(2 * late, passed) if late > SLACK else 0.0
+    late = elapsed - requested
+    return min(2 * late, elapsed) if late > SLACK else 0.0
 
 
 def _encodable(details: dict[str, object] | None) -> dict[str, object] | None:

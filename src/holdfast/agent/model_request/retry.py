@@ -7,20 +7,20 @@ from holdfast.errors import ProviderFailed
 
 
 def retry_delay(
-    failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool, whole: bool = False
+    failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool, non_streaming: bool = False
 ) -> float | None:
     """Return the seconds to wait before attempt `attempt + 1`, None if there is no further attempt.
 
     Never retries an answer that was partly shown (the user would read it twice), an error that a retry cannot fix, or a
-    `whole` answer that timed out (it may be billed and would time out again). If the provider asks for a longer wait
-    than `longest_backoff`, the user gets the error instead.
+    `non_streaming` answer that timed out (it may be billed and would time out again). If the provider asks for a longer
+    wait than `longest_backoff`, the user gets the error instead.
     """
-    too_slow = whole and failed.fault == "silent"
+    too_slow = non_streaming and failed.fault == "silent"
     if shown or too_slow or not failed.retryable or attempt >= limits.attempts:
         return None
-    asked = failed.retry_after
-    if asked is not None:
-        return asked if asked <= limits.longest_backoff else None
+    requested = failed.retry_after
+    if requested is not None:
+        return requested if requested <= limits.longest_backoff else None
     return min(limits.backoff * 2 ** (attempt - 1), limits.longest_backoff)
 
 

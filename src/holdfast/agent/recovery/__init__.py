@@ -1,1 +1,1 @@
-"""What a crash or a stop left open: evidence, settlement, rewind."""
+"""Settles what a crash or a stop left open: evidence, settlement, rewind."""

@@ -37,7 +37,7 @@ def gather_evidence(
     ended: Mapping[str, CallEnded],
     gap: bool,
 ) -> Evidence:
-    """Return what can be learnt about started calls.
+    """Return the available evidence about started calls.
 
     `seconds` is how long the calls of this process have run, and `began` when other processes' calls began, in seconds
     since the epoch. `ended` holds outcomes that are not journalled yet. `gap` is true if entries about these calls may
@@ -47,18 +47,18 @@ def gather_evidence(
     now = time.time()
     for entry in started:
         if entry.change is not None:
-            known.file_checks[entry.call] = check = toolbox.look(entry.change)
+            known.file_checks[entry.call] = check = toolbox.check_change(entry.change)
             if check == "after":
-                known.seen[entry.call] = toolbox.present(FileSeen(path=entry.change.path))
+                known.seen[entry.call] = toolbox.current_snapshot(FileSeen(path=entry.change.path))
         if entry.changes:
-            looked: list[tuple[str, FileCheck]] = [(each.path, toolbox.look(each)) for each in entry.changes]
-            known.several[entry.call] = tuple(looked)
-            landed = (FileSeen(path=path) for path, check in looked if check == "after")
-            known.seen_also[entry.call] = tuple(map(toolbox.present, landed))
+            checks: list[tuple[str, FileCheck]] = [(each.path, toolbox.check_change(each)) for each in entry.changes]
+            known.several[entry.call] = tuple(checks)
+            landed = (FileSeen(path=path) for path, check in checks if check == "after")
+            known.seen_also[entry.call] = tuple(map(toolbox.current_snapshot, landed))
         if entry.spool is not None:
             since = began.get(entry.call, now - seconds.get(entry.call, 0.0))
-            if (left := toolbox.traces(entry.spool, since)) is not None:
-                known.traces[entry.call] = left
+            if (traces := toolbox.traces(entry.spool, since)) is not None:
+                known.traces[entry.call] = traces
     return known
 
 
@@ -72,6 +72,6 @@ async def leftover_processes(
     begun = [(call.started.call, call.started.spool, call.process) for call in calls if call.started is not None]
     begun += [(shell.started.id, shell.started.spool, shell.process) for shell in shells]
     begun += [(task.started.call, task.started.spool, task.process) for task in tasks]
-    quiet = await toolbox.quiet({spool: process for _, spool, process in begun if spool is not None})
-    found = await toolbox.reap({own: process for own, _, process in begun})
-    return "; ".join(said for said in (found, "" if quiet else MAY_RUN) if said)
+    quiet = await toolbox.wait_for_exit({spool: process for _, spool, process in begun if spool is not None})
+    found = await toolbox.reap({call_id: process for call_id, _, process in begun})
+    return "; ".join(note for note in (found, "" if quiet else MAY_RUN) if note)

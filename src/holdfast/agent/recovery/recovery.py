@@ -1,20 +1,20 @@
-"""Recovery: what a crash, or a disk that took no more entries, left open is settled before the next prompt.
+"""Recovery: settles, before the next prompt, what a crash or a full disk left open.
 
-How it works. The journal is the only witness. If it ends inside a turn, the process that wrote it died there, or could
-write no further. `look` asks the machine what the journal cannot say: which processes are still running, which files
-have changed. `recover` then asks `settle` for the missing entries and appends them in one transaction: an outcome for
+How it works. Only the journal says what happened. If it ends inside a turn, the process that wrote it died there, or
+could write no further. `inspect` finds what the journal cannot say: which processes are still running, and which files
+have changed. `recover` then gets the missing entries from `settle` and appends them in one transaction: an outcome for
 each open call, the end of the turn, the ends of the user's commands, the damage that reading the journal found. From
-there on the session is like any other. A turn that ends in this process takes the same way, through `settle_turn`, so
-there is one place that settles.
+there on the session is like any other. A turn that ends in this process is settled by the same code, through
+`settle_turn`, so there is one place that settles.
 
 Why not mark a clean shutdown and repair only without the mark? Then the code that matters most would run most rarely.
-Here each prompt recovers first, and where nothing is open that costs nothing. Making an `Agent` settles nothing: a
-session must open, and be read, also with a full disk.
+Here each prompt recovers first, and if nothing is open that costs nothing. Creating an `Agent` settles nothing: a
+session must open, and be readable, also with a full disk.
 
-What this process knows and the journal does not is kept here until it is journalled: why it left a turn open
-(`_unsettled`), outcomes that the disk refused (`_unwritten`), damage that was not reported yet (`_untold`,
-`_repaired`), and whether outcomes may be among what cannot be read (`_gap`). An append that fails forgets none of it,
-and neither does a cancellation while `look` waits: nothing has changed by then, and the next prompt begins again.
+Facts that this process knows and the journal does not are kept here until they are journalled: why it left a turn open
+(`_unsettled`), outcomes that the disk refused (`_unwritten`), damage that was not reported yet (`_unreported`,
+`_repaired`), and whether unreadable entries may contain outcomes (`_gap`). A failed append forgets none of them, and
+neither does a cancellation while `inspect` waits: nothing has changed by then, and the next prompt starts over.
 
 Example: the disk is full while `pytest` runs. `call-ended` cannot be written, so its outcome is kept. The turn's end
 cannot be written either: the user reads it, and the journal has an open turn. With the next prompt, when there is
@@ -48,29 +48,29 @@ from holdfast.system.threads import in_daemon
 from holdfast.tools.tool import Toolbox
 
 QUIET = 15.0
-"""Seconds for old processes to exit and to be ended: two on a quiet machine, the rest is for a busy one."""
+"""Seconds for old processes to exit or be ended: two on a quiet machine, the rest is for a busy one."""
 
 FILE_LOOK = 2.5
-"""Seconds for a look at the files; a disk may not answer. A stop ends both waits at once."""
+"""Seconds for checking the files; a disk may not answer. A stop ends both waits at once."""
 
 
 class Aftermath(msgspec.Struct, frozen=True):
-    """What a look at the machine found: a note about leftover processes, and entries for files that have changed.
+    """The result of `inspect`: a note about leftover `processes`, and an entry for `files` that have changed.
 
-    `raised` is what interrupted the look. What is in the journal comes first, then it is raised. `tools` is an entry
-    for tools that have changed, which may stand only before a prompt.
+    `raised` is the exception that interrupted it, to be raised after the journal is settled. `tools` is an entry for
+    tools that have changed; it may be journalled only before a prompt.
     """
 
     processes: str
-    changed: tuple[e.FilesChanged, ...] = ()
+    files: tuple[e.FilesChanged, ...] = ()
     raised: BaseException | None = None
     tools: tuple[e.ToolsChanged, ...] = ()
 
 
 class Recovery:
-    """What is open in one session, and what is known of it."""
+    """Settles what is open in one session, with the evidence about it."""
 
-    def __init__(  # noqa: PLR0913 - what may be left open, and where that is looked for
+    def __init__(  # noqa: PLR0913 - everything that may be open, and the sources of evidence
         self,
         journal: JournalWriter,
         reading: Reading,
@@ -89,32 +89,33 @@ class Recovery:
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
         self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
-        self.learn(reading)
+        self.load(reading)
 
-    def learn(self, reading: Reading) -> None:
-        """Take in what a reading of the journal found, and when the calls and commands in it began."""
+    def load(self, reading: Reading) -> None:
+        """Take over the damage that a reading found, and when the calls and commands in the journal began."""
         entries = [record.entry for record in reading.records]
         self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, e.CallStarted)}
         self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, e.ShellStarted | TaskStarted)}
-        told = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
-        self._untold = tuple(found.what for found in reading.findings if found.what not in told)
+        reported = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
+        self._unreported = tuple(found.what for found in reading.findings if found.what not in reported)
         self._gap = has_gap(reading)
-        self._checks.knows(told)
-        self._repaired = self._checks.found(self._journal.conversation)
+        self._checks.add_journalled(reported)
+        self._repaired = self._checks.new_findings(self._journal.conversation)
 
-    def keep(self, ended: e.CallEnded) -> None:
+    def keep_outcome(self, ended: e.CallEnded) -> None:
         """Keep an outcome that could not be journalled until its call is settled."""
         self._unwritten[ended.call] = ended
 
     @property
     def can_resume(self) -> bool:
-        """Return whether all that is open is a question to the user; with a gap in the journal, the call may have run.
+        """Return whether only a question to the user is open.
 
-        Not after a turn of this process: the user saw it end.
+        False with a gap in the journal, because the call may have run, and after a turn of this process, because the
+        user saw it end.
         """
         return can_resume_turn(self._journal.conversation) and not self._gap and self._unsettled is None
 
-    async def look(self, stop: StopSignal, *, files: bool = True) -> Aftermath:
+    async def inspect(self, stop: StopSignal, *, files: bool = True) -> Aftermath:
         """Look for processes that an earlier holdfast left running and, with `files`, for files that have changed.
 
         A stop ends the wait early, and recovery continues without an answer.
@@ -122,13 +123,13 @@ class Recovery:
         processes, raised = await self._leftovers(stop)
         if raised is not None or not files:
             return Aftermath(processes, raised=raised)
-        known = files_seen(self._journal.fold)
-        looking = in_daemon(lambda: changed_files(known, self._toolbox))
-        changed, raised = await stop.learn(looking, (), within=FILE_LOOK)
+        seen = files_seen(self._journal.fold)
+        check = in_daemon(lambda: changed_files(seen, self._toolbox))
+        changed, raised = await stop.try_await(check, (), within=FILE_LOOK)
         return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
 
     def _tools(self) -> tuple[e.ToolsChanged, ...]:
-        """Return an entry for tools of servers that are not as they were declared."""
+        """Return an entry for server tools that differ from their declaration."""
         opened = self._journal.conversation.opened
         declared = () if opened is None else opened.tools
         if (now := self._toolbox.redeclare(declared)) == declared or opened is None:
@@ -139,31 +140,31 @@ class Recovery:
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
-        left = conversation.is_open and self._unsettled is None
-        shells = self._commands.orphaned(conversation.open_shells)
-        tasks = self._tasks.orphaned(conversation.open_tasks)
-        if not left and not shells and not tasks:
+        turn_is_orphaned = conversation.is_open and self._unsettled is None
+        shells = self._commands.orphans(conversation.open_shells)
+        tasks = self._tasks.orphans(conversation.open_tasks)
+        if not turn_is_orphaned and not shells and not tasks:
             return "", None
-        calls = conversation.open_calls if left else ()
-        return await stop.learn(leftover_processes(self._toolbox, calls, shells, tasks), MAY_RUN, within=QUIET)
+        calls = conversation.open_calls if turn_is_orphaned else ()
+        return await stop.try_await(leftover_processes(self._toolbox, calls, shells, tasks), MAY_RUN, within=QUIET)
 
-    def recover(self, processes: str, *, goes_on: bool = False) -> None:
-        """Settle what is open and report the damage. If the turn `goes_on`, calls that had not started stay open."""
+    def recover(self, processes: str, *, resuming: bool = False) -> None:
+        """Settle what is open and report the damage. With `resuming`, calls that had not started stay open."""
         conversation = self._journal.conversation
         entries: list[e.Entry] = []
-        if self._untold:
+        if self._unreported:
             note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
-            entries.append(e.Repaired(findings=self._untold, note=note))
+            entries.append(e.Repaired(findings=self._unreported, note=note))
         if self._repaired:
             entries.append(e.Repaired(findings=self._repaired))
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
             settled = settle(conversation, stop_cause, known=self._evidence(conversation))
-            entries.extend(started_only(settled, conversation) if goes_on else settled)
-        entries += self._commands.left(conversation.open_shells, processes, began=self._began)
-        entries += self._tasks.left(conversation.open_tasks, processes, began=self._began)
+            entries.extend(started_only(settled, conversation) if resuming else settled)
+        entries += self._commands.missing_ends(conversation.open_shells, processes, began=self._began)
+        entries += self._tasks.missing_ends(conversation.open_tasks, processes, began=self._began)
         self._journal.append(*entries)
-        self._untold = self._repaired = ()
+        self._unreported = self._repaired = ()
         self._gap = False
         self._settled()
         if not self._detached and not self._commands.any_running and not self._tasks.running:
@@ -203,8 +204,8 @@ class Recovery:
         assert isinstance(ended, e.TurnEnded)
         return ended
 
-    def left_open(self, stop_cause: StopCause) -> e.TurnEnded:
-        """Return the end of a turn that stays open in the journal, for another process to take up."""
+    def parked_end(self, stop_cause: StopCause) -> e.TurnEnded:
+        """Return the end of a parked turn: it stays open in the journal, for another process to resume."""
         turn = self._journal.conversation.open_turn or self._journal.conversation.turns
         reason = REASONS[stop_cause.cause]
         return e.TurnEnded(turn=turn, reason=reason, cause=stop_cause.cause, detail=stop_cause.detail)

@@ -1,4 +1,4 @@
-"""Plans a rewind to before a prompt: which effects it leaves behind. Pure."""
+"""Plans a rewind to before a prompt, with a note about effects that are not undone. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rewind_entry(conversation: Conversation, journal: Iterable[Entry], turn: int
     Raises `UsageError` if there is no such prompt. `journal` is the whole journal: what an earlier rewind left behind
     is reported again if it came after this prompt.
     """
-    prompts = {asked.turn: asked.text for asked in conversation.prompts}
+    prompts = {prompt.turn: prompt.text for prompt in conversation.prompts}
     if turn not in prompts:
         known = ", ".join(map(str, prompts)) or "none yet"
         raise UsageError(f"Turn {turn} is not part of this conversation (expected one of {known}). Choose one of them.")

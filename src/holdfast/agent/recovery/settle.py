@@ -18,9 +18,9 @@ One function serves live stops, deadlines, failed providers, forks and crashes, 
 turn that a crash stopped. Folding the returned entries leaves nothing open; settling again returns nothing.
 
 Example: the process is killed while call 1 of 2 writes `a.py`. The journal ends with `call-started` for call 1, with
-hashes of the file before and after. On the next start `look` reads `a.py` and finds the intended hash. `settle` returns
-`call-ended` (interrupted, "The change had landed …"), `call-ended` (not_started) for call 2, and
-`turn-ended` with cause `crash`.
+hashes of the file before and after. On the next start recovery reads `a.py` and finds the intended hash. `settle`
+returns `call-ended` (interrupted, "The change had landed …"), `call-ended` (not_started) for call 2, and `turn-ended`
+with cause `crash`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def settle(
         )
     tasks = {task.started.call: task.started.id for task in conversation.open_tasks}
     entries.extend(
-        _ended(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
+        _call_outcome(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
     )
     if conversation.open_turn is not None:
         entries.append(
@@ -99,13 +99,13 @@ def settle(
     return tuple(entries)
 
 
-def settle_command(started: ShellStarted, stop_cause: StopCause, left: Traces | None = None) -> ShellEnded:
+def settle_command(started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None) -> ShellEnded:
     """Return the end of a user command that was not journalled; `left` is what the command left behind."""
-    printed = valid_unicode(left.output.text) if left else ""
-    seconds = left.seconds if left else 0.0
-    if left is not None and not left.output.interrupted:
-        text = model_notices.found_afterwards(stop_cause.cause, stop_cause.detail, printed)
-        return command_ended(started, "ok" if left.output.ok else "failed", text, seconds)
+    printed = valid_unicode(traces.output.text) if traces else ""
+    seconds = traces.seconds if traces else 0.0
+    if traces is not None and not traces.output.interrupted:
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
+        return command_ended(started, "ok" if traces.output.ok else "failed", text, seconds)
     return command_ended(
         started, "interrupted", model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed), seconds
     )
@@ -113,37 +113,39 @@ def settle_command(started: ShellStarted, stop_cause: StopCause, left: Traces | 
 
 def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: float) -> ShellEnded:
     """Return the end of a user command, with the note for the model if the command is shared."""
-    note = model_notices.shared(started.command, outcome, text) if started.shared else ""
+    note = model_notices.shared_command_note(started.command, outcome, text) if started.shared else ""
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
-def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
+def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
     """Return the outcome of a call; `task` is the background task that it had begun to start, or ""."""
-    own = call.part.id
-    if own in known.ended:
-        return known.ended[own]
+    call_id = call.part.id
+    if call_id in known.ended:
+        return known.ended[call_id]
     if task:
         text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
-        return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))
-    if call.asked is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
-        from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - tables, for a call that waited
+        return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=known.seconds.get(call_id, 0.0))
+    if call.approval_request is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
+        from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that waited
 
-        if trained(call.part.name) == "ask_user":
-            text = model_notices.question_left(stop_cause.cause, stop_cause.detail)
-            return CallEnded(call=own, outcome="not_started", text=text)
+        if canonical_name(call.part.name) == "ask_user":
+            text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail)
+            return CallEnded(call=call_id, outcome="not_started", text=text)
     if call.started is None and not known.gap:
-        text = model_notices.not_started(stop_cause.cause, stop_cause.detail, asked=call.asked is not None)
-        return CallEnded(call=own, outcome="not_started", text=text)
-    left = known.traces.get(own)
-    remote, waits = (call.started.remote, call.waits) if call.started else (None, None)
-    seconds = known.seconds.get(own, left.seconds if left else 0.0)
-    printed = valid_unicode(left.output.text) if left else ""
-    if left is not None and not left.output.interrupted:  # it ended by itself while holdfast was not running
-        text = model_notices.found_afterwards(stop_cause.cause, stop_cause.detail, printed)
-        return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
+        text = model_notices.not_started(
+            stop_cause.cause, stop_cause.detail, approval_requested=call.approval_request is not None
+        )
+        return CallEnded(call=call_id, outcome="not_started", text=text)
+    traces = known.traces.get(call_id)
+    remote, waits = (call.started.remote, call.input_request) if call.started else (None, None)
+    seconds = known.seconds.get(call_id, traces.seconds if traces else 0.0)
+    printed = valid_unicode(traces.output.text) if traces else ""
+    if traces is not None and not traces.output.interrupted:  # it ended by itself while holdfast was not running
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
+        return CallEnded(call=call_id, outcome="ok" if traces.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change if call.started else None
-    file_check, path = known.file_checks.get(own), change.path if change else ""
-    several = model_notices.files_looked_at(known.several.get(own, ()))
+    file_check, path = known.file_checks.get(call_id), change.path if change else ""
+    several = model_notices.file_check_lines(known.several.get(call_id, ()))
     if known.gap:
         text = model_notices.lost(file_check=file_check, path=path, printed=printed, several=several)
     else:
@@ -155,17 +157,19 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str)
             printed=printed,
             several=several,
             remote=remote,
-            waits=waits,
+            input_request=waits,
         )
-    seen, also = known.seen.get(own), known.seen_also.get(own, ())
-    return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
+    seen, also = known.seen.get(call_id), known.seen_also.get(call_id, ())
+    return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
 
 
 def can_resume_turn(conversation: Conversation) -> bool:
     """Return whether the turn was only waiting for the user: a call, or a server that it asked, has a question open."""
     calls = conversation.open_calls
-    waits = any(call.can_go_on or (call.asked and not call.answered and not call.started) for call in calls)
-    return conversation.open_turn is not None and waits
+    waits = (
+        call.can_continue or (call.approval_request and not call.approval_answer and not call.started) for call in calls
+    )
+    return conversation.open_turn is not None and any(waits)
 
 
 def started_only(settled: Iterable[Entry], conversation: Conversation) -> tuple[Entry, ...]:
@@ -173,5 +177,5 @@ def started_only(settled: Iterable[Entry], conversation: Conversation) -> tuple[
 
     So do those whose server has ended the request and waits for an answer of the user.
     """
-    started = {call.part.id for call in conversation.open_calls if call.started is not None and not call.can_go_on}
+    started = {call.part.id for call in conversation.open_calls if call.started is not None and not call.can_continue}
     return tuple(entry for entry in settled if isinstance(entry, CallEnded) and entry.call in started)

@@ -1,4 +1,4 @@
-"""The ends of background tasks that this process does not run any more, or never ran. Pure."""
+"""The ends of background tasks, also of those that an earlier process ran. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ LAST_CHARACTERS = 4_000
 """Characters of the end of an output that the end of a task reports; all of it is in a file."""
 
 
-def settle_task(started: TaskStarted, stop_cause: StopCause, left: Traces | None = None) -> TaskEnded:
+def settle_task(started: TaskStarted, stop_cause: StopCause, traces: Traces | None = None) -> TaskEnded:
     """Return the end of a task that was not journalled; `left` is what its command left behind."""
     cause, detail = stop_cause.cause, stop_cause.detail
-    printed = last_of(valid_unicode(left.output.text)) if left else ""
-    seconds = left.seconds if left else 0.0
-    if left is None or left.output.interrupted:
+    printed = last_of(valid_unicode(traces.output.text)) if traces else ""
+    seconds = traces.seconds if traces else 0.0
+    if traces is None or traces.output.interrupted:
         text = model_notices.interrupted_task(cause, detail, printed=printed)
         return task_ended(started, "interrupted", text, seconds)
-    text = model_notices.found_afterwards(cause, detail, printed)
-    return task_ended(started, "ok" if left.output.ok else "failed", text, seconds)
+    text = model_notices.result_found_later(cause, detail, printed)
+    return task_ended(started, "ok" if traces.output.ok else "failed", text, seconds)
 
 
 def task_ended(started: TaskStarted, outcome: Outcome, text: str, seconds: float) -> TaskEnded:
@@ -37,5 +37,5 @@ def last_of(text: str) -> str:
         return text
     tail = text[-LAST_CHARACTERS:]
     _, newline, lines = tail.partition("\n")
-    kept = lines if newline and len(lines) > LAST_CHARACTERS // 2 else tail
-    return f"[... {len(text) - len(kept)} characters before this ...]\n{kept}"
+    shown = lines if newline and len(lines) > LAST_CHARACTERS // 2 else tail
+    return f"[... {len(text) - len(shown)} characters before this ...]\n{shown}"

@@ -14,10 +14,10 @@ from holdfast.tools.tool import Plan
 class ApprovalAnswer(msgspec.Struct, frozen=True):
     """The user's answer about a call. `reason` is why they refuse; the model reads it.
 
-    To a question of the model the answer is `chosen`, the labels of its options, and `reason`, the user's own words.
+    For a question of the model, `chosen` has the labels of the chosen options, and `reason` the user's own words.
 
-    `remember` also allows the pattern that `holdfast.tools.approval_patterns.suggested` gives for the plan, as the user
-    saw it. `mode` is the approval mode of the session from now on, whatever `allowed` says; None leaves it.
+    `remember` also allows the pattern that `holdfast.tools.approval_patterns.suggested` returns for the plan, as the
+    user saw it. `mode` is the session's approval mode from now on, whatever `allowed` says; None keeps the mode.
     """
 
     allowed: bool
@@ -27,7 +27,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
     chosen: tuple[str, ...] = ()
 
 
-class Asker(Protocol):
+class ApprovalPrompt(Protocol):
     """Asks the user about a call. The answer may take as long as the user takes."""
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:

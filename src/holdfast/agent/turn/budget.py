@@ -73,20 +73,20 @@ class Budget:
         self._bound = bound
         self._spent = Spent()
 
-    def beside(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Return `emit`, which also counts what the journalled entries cost."""
+    def wrap_emit(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Return an `emit` that also adds up the cost of journalled entries."""
         if self._bound is None:
             return emit
 
-        def counting(event: Event) -> None:
+        def counting_emit(event: Event) -> None:
             if isinstance(event, Fact):
                 self._spent = self._spent.after(event.entry)
             emit(event)
 
-        return counting
+        return counting_emit
 
     def check(self, stop: StopSignal) -> None:
-        """Stop the turn if the next request may not begin: raise `TurnStopped`."""
+        """Raise `TurnStopped`, and set the stop, if the next request may not begin."""
         if self._bound is not None and (why := over_bound(self._spent, self._bound)):
             stop.set(StopCause("max_cost", why))
             stop.raise_if_set()

@@ -45,11 +45,11 @@ def image_refusal(failed: ProviderFailed, sent: Conversation) -> str | None:
     """
     if failed.status not in _REFUSALS or failed.fault == "too_long" or not any(map(_has_images, sent.messages)):
         return None
-    said = str(failed).replace(sent.model, "")  # a model's name may contain these words
-    if _BAD.search(said) and _has_images(sent.messages[-1]):
+    message = str(failed).replace(sent.model, "")  # a model's name may contain these words
+    if _BAD.search(message) and _has_images(sent.messages[-1]):
         return BAD_IMAGES
-    return NO_IMAGES if _WORDS.search(said) else None
+    return NO_IMAGES if _WORDS.search(message) else None
 
 
 def _has_images(message: ConversationMessage) -> bool:
-    return isinstance(message, UserMessage) and any(isinstance(one, Image) for one in message.said)
+    return isinstance(message, UserMessage) and any(isinstance(one, Image) for one in message.content)

@@ -12,14 +12,14 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image
 
 
-def queued(text: str, when: When, *, own: str, images: tuple[Image, ...] = ()) -> Queued:
-    """Return the message with the id `own`; raises `UsageError` if it is blank."""
+def queue_entry(text: str, when: When, *, message_id: str, images: tuple[Image, ...] = ()) -> Queued:
+    """Return the entry of a queued message; raises `UsageError` if it is blank."""
     if not text.strip():
         raise UsageError("Message is empty. Say what you want done.")
-    return Queued(id=own, text=valid_unicode(text), when=when, images=images)
+    return Queued(id=message_id, text=valid_unicode(text), when=when, images=images)
 
 
-def recalled(conversation: Conversation, message: str) -> tuple[Recalled, str]:
+def recall_entry(conversation: Conversation, message: str) -> tuple[Recalled, str]:
     """Return the entry that takes the message back, and its text; raises `UsageError` if it is not queued."""
     for waiting in conversation.queued:
         if waiting.message.id == message:
@@ -27,20 +27,20 @@ def recalled(conversation: Conversation, message: str) -> tuple[Recalled, str]:
     raise UsageError(f"Message {message!r} is no longer queued: it was sent or recalled before. Nothing was changed.")
 
 
-def steering(conversation: Conversation) -> tuple[Steered, ...]:
-    """Return the messages that join the next request of the running turn."""
-    messages = [waiting.message for waiting in conversation.queued if not waiting.held]
+def steer_entries(conversation: Conversation) -> tuple[Steered, ...]:
+    """Return entries for the messages that join the next request of the running turn."""
+    messages = [waiting.message for waiting in conversation.queued if not waiting.on_hold]
     return tuple(
         Steered(queued=each.id, text=each.text, images=each.images) for each in messages if each.when == "steer"
     )
 
 
-def following(conversation: Conversation) -> PromptAccepted | None:
+def next_prompt(conversation: Conversation) -> PromptAccepted | None:
     """Return the prompt of the next turn, None if no message waits for the last one to end."""
     if conversation.open_turn is not None:  # its end could not be journalled
         return None
     for waiting in conversation.queued:
-        if not waiting.held:
+        if not waiting.on_hold:
             message = waiting.message
             return PromptAccepted(
                 turn=conversation.turns + 1, text=message.text, queued=message.id, images=message.images

@@ -38,7 +38,7 @@ class Requests:
     async def shorten(self, why: Why) -> bool:
         """Compact the conversation and return whether it is shorter now."""
         self._to(Signal.COMPACT)
-        shortened = await self._context.compacting.shorten(self._stop, why)
+        shortened = await self._context.compactor.shorten(self._stop, why)
         self._to(Signal.COMPACTED)
         return shortened
 
@@ -66,7 +66,7 @@ class Requests:
         except (ModelUnusable, ProviderFailed) as unusable:
             raise with_unusable_fallback(failed, unusable) from unusable
         self._journal.append(ModelChanged(model=name, why="fallback"))
-        if await self._context.compacting.is_due(self._stop):
+        if await self._context.compactor.is_due(self._stop):
             await self.shorten("auto")
 
     async def _attempts(self) -> ModelFinish:
@@ -76,7 +76,7 @@ class Requests:
         number = sent.steps + 1
         limits = context.limits.of(sent.model)
         attempt = 0
-        whole, fell_back, shortened = False, False, False
+        non_streaming, fell_back, shortened = False, False, False
         left_out: set[str] = set()  # reasons for which images were already left out
         while True:
             attempt += 1
@@ -87,7 +87,7 @@ class Requests:
             stream = self._stream = Stream(
                 number,
                 model,
-                whole=whole,
+                non_streaming=non_streaming,
                 limits=limits,
                 detached=context.detached,
                 append=self._journal.append,
@@ -97,13 +97,17 @@ class Requests:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
             except ProviderFailed as failed:
                 too_long = failed.fault == "too_long" and not (shortened or stream.shown)
-                too_long = too_long and context.compacting.is_possible()
+                too_long = too_long and context.compactor.is_possible()
                 images = None if stream.shown else image_refusal(failed, sent)
                 images = None if images in left_out else images
                 changed = too_long or images is not None
-                delay = 0.0 if changed else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
-                whole = delay is not None and without_streaming(failed, fell_back=fell_back)
-                fell_back = fell_back or whole
+                delay = (
+                    0.0
+                    if changed
+                    else retry_delay(failed, attempt, limits=limits, shown=stream.shown, non_streaming=non_streaming)
+                )
+                non_streaming = delay is not None and without_streaming(failed, fell_back=fell_back)
+                fell_back = fell_back or non_streaming
                 stream.checkpoint()
                 self._journal.append(
                     RequestFailed(
@@ -114,7 +118,7 @@ class Requests:
                         status=failed.status,
                         retry_in=delay,
                         attempts=limits.attempts,
-                        retry_whole=whole,
+                        retry_whole=non_streaming,
                     )
                 )
                 if delay is None:
@@ -133,7 +137,7 @@ class Requests:
                     sent = self._valid()
                 continue
             session = sent.opened.session if sent.opened else ""
-            ended = stream.ended(finished, session=session, known=self._journal.fold.knows_call)
+            ended = stream.response_entry(finished, session=session, known=self._journal.fold.knows_call)
             self._journal.append(ended)
             self._stream = None
             if ended.cut is not None:
@@ -146,9 +150,9 @@ class Requests:
         self._context.budget.check(self._stop)  # also after a summary, which may have cost the rest
         checks, conversation = self._context.checks, self._journal.conversation
         valid = checks.requests.validate(conversation, checks.profile(conversation))
-        if repairs := checks.unreported(valid.violations):
+        if repairs := checks.unreported_findings(valid.violations):
             self._journal.append(Repaired(findings=repairs))
-        checks.setting_notes(valid.conversation)
+        checks.emit_setting_notes(valid.conversation)
         return valid.conversation
 
     def cut(self) -> tuple[str, ...]:

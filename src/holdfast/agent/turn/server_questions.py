@@ -1,12 +1,12 @@
-"""Asks the user what an MCP server wants to know during a call. Journalled before the question and before the answer.
+"""Asks the user the questions of an MCP server during a call. Question and answer are journalled first.
 
-How it works. A server's form is put to the user field by field, as questions of the model are: every surface can show
-them. `call-waits` is written before the first question, `call-answered` before any answer reaches the server. Where no
-user can be asked, both are written at once, and the server reads that its questions were declined.
+How it works. A server's form is shown to the user field by field, in the form of the model's questions, which every
+surface can show. `call-waits` is written before the first question, `call-answered` before any answer reaches the
+server. If no user can be asked, both are written at once, and the server reads that its questions were declined.
 
-What a crash leaves. Without `call-answered`, a server that ended its request (`InputRequest.again`) has done nothing
-more: the questions are asked again, and the call goes on. A server that waits within the call was lost with it, so the
-call is interrupted, as any other. With `call-answered`, the answers may have been sent: interrupted.
+After a crash. Without `call-answered`, a server that ended its request (`InputRequest.again`) has done nothing more:
+the questions are asked again, and the call continues. A server that waited within the call was lost with it, so the
+call is interrupted like any other. With `call-answered`, the answers may have been sent: the call is interrupted.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Callable
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.states import Signal
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.browser import open_page
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import InputRequest, ServerAnswer, ServerQuestion, UserQuestion
-from holdfast.tools.mcp.form_fields import DECLINE, OPEN_PAGE, FormField, asked_of, form_fields, url_question
+from holdfast.tools.mcp.form_fields import DECLINE, OPEN_PAGE, FormField, field_question, form_fields, url_question
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 
@@ -31,22 +31,22 @@ class ServerQuestions:
     """The questions of one turn's calls, one at a time."""
 
     def __init__(
-        self, journal: JournalWriter, stop: StopSignal, to: Callable[[Signal], None], ask: Asker | None
+        self, journal: JournalWriter, stop: StopSignal, to: Callable[[Signal], None], ask: ApprovalPrompt | None
     ) -> None:
         """Create it; `ask` is None if no user can be asked."""
         self._journal = journal
         self._stop = stop
         self._to = to
         self._ask = ask
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def consult(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
         """Return the user's answers, which are journalled; no request is journalled twice."""
-        async with self._one:
-            known = next(
-                (each.waits for each in self._journal.conversation.open_calls if each.part.id == call.id), None
+        async with self._lock:
+            previous = next(
+                (each.input_request for each in self._journal.conversation.open_calls if each.part.id == call.id), None
             )
-            waits = () if known == request else (e.CallWaits(call=call.id, request=request),)
+            waits = () if previous == request else (e.CallWaits(call=call.id, request=request),)
             if self._ask is None:
                 answers = tuple(ServerAnswer(each.key, "decline") for each in request.questions)
                 self._journal.append(*waits, e.CallAnswered(call=call.id, round=request.round, answers=answers))
@@ -54,7 +54,9 @@ class ServerQuestions:
             self._journal.append(*waits)
             self._to(Signal.CONSULT)
             try:
-                answers = tuple([await self._answer(call, request, each, self._ask) for each in request.questions])
+                answers = tuple(
+                    [await self._ask_question(call, request, each, self._ask) for each in request.questions]
+                )
                 if self._journal.fold.is_open(call.id):
                     self._journal.append(e.CallAnswered(call=call.id, round=request.round, answers=answers))
                 return answers
@@ -62,45 +64,50 @@ class ServerQuestions:
                 if self._stop.cause is None:  # else the turn is at its exit
                     self._to(Signal.RUN)
 
-    async def _answer(self, call: CallPart, request: InputRequest, asked: ServerQuestion, ask: Asker) -> ServerAnswer:
-        if asked.url:
-            chosen, _ = await _put(ask, call, request, url_question(request.server, asked))
+    async def _ask_question(
+        self, call: CallPart, request: InputRequest, question: ServerQuestion, ask: ApprovalPrompt
+    ) -> ServerAnswer:
+        if question.url:
+            chosen, _ = await _ask_user(ask, call, request, url_question(request.server, question))
             if chosen == DECLINE:
-                return ServerAnswer(asked.key, "decline")
+                return ServerAnswer(question.key, "decline")
             if chosen == OPEN_PAGE:
-                await in_daemon(lambda: open_page(asked.url))
-            return ServerAnswer(asked.key, "accept")
+                await in_daemon(lambda: open_page(question.url))
+            return ServerAnswer(question.key, "accept")
         content: dict[str, object] = {}
-        for field in form_fields(asked):
-            given = await self._field(call, request, asked, field, ask)
-            if given is None:
-                return ServerAnswer(asked.key, "decline")
-            content |= given
-        return ServerAnswer(asked.key, "accept", content)
+        for field in form_fields(question):
+            field_content = await self._ask_field(call, request, question, field, ask)
+            if field_content is None:
+                return ServerAnswer(question.key, "decline")
+            content |= field_content
+        return ServerAnswer(question.key, "accept", content)
 
-    async def _field(
-        self, call: CallPart, request: InputRequest, asked: ServerQuestion, field: FormField, ask: Asker
+    async def _ask_field(
+        self, call: CallPart, request: InputRequest, question: ServerQuestion, field: FormField, ask: ApprovalPrompt
     ) -> dict[str, object] | None:
         """Ask for a field until its answer is valid. Return it by its name, None if the user declines."""
         wrong = ""
         while True:
-            chosen, words = await _put(ask, call, request, asked_of(request.server, asked, field, wrong=wrong))
+            user_question = field_question(request.server, question, field, wrong=wrong)
+            chosen, text = await _ask_user(ask, call, request, user_question)
             if chosen == DECLINE:
                 return None
-            found = field.read(chosen, words)
-            if isinstance(found, dict):
-                return found
-            wrong = found
+            value = field.read(chosen, text)
+            if isinstance(value, dict):
+                return value
+            wrong = value
 
 
-async def _put(ask: Asker, call: CallPart, request: InputRequest, question: UserQuestion) -> tuple[str, str]:
-    """Return what the user chose, one label a line, and their own words. To close the question is to decline."""
+async def _ask_user(
+    ask: ApprovalPrompt, call: CallPart, request: InputRequest, question: UserQuestion
+) -> tuple[str, str]:
+    """Return the chosen labels, one per line, and the user's own words. Closing the question declines it."""
 
     async def run(context: ToolContext) -> ToolOutput:
         raise AssertionError(f"A question of a server is answered, not run: {context.call}")
 
     plan = Plan(
-        effect="read", title=f"{request.server} asks", detail=question.text, asks=question, run=run, tool=call.name
+        effect="read", title=f"{request.server} asks", detail=question.text, question=question, run=run, tool=call.name
     )
     answer = await ask(call, plan, question.text)
     return ("\n".join(answer.chosen), answer.reason) if answer.allowed else (DECLINE, "")

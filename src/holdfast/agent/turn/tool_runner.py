@@ -25,7 +25,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval_decision import Allow, Ask, Deny, decide, readable
+from holdfast.tools.approval_decision import Allow, Ask, Deny, decide, read_filter
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Calls:
             if alone:
                 await self._finish(together)
             plan = await self._plan(call.part, tool)
-            if plan is None or not (call.can_go_on or await self._allowed(call, plan, together)):
+            if plan is None or not (call.can_continue or await self._is_allowed(call, plan, together)):
                 continue
             together.append(self._start(call, plan))
             if alone:
@@ -94,7 +94,7 @@ class Calls:
         """Return the call's plan. If there is none, journal the call as `failed` and return None."""
         try:
             if tool is not None:
-                return self._fresh(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
+                return self._reject_stale(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
             from holdfast.tools.arguments.tolerant_tool import missing_tool  # noqa: PLC0415 - tables, for such a call
 
             text = missing_tool(call.name, self._toolbox.tools)
@@ -105,7 +105,7 @@ class Calls:
         self._journal.append(e.CallEnded(call=call.id, outcome="failed", text=valid_unicode(text)))
         return None
 
-    def _fresh(self, plan: Plan) -> Plan:
+    def _reject_stale(self, plan: Plan) -> Plan:
         """Return the plan; raises `ToolFailed` if it would overwrite file content that the model has not seen."""
         for change in plan.files:
             versions = self._journal.fold.files.get(change.path, ())
@@ -113,19 +113,21 @@ class Calls:
                 raise ToolFailed(model_notices.stale_file_notice(change.path))
         return plan
 
-    def _own_name(self, call: CallPart, plan: Plan) -> str:
+    def _tool_name(self, call: CallPart, plan: Plan) -> str:
         """Return the tool's own name, which rules know, also if the model called it by another."""
         if plan.tool:
             return plan.tool
         tool = self._toolbox.tools.get(call.name)
         return call.name if tool is None else tool.schema.name
 
-    async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
+    async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start. If not, its outcome is journalled here."""
         denied = ""
-        decision = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part, plan))
-        if isinstance(decision, Allow) and call.asked is not None:  # asked before a crash: the user still decides
-            decision = Ask(call.asked.why)
+        decision = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
+        if (
+            isinstance(decision, Allow) and call.approval_request is not None
+        ):  # asked before a crash: the user still decides
+            decision = Ask(call.approval_request.why)
         match decision:
             case Allow():
                 pass
@@ -134,40 +136,40 @@ class Calls:
             case Ask(why=why):
                 await self._finish(together)
                 if self._context.ask is None and (plan.is_for_the_user or self._context.on_approval == "deny"):
-                    self._deny_unasked(call, plan, why)
+                    self._deny_without_user(call, plan, why)
                     return False
-                if plan.asks is not None:
-                    await self._consult(call, plan, why)
+                if plan.question is not None:
+                    await self._ask_model_question(call, plan, why)
                     return False
-                answered, mode = await self._answer(call, plan, why)
+                answered, mode = await self._ask_approval(call, plan, why)
                 if answered.allowed:
                     # The mode may be another by now.
-                    again = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part, plan))
+                    again = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
                     denied = again.why if isinstance(again, Deny) else ""
                 elif plan.presents:
                     denied = model_notices.plan_not_approved(answered.words, mode or "")
                 else:
-                    said = answered.words
-                    denied = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
+                    words = answered.words
+                    denied = "Denied by the user; not started." + (f" They said: {words}" if words.strip() else "")
         if denied:
             self._journal.append(e.CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
         return not denied
 
-    def _deny_unasked(self, call: OpenCall, plan: Plan, why: str) -> None:
+    def _deny_without_user(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
-        own = call.part.id
-        pattern, patterns = _patterns_offered(plan)
-        question = e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns)
-        asked = () if call.asked else (question,)
-        denied = valid_unicode(model_notices.denied_unasked(why))
+        call_id = call.part.id
+        pattern, patterns = _offered_patterns(plan)
+        question = e.ApprovalAsked(call=call_id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
+        question_entry = () if call.approval_request else (question,)
+        denied = valid_unicode(model_notices.denied_without_user(why))
         if plan.is_for_the_user:
-            denied = model_notices.PLAN_UNASKED if plan.presents else model_notices.QUESTION_UNASKED
-        self._journal.append(*asked, e.CallEnded(call=own, outcome="denied", text=denied))
+            denied = model_notices.PLAN_WITHOUT_USER if plan.presents else model_notices.QUESTION_WITHOUT_USER
+        self._journal.append(*question_entry, e.CallEnded(call=call_id, outcome="denied", text=denied))
 
-    async def _asked(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
+    async def _ask_user(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
         """Journal the question, unless that is done, and return the user's answer."""
-        if call.asked is None:
-            pattern, patterns = _patterns_offered(plan)
+        if call.approval_request is None:
+            pattern, patterns = _offered_patterns(plan)
             question = e.ApprovalAsked(call=call.part.id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
             self._journal.append(question)
         ask = self._context.ask
@@ -176,29 +178,31 @@ class Calls:
         self._to(Signal.ASK)
         return await self._stop.race(ask(call.part, plan, why))
 
-    async def _consult(self, call: OpenCall, plan: Plan, why: str) -> None:
+    async def _ask_model_question(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Put the model's question to the user. Answer and outcome are one append: a crash leaves both or neither."""
-        answer = await self._asked(call, plan, why)
-        own, words = call.part.id, valid_unicode(answer.reason)
+        answer = await self._ask_user(call, plan, why)
+        call_id, words = call.part.id, valid_unicode(answer.reason)
         chosen = tuple(valid_unicode(each) for each in answer.chosen)
-        said = model_notices.question_answered(chosen, words)
-        ended = e.CallEnded(call=own, outcome="ok", text=said)
+        text = model_notices.question_answered(chosen, words)
+        ended = e.CallEnded(call=call_id, outcome="ok", text=text)
         if not answer.allowed:
-            ended = e.CallEnded(call=own, outcome="denied", text=model_notices.question_refused(words))
+            ended = e.CallEnded(call=call_id, outcome="denied", text=model_notices.question_refused(words))
         self._journal.append(
-            e.ApprovalAnswered(call=own, allowed=answer.allowed, words=words, chosen=chosen if answer.allowed else ()),
+            e.ApprovalAnswered(
+                call=call_id, allowed=answer.allowed, words=words, chosen=chosen if answer.allowed else ()
+            ),
             ended,
         )
         self._to(Signal.ANSWER)
 
-    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
+    async def _ask_approval(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
         """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
-        own = call.part.id
-        answer = await self._asked(call, plan, why)
-        pattern, patterns = _patterns_offered(plan)
+        call_id = call.part.id
+        answer = await self._ask_user(call, plan, why)
+        pattern, patterns = _offered_patterns(plan)
         remember = answer.remember if answer.allowed and (pattern is not None or patterns) else ""
         answered = e.ApprovalAnswered(
-            call=own,
+            call=call_id,
             allowed=answer.allowed,
             words=valid_unicode(answer.reason),
             remember=remember,
@@ -224,7 +228,7 @@ class Calls:
 
     def _start(self, open_call: OpenCall, plan: Plan) -> asyncio.Task[None]:
         """Journal that the call starts, then start it. A call that goes on had started."""
-        call, waits = open_call.part, open_call.waits if open_call.can_go_on else None
+        call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
             call=call.id,
             effect=plan.effect,
@@ -233,7 +237,7 @@ class Calls:
             changes=plan.changes,
             remote=plan.remote,
         )
-        self._journal.append(*(() if open_call.can_go_on else (started,)))
+        self._journal.append(*(() if open_call.can_continue else (started,)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
@@ -284,18 +288,18 @@ class Calls:
             call=call,
             stop=self._stop.event,
             emit=emit,
-            began=began,
+            report_process=began,
             tasks=tasks,
             mode=policy.mode,
-            may_read=readable(plan, policy, tool=self._own_name(part, plan)),
+            may_read=read_filter(plan, policy, tool=self._tool_name(part, plan)),
             consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
             has_user=self._context.ask is not None,
-            waits=waits,
-            late=None if plan.remote is None else lambda output: self._late(part.id, output),
+            pending_request=waits,
+            report_late=None if plan.remote is None else lambda output: self._record_late(part.id, output),
         )
         if plan.background:
             return await tasks.start(call, plan)
-        return await plan.run(context) if plan.release is None else await tasks.attend(call, plan, context)
+        return await plan.run(context) if plan.release is None else await tasks.run_foreground(call, plan, context)
 
     def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> None:
         text = valid_unicode(output.text)
@@ -309,14 +313,14 @@ class Calls:
                 outcome=outcome,
                 text=text,
                 seconds=seconds,
-                seen=output.seen,
+                seen=output.snapshot,
                 images=output.images,
-                seen_also=output.seen_also,
+                seen_also=output.more_snapshots,
             )
             try:
                 self._journal.append(ended)
             except StateError:  # a full disk, or another process appended in between
-                self._context.recovery.keep(ended)  # not lost: the exit of the turn tries again
+                self._context.recovery.keep_outcome(ended)  # not lost: the exit of the turn tries again
                 raise
         else:  # the turn has settled it without this outcome: the model reads it with the next prompt
             self._journal.append(e.CallLate(call=call.id, outcome=outcome, text=text))
@@ -329,7 +333,7 @@ class Calls:
             self._questions = ServerQuestions(self._journal, self._stop, self._to, self._context.ask)
         return await self._questions.consult(call, request)
 
-    def _late(self, call: str, output: ToolOutput) -> None:
+    def _record_late(self, call: str, output: ToolOutput) -> None:
         """Journal an outcome that came after its call was settled; the model reads it with the next prompt."""
         outcome = "ok" if output.ok else "failed"
         try:
@@ -349,11 +353,11 @@ class Calls:
         self._to(Signal.RAN)
 
 
-def _patterns_offered(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
-    """Return what a question's entry has of the patterns to remember: one by itself, or several."""
-    from holdfast.tools.approval_patterns import suggested  # noqa: PLC0415 - tables, for the first question
+def _offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
+    """Return the patterns to remember that a question offers: one by itself, or several."""
+    from holdfast.tools.approval_patterns import suggest_patterns  # noqa: PLC0415 - tables, for the first question
 
-    patterns = suggested(plan).patterns
+    patterns = suggest_patterns(plan).patterns
     return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)
 
 

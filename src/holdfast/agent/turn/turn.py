@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.agent.background_tasks import untold
+from holdfast.agent.background_tasks import unsent_task_ends
 from holdfast.agent.cancellation import StopSignal, TurnStopped, stop_cause_of
 from holdfast.agent.events import TurnFailed
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.deadline import Deadline
-from holdfast.agent.turn.message_queue import steering
+from holdfast.agent.turn.message_queue import steer_entries
 from holdfast.agent.turn.requests import Requests
 from holdfast.agent.turn.states import Signal, State, cause_after, step
 from holdfast.agent.turn.tool_runner import Calls
@@ -102,7 +102,7 @@ class Turn:
                     return stop_cause
                 calls = journal.conversation.open_calls
             await self._calls.run(calls)
-            self._context.checks.watch(journal.fold.conversation, "After a step")
+            self._context.checks.check(journal.fold.conversation, "After a step")
 
     async def _request(self) -> StopCause | None:
         """Send the next request. Return why the turn ends with it, None if its calls are to run."""
@@ -112,8 +112,10 @@ class Turn:
         if limit is not None and conversation.turn_steps >= limit:
             return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
         context.budget.check(self.stop)
-        journal.append(*untold(conversation), *steering(conversation), *prune_entry(conversation, context.settings))
-        if await context.compacting.is_due(self.stop):
+        journal.append(
+            *unsent_task_ends(conversation), *steer_entries(conversation), *prune_entry(conversation, context.settings)
+        )
+        if await context.compactor.is_due(self.stop):
             await self._requests.shorten("auto")
         finish = await self._requests.send()
         self.stop.raise_if_set()  # also after the last response: queued messages must not be sent after a stop
@@ -132,7 +134,7 @@ class Turn:
                 for task in self._calls.running():  # a later outcome is journalled as `call-late`
                     context.detached.add(task, context.journal.not_recorded)
                 if self.parked:
-                    ended = context.recovery.left_open(stop_cause)
+                    ended = context.recovery.parked_end(stop_cause)
                 else:
                     ended = context.recovery.settle_turn(
                         stop_cause, cut=self._requests.cut, seconds=self._calls.seconds()
@@ -154,7 +156,7 @@ class Turn:
         """Move to the next state. The deadline does not count the time in which the user is asked."""
         before, self.state = self.state, step(self.state, signal)
         if self._context.log is not None:
-            self._context.log.moved(before, signal, self.state)
+            self._context.log.record_transition(before, signal, self.state)
         match signal:
             case Signal.ASK | Signal.CONSULT:
                 self._deadline.pause()

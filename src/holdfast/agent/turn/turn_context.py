@@ -1,4 +1,4 @@
-"""What every turn of a session works with."""
+"""The objects and options that all turns of a session share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import DetachedTasks
-from holdfast.agent.context.compaction import Compacting
+from holdfast.agent.context.compaction import Compactor
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event
@@ -16,7 +16,7 @@ from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
 from holdfast.config.settings import Limits
 from holdfast.session.conversation.context_settings import ContextSettings
@@ -25,23 +25,23 @@ from holdfast.tools.tool import Toolbox
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session provides to each of its turns.
+    """The objects and options that a session provides to each of its turns.
 
-    `on_approval` is what becomes of a call that needs approval if there is no `ask`. `fallback` is the model that
-    stands in for one that does not answer, "" if there is none.
+    `on_approval` decides about a call that needs approval if there is no `ask`. `fallback` is the model that replaces
+    one that does not answer, "" if there is none.
     """
 
     journal: JournalWriter
     recovery: Recovery
     checks: Checks
     connection: Connection
-    compacting: Compacting
+    compactor: Compactor
     toolbox: Toolbox
     tasks: BackgroundTasks
     detached: DetachedTasks
     emit: Callable[[Event], None]
     permissions: Permissions
-    ask: Asker | None
+    ask: ApprovalPrompt | None
     on_approval: OnApproval
     limits: Limits
     budget: Budget

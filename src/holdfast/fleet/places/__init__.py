@@ -1,1 +1,1 @@
-"""Where the sessions of a fleet work: a folder, a worktree, with a sandbox or a container around their commands."""
+"""Where the sessions of a fleet work: a folder or a worktree, with a sandbox or a container around their commands."""

@@ -1,4 +1,4 @@
-"""A folder of this machine as the place of a session: nothing is copied, so only this machine takes the session."""
+"""A folder of this machine as a session's place: nothing is copied, so only this machine takes the session."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import StateError
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 
 
 class FolderPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder that exists already; a `SessionPlace`."""
+    """A folder that exists already; a `SessionPlace`. `row_values` are the values from the session's row."""
 
     cwd: Path
     identity: str
     host: str
     wrap: tuple[str, ...] = ()
-    given: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    row_values: dict[str, object] = msgspec.field(default_factory=dict[str, object])
 
     def values(self) -> dict[str, object]:
-        """Return what the session's row says of the place from now on."""
-        return {**self.given, "kind": "folder", "cwd": str(self.cwd), "host": self.host, "identity": self.identity}
+        """Return the values to store in the session's row."""
+        return {**self.row_values, "kind": "folder", "cwd": str(self.cwd), "host": self.host, "identity": self.identity}
 
     def save(self, turn: int) -> dict[str, object]:
-        """Return the values: the folder is what it is."""
+        """Return the values: a folder needs no saving."""
         del turn
         return self.values()
 
@@ -34,25 +34,25 @@ class FolderPlace(msgspec.Struct, frozen=True, kw_only=True):
         """Do nothing: the folder is the user's."""
 
 
-def folder_place(cwd: Path, *, state: Path, host: str, given: dict[str, object]) -> FolderPlace:
-    """Return the folder `cwd` as a place; `state` is where holdfast keeps its identity. Raises `StateError`."""
+def folder_place(cwd: Path, *, state: Path, host: str, row_values: dict[str, object]) -> FolderPlace:
+    """Return the folder `cwd` as a place; raises `StateError`. `state` is where holdfast stores its identity."""
     if not cwd.is_absolute() or not cwd.is_dir():
         raise StateError(f"Folder {str(cwd)!r} does not exist on {host}. Make it, or give the session another place.")
-    return FolderPlace(cwd=cwd, identity=identity_of(cwd, state), host=host, given=given)
+    return FolderPlace(cwd=cwd, identity=identity_of(cwd, state), host=host, row_values=row_values)
 
 
 def identity_of(folder: Path, state: Path) -> str:
-    """Return the identity of a folder: made once, and again if another folder stands under its name."""
-    about = folder.stat()
-    mark = f"{about.st_dev}:{about.st_ino}"
+    """Return the identity of a folder: created once, and again if another folder has taken its path."""
+    status = folder.stat()
+    mark = f"{status.st_dev}:{status.st_ino}"
     path = state / "identities" / hashlib.sha256(str(folder).encode()).hexdigest()[:32]
     try:
         known, _, identity = path.read_text("utf-8").partition(" ")
         if known == mark and identity:
             return identity
-    except OSError:  # not there yet, or unreadable: the files then count as others
+    except OSError:  # not there yet, or unreadable: the files then count as different ones
         pass
     identity = secrets.token_hex(16)
     make_folder(path.parent)
-    write_whole(path, f"{mark} {identity}".encode())
+    replace_file(path, f"{mark} {identity}".encode())
     return identity

@@ -1,4 +1,4 @@
-"""Runs git for worktrees: bounded, without questions, with a sentence when it fails."""
+"""Runs git for worktrees: with a time limit, without prompts, and with a readable error when it fails."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from holdfast.errors import StateError
 
 LONGEST = 120.0
-"""Seconds for one command of git; a clone of a large repository takes that long."""
+"""Seconds for one git command; a clone of a large repository takes that long."""
 
 
-def git(folder: Path, *words: str, more: Mapping[str, str] | None = None) -> str:
+def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
     """Return what git wrote on standard output; raises `StateError` with what it wrote on standard error."""
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name == "GIT_SSH_COMMAND"
     }
     quiet = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(  # noqa: S603 - no shell; addresses and names are words of their own
-            ["git", *words],  # noqa: S607 - the git of the PATH, as in the user's own shell
+        done = subprocess.run(  # noqa: S603 - no shell; addresses and names are separate arguments
+            ["git", *arguments],  # noqa: S607 - the git of the PATH, as in the user's own shell
             cwd=folder,
-            env={**environ, **quiet, **(more or {})},
+            env={**environ, **quiet, **(environment or {})},
             check=False,
             capture_output=True,
             text=True,
@@ -35,11 +35,11 @@ def git(folder: Path, *words: str, more: Mapping[str, str] | None = None) -> str
         raise StateError("Git is not installed on this worker, and a worktree needs it. Install git.") from error
     except subprocess.TimeoutExpired as error:
         raise StateError(
-            f"Command git {words[0]} did not end within {LONGEST:g} s. See the repository and the network."
+            f"Command git {arguments[0]} did not end within {LONGEST:g} s. See the repository and the network."
         ) from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
+        lines = (done.stderr or done.stdout).strip().splitlines()
         raise StateError(
-            f"Command git {words[0]} failed: {said[-1] if said else done.returncode}. Try it in {str(folder)!r}."
+            f"Command git {arguments[0]} failed: {lines[-1] if lines else done.returncode}. Try it in {str(folder)!r}."
         )
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""The places that a worker opens on its machine, by their kind, with a sandbox or a container around their commands."""
+"""Opens places on a worker's machine, by kind, with a sandbox or a container around their commands."""
 
 from __future__ import annotations
 
@@ -25,31 +25,33 @@ class LocalPlaces:
         self._host = host
 
     def session_folder(self, session: str) -> Path:
-        """Return where a session keeps what its commands print and leave, on this machine."""
+        """Return the folder for the output and leftovers of a session's commands on this machine."""
         return self._state / "sessions" / session
 
     def open(self, session: str, values: PlaceValues) -> FolderPlace | WorktreePlace:
-        """Return the place of a session, made or found again; raises `StateError` if that is impossible here."""
-        given = dict(values)
-        match given.get("kind", "folder"):
+        """Return the place of a session, created or reopened; raises `StateError` if that is impossible here."""
+        row_values = dict(values)
+        match row_values.get("kind", "folder"):
             case "folder":
-                place = folder_place(Path(str(given.get("cwd", ""))), state=self._state, host=self._host, given=given)
+                place = folder_place(
+                    Path(str(row_values.get("cwd", ""))), state=self._state, host=self._host, row_values=row_values
+                )
             case "worktree":
-                place = worktree_place(session, given, state=self._state)
+                place = worktree_place(session, row_values, state=self._state)
             case kind:
                 raise StateError(f"Unknown kind of place {kind!r} (expected one of {', '.join(PLACE_KINDS)}).")
-        around = str(given.get("around", ""))
+        around = str(row_values.get("around", ""))
         match around:
             case "":
                 return place
             case "sandbox":
-                wrap = sandbox(place.cwd, self.session_folder(session), network=given.get("network") is True)
+                wrap = sandbox(place.cwd, self.session_folder(session), network=row_values.get("network") is True)
             case "container":
                 wrap = container(
                     place.cwd,
                     self.session_folder(session),
-                    image=str(given.get("image", "")),
-                    network=given.get("network") is True,
+                    image=str(row_values.get("image", "")),
+                    network=row_values.get("network") is True,
                 )
             case _:
                 raise StateError(f"Unknown surroundings {around!r} (expected one of {', '.join(AROUND[1:])}).")
@@ -57,12 +59,12 @@ class LocalPlaces:
 
 
 def sandbox(cwd: Path, session_folder: Path, *, network: bool) -> tuple[str, ...]:
-    """Return the words that run a program in which only `cwd` can be written; raises `StateError` without bubblewrap.
+    """Return the command prefix that lets a program write only below `cwd`; raises `StateError` without bubblewrap.
 
-    The session's own folder can be written too: its commands print there.
+    The session's own folder is writable too: the output of its commands goes there.
     """
     if shutil.which("bwrap") is None:
-        raise StateError("The sandbox needs bubblewrap, which this worker has not. Install it (Debian: bubblewrap).")
+        raise StateError("The sandbox needs bubblewrap, which is not installed here. Install it (Debian: bubblewrap).")
     git_folder = _git_folder(cwd)
     return (
         "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",  # noqa: S108 - an empty one
@@ -74,9 +76,9 @@ def sandbox(cwd: Path, session_folder: Path, *, network: bool) -> tuple[str, ...
 
 
 def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> tuple[str, ...]:
-    """Return the words that run a program in a container of `image`; raises `StateError` without podman or docker.
+    """Return the command prefix that runs a program in a container; raises `StateError` without podman or docker.
 
-    The image needs a `python3` (3.11 or newer), in which the process that runs the commands runs.
+    The `image` needs a `python3` (3.11 or newer): the process that runs the commands is a Python program.
     """
     if not image or image.startswith("-"):
         raise StateError("A container needs the name of an image (`image`). Name it when the session is made.")
@@ -95,9 +97,9 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
 
 
 def _git_folder(cwd: Path) -> Path | None:
-    """Return the clone that a worktree belongs to: git in the worktree reads and writes it."""
+    """Return the clone that a worktree belongs to, which git in the worktree reads and writes."""
     try:
         text = (cwd / ".git").read_text("utf-8")
-    except OSError:  # no worktree: a folder by itself
+    except OSError:  # a plain folder, not a worktree
         return None
     return Path(text.removeprefix("gitdir:").strip()).parent.parent if text.startswith("gitdir:") else None

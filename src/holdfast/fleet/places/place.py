@@ -1,10 +1,10 @@
 """The interface of a place: where a session works on one machine, and how another machine gets the same files.
 
-Looking must not lie. After a crash holdfast looks at a file to say whether an edit landed. That is true only where the
-edit was made. In a folder that was restored on another machine a file is "as before", while the edit did land, on a
-disk that is gone. So every place has an `identity`: random, written when the files are made. The session's row names
-the identity under which its calls began. If the place that a worker opens has another, nothing is looked at, and the
-model reads that the machine is gone.
+A check must not mislead. After a crash holdfast reads a file to say whether an edit landed. That works only where the
+edit was made. In a folder that was restored on another machine the file is "as before", although the edit did land, on
+a disk that is lost. So every place has an `identity`: random, written when the files are created. The session's row
+names the identity under which its calls began. If the place that a worker opens has a different one, no file is
+checked, and the model reads that the machine is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 PlaceValues = Mapping[str, object]
-"""What a session's row says about its place, as JSON values: `kind`, and what the kind needs."""
+"""The description of a place in its session's row, as JSON values: `kind`, and what the kind needs."""
 
 
 class SessionPlace(Protocol):
@@ -32,11 +32,11 @@ class SessionPlace(Protocol):
 
     @property
     def wrap(self) -> tuple[str, ...]:
-        """Return the words before the program that runs commands: a sandbox around them, or nothing."""
+        """Return the command prefix for the program that runs commands: a sandbox or container, or nothing."""
         ...
 
     def values(self) -> dict[str, object]:
-        """Return what the session's row says of the place from now on."""
+        """Return the values to store in the session's row."""
         ...
 
     def save(self, turn: int) -> dict[str, object]:
@@ -52,5 +52,5 @@ class Places(Protocol):
     """Opens the places of sessions."""
 
     def open(self, session: str, values: PlaceValues) -> SessionPlace:
-        """Return the place of a session, made or found again; raises `StateError` if that is impossible here."""
+        """Return the place of a session, created or reopened; raises `StateError` if that is impossible here."""
         ...

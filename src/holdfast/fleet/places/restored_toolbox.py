@@ -1,4 +1,4 @@
-"""The tools of a session whose calls began on other files: what they left there cannot be looked at here."""
+"""The tools of a session whose calls began on other files: their effects there cannot be checked here."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from holdfast.tools.tool import Instruction, Tool, Toolbox, Traces
 class RestoredToolbox:
     """A toolbox in restored files; a `Toolbox`. It runs calls as usual, and finds no evidence of earlier ones.
 
-    A hash that is as before would say that an edit never landed, and it may have: on a disk that is gone. `gone` is the
-    sentence that says so.
+    An unchanged hash would mean that an edit never landed, but it may have landed on a disk that is lost. `loss_note`
+    says so to the model.
     """
 
-    def __init__(self, toolbox: Toolbox, gone: str) -> None:
+    def __init__(self, toolbox: Toolbox, loss_note: str) -> None:
         self._toolbox = toolbox
-        self._gone = gone
+        self._loss_note = loss_note
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         return self._toolbox.tools
 
-    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
-        """Return that no process of the commands is here."""
+    async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
+        """Return true: no process of the commands is here."""
         del commands
         return True
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
-        """Return the sentence, if anything had begun."""
-        return self._gone if calls else ""
+        """Return the loss note if any call had begun, "" otherwise."""
+        return self._loss_note if calls else ""
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
         """Return what the next turn declares."""
@@ -40,17 +40,17 @@ class RestoredToolbox:
         """Return the present instructions of the workspace."""
         return self._toolbox.instructions()
 
-    def present(self, seen: FileSeen) -> FileSeen:
-        """Return the present state of a file: what the restored one has."""
-        return self._toolbox.present(seen)
+    def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
+        """Return the present state of a file, which is the restored one."""
+        return self._toolbox.current_snapshot(snapshot)
 
-    def look(self, change: FileChange) -> FileCheck:
-        """Return that the edited file cannot be read: it is on the other machine."""
+    def check_change(self, change: FileChange) -> FileCheck:
+        """Return "unreadable": the edited file is on the other machine."""
         del change
         return "unreadable"
 
     def traces(self, spool: str, since: float) -> Traces | None:
-        """Return that nothing is known of a command."""
+        """Return None: nothing is known about earlier commands."""
         del spool, since
         return None
 
@@ -59,7 +59,7 @@ class RestoredToolbox:
         self._toolbox.forget(spool)
 
     def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
-        """Delete leftovers; those of edits are not here."""
+        """Delete leftovers, except those of edits, which are not here."""
         del edits
         self._toolbox.sweep({})
 
@@ -68,8 +68,8 @@ class RestoredToolbox:
         await self._toolbox.close()
 
 
-def gone_sentence(values: Mapping[str, object]) -> str:
-    """Return what the model reads about files that were restored. `values` are those of the place before."""
+def loss_note(values: Mapping[str, object]) -> str:
+    """Return the note for the model about restored files. `values` are those of the previous place."""
     turn = values.get("turn")
     saved = f"as saved after turn {turn}" if turn else "those the session began with"
     return f"the files it worked on are gone with their machine; the files here are {saved}"

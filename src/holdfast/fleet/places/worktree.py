@@ -1,8 +1,8 @@
-"""A git worktree as the place of a session: any machine can restore it, to the last save.
+"""A git worktree as a session's place: any machine can restore the last save.
 
-Each machine has one bare clone of a repository, and a worktree for each session in it. A save commits everything that
-is there, untracked files too, beside the branch (the index and the branch are left alone), and pushes the commit to
-`refs/holdfast/SESSION/TURN` of the repository the clone came from. Another machine begins at the last of them.
+Each machine has one bare clone of a repository, and a worktree in it for each session. A save commits all files,
+including untracked ones, without changing the branch or the index, and pushes the commit to
+`refs/holdfast/SESSION/TURN` of the repository the clone came from. Another machine starts from the last of these.
 """
 
 from __future__ import annotations
@@ -34,16 +34,22 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     session: str
     clone: Path
-    given: dict[str, object]
+    row_values: dict[str, object]
     saved: str = ""
     wrap: tuple[str, ...] = ()
 
     def values(self) -> dict[str, object]:
-        """Return what the session's row says of the place from now on."""
-        return {**self.given, "kind": "worktree", "cwd": str(self.cwd), "identity": self.identity, "saved": self.saved}
+        """Return the values to store in the session's row."""
+        return {
+            **self.row_values,
+            "kind": "worktree",
+            "cwd": str(self.cwd),
+            "identity": self.identity,
+            "saved": self.saved,
+        }
 
     def save(self, turn: int) -> dict[str, object]:
-        """Commit everything that is there, push it, and return the values. Without a change nothing is pushed."""
+        """Commit all files, push the commit, and return the values. Without a change nothing is pushed."""
         commit = self._committed(turn)
         if commit != self.saved:
             refs = f"refs/holdfast/{self.session}"
@@ -56,75 +62,80 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
             git(self.clone, "worktree", "remove", "--force", str(self.cwd))
 
     def _committed(self, turn: int) -> str:
-        """Return a commit of all files, on top of what the worktree's branch has; the last save if nothing changed."""
+        """Return a commit of all files on top of the worktree's branch, or the last save if nothing changed."""
         with tempfile.TemporaryDirectory(prefix="holdfast-index-") as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
-            git(self.cwd, "read-tree", "HEAD", more=index)
-            git(self.cwd, "add", "--all", "--force", ".", more=index) if self._keeps_ignored else git(
-                self.cwd, "add", "--all", ".", more=index
+            git(self.cwd, "read-tree", "HEAD", environment=index)
+            git(self.cwd, "add", "--all", "--force", ".", environment=index) if self._keeps_ignored else git(
+                self.cwd, "add", "--all", ".", environment=index
             )
-            tree = git(self.cwd, "write-tree", more=index)
+            tree = git(self.cwd, "write-tree", environment=index)
         head = git(self.cwd, "rev-parse", "HEAD")
         if self.saved and git(self.cwd, "rev-parse", f"{self.saved}^{{tree}}") == tree:
             parents = git(self.cwd, "rev-list", "--parents", "-1", self.saved).split()
             if head in parents:
                 return self.saved
         message = f"holdfast: session {self.session} after turn {turn}"
-        return git(self.cwd, "commit-tree", tree, "-p", head, "-m", message, more=_AUTHOR)
+        return git(self.cwd, "commit-tree", tree, "-p", head, "-m", message, environment=_AUTHOR)
 
     @property
     def _keeps_ignored(self) -> bool:
-        return self.given.get("ignored") is True
+        return self.row_values.get("ignored") is True
 
 
-def worktree_place(session: str, given: dict[str, object], *, state: Path) -> WorktreePlace:
-    """Return the worktree of a session, found, restored from its last save, or begun; raises `StateError`."""
-    repository = str(given.get("repo", ""))
+def worktree_place(session: str, row_values: dict[str, object], *, state: Path) -> WorktreePlace:
+    """Return the worktree of a session: reopened, restored from its last save, or new. Raises `StateError`."""
+    repository = str(row_values.get("repo", ""))
     if not repository or repository.startswith("-"):
         raise StateError("A worktree needs the address of a repository (`repo`). Name it when the session is made.")
     clone = _clone(repository, state)
     folder = state / "worktrees" / session
-    saved = str(given.get("saved", ""))
+    saved = str(row_values.get("saved", ""))
     if not (folder / ".git").exists():
         shutil.rmtree(folder, ignore_errors=True)
         git(clone, "worktree", "prune")
-        _add(clone, folder, session, given)
+        _add(clone, folder, session, row_values)
     return WorktreePlace(
-        cwd=folder, identity=identity_of(folder, state), session=session, clone=clone, given=given, saved=saved
+        cwd=folder,
+        identity=identity_of(folder, state),
+        session=session,
+        clone=clone,
+        row_values=row_values,
+        saved=saved,
     )
 
 
 def _clone(repository: str, state: Path) -> Path:
-    """Return the bare clone of a repository on this machine, made by the first session that needs it."""
+    """Return the bare clone of a repository on this machine, created for the first session that needs it."""
     clone = state / "clones" / f"{hashlib.sha256(repository.encode()).hexdigest()[:24]}.git"
     make_folder(clone.parent)
     if not (clone / "HEAD").exists():
-        made = Path(tempfile.mkdtemp(prefix=".clone-", dir=clone.parent))
+        scratch = Path(tempfile.mkdtemp(prefix=".clone-", dir=clone.parent))
         try:
-            git(clone.parent, "clone", "--quiet", "--bare", "--", repository, str(made))
+            git(clone.parent, "clone", "--quiet", "--bare", "--", repository, str(scratch))
             try:
-                made.rename(clone)
-            except OSError:  # another session of this machine was quicker
+                scratch.rename(clone)
+            except OSError:  # another session of this machine was faster
                 if not (clone / "HEAD").exists():
                     raise
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(scratch, ignore_errors=True)
     return clone
 
 
-def _add(clone: Path, folder: Path, session: str, given: dict[str, object]) -> None:
-    """Add the worktree of a session: at its last save if there is one, else at the branch it begins from."""
+def _add(clone: Path, folder: Path, session: str, row_values: dict[str, object]) -> None:
+    """Add the worktree of a session, at its last save if there is one, otherwise at its base branch."""
     make_folder(folder.parent)
     latest = f"refs/holdfast/{session}/latest"
     git(clone, "fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/remotes/origin/*")
-    if given.get("saved"):
+    if row_values.get("saved"):
         git(clone, "fetch", "--quiet", "origin", f"+{latest}:{latest}")
         start = git(clone, "rev-parse", f"{latest}^")
     else:
-        base = str(given.get("base", "") or "HEAD")
+        base = str(row_values.get("base", "") or "HEAD")
         known = git(clone, "for-each-ref", "--format=%(refname)", f"refs/remotes/origin/{base}")
         start = known or base
     git(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", str(folder), start)
-    if given.get("saved"):  # what was not committed comes back as it was: changed, and not committed
+    if row_values.get("saved"):  # restores uncommitted changes as uncommitted changes
         git(folder, "read-tree", "-u", "--reset", latest)
         git(folder, "reset", "--quiet", "--mixed", "HEAD")

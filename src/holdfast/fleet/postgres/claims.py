@@ -1,4 +1,4 @@
-"""Taking a session, and giving it back: the lease, the inbox rows of its holder, and its place."""
+"""Takes and releases sessions in PostgreSQL: the lease, the inbox rows of its holder, and its place."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.mail import Mail
 from holdfast.fleet.postgres.postgres_store import PostgresStore
 from holdfast.fleet.record import InboxKind, InboxRow
-from holdfast.fleet.row_entry import becomes
+from holdfast.fleet.row_entry import matches_entry
 from holdfast.session.journal import entries as e
 
 TakeVerdict = Literal["busy", "held", "elsewhere", "dead"]
 
 
 class NotTaken(NamedTuple):
-    """Why a session was not taken: `who` has it, or why it is held, or the machine that must take it."""
+    """Why a session was not taken. `detail` is its holder, the reason for holding it, or the only machine for it."""
 
     verdict: TakeVerdict
-    who: str
+    detail: str
 
 
-class PostgresHeld:
+class PostgresHeldSession:
     """A session in PostgreSQL whose lease this process holds; a `HeldSession`."""
 
-    def __init__(  # noqa: PLR0913 - what a taking gave
+    def __init__(  # noqa: PLR0913 - the results of `take`
         self,
         database: Database,
         session: str,
@@ -38,7 +38,7 @@ class PostgresHeld:
         link: bytes,
         tries: int,
         place: dict[str, object],
-        before: str,
+        previous_holder: str,
         crashed: bool,
         mail: Mail | None = None,
     ) -> None:
@@ -46,20 +46,22 @@ class PostgresHeld:
         self.crashed = crashed
         self.tries = tries
         self.place = self.place_before = place
-        self.before = before
+        self.previous_holder = previous_holder
         self.lost = False
         self._database = database
         self._lease = lease
         self._expected: list[InboxRow] = []
         self._mail = mail
-        self.store = PostgresStore(database, session, lease=lease, length=length, link=link, rows_taken=self._taken_by)
+        self.store = PostgresStore(
+            database, session, lease=lease, length=length, link=link, match_rows=self._match_rows
+        )
 
-    def waiting(self) -> tuple[InboxRow, ...]:
+    def waiting_rows(self) -> tuple[InboxRow, ...]:
         """Return the rows that are not done, in order."""
         return inbox_rows(self._database, self.id, waiting=True)
 
     def name_of(self, row: InboxRow) -> str:
-        """Return "": the append itself marks the row."""
+        """Return "": the append itself marks the row as done."""
         del row
         return ""
 
@@ -69,24 +71,24 @@ class PostgresHeld:
             self._expected.append(row)
 
     def forget(self, row: InboxRow) -> None:
-        """Expect no entry for `row` any more."""
+        """Expect no more entry for `row`."""
         self._expected = [each for each in self._expected if each.id != row.id]
 
     def close_row(self, row: InboxRow, why: str = "") -> None:
-        """Mark `row` as done without an entry. `why` says why nothing was done, "" if something was."""
+        """Mark `row` as done without an entry. `why` says why it was refused, "" if it was carried out."""
         self.forget(row)
-        done = self._database.call(
+        rows = self._database.call(
             "select holdfast.close_rows(%s, %s::uuid, %s::bigint[], %s)", self.id, self._lease, [row.id], why
         )
-        self._lose_unless(done[0][0])
+        self._lose_unless(rows[0][0])
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed` called, from another thread, when a row may have arrived."""
+        """Call `changed`, from another thread, whenever a row may have arrived."""
         if self._mail is not None:
             self._mail.add(self.id, changed)
 
     def put_place(self, place: Mapping[str, object]) -> None:
-        """Note the place that the session now has, before anything is done in it."""
+        """Store the session's new place, before anything is done there."""
         self.place = dict(place)
         self._lose_unless(
             self._database.call(
@@ -94,18 +96,18 @@ class PostgresHeld:
             )[0][0]
         )
 
-    def give(
+    def release(
         self,
         place: Mapping[str, object] | None = None,
         *,
         parked: bool = False,
-        why_held: str = "",
-        again: bool = False,
+        hold_reason: str = "",
+        requeue: bool = False,
     ) -> bool:
-        """Give the lease back, and store the place. Return false, and keep it, if a row waits.
+        """Release the lease and store the place. If a row waits, return false and keep the lease.
 
-        A prompt does not count as waiting while a turn is `parked`. With `why_held` no worker takes the session until a
-        user asks something of it; with `again` another worker is to take it soon.
+        A prompt does not count as waiting while a turn is `parked`. With a `hold_reason` no worker takes the session
+        until a user sends it something. With `requeue` another worker should take it soon.
         """
         verdict = self._database.call(
             "select holdfast.give(%s, %s::uuid, %s::jsonb, %s, %s, %s)",
@@ -113,8 +115,8 @@ class PostgresHeld:
             self._lease,
             None if place is None else _json(place),
             parked,
-            why_held,
-            again,
+            hold_reason,
+            requeue,
         )[0][0]
         if verdict == "more":
             return False
@@ -123,35 +125,36 @@ class PostgresHeld:
         return True
 
     def move_away(self, why: str) -> bool:
-        """Mark the session as one that lives elsewhere now; return whether the lease was still this process's."""
+        """Mark the session as moved elsewhere, and return whether this process still had the lease."""
         moved = self._database.call("select holdfast.move_away(%s, %s::uuid, %s)", self.id, self._lease, why)
         self.lost = True
         return bool(moved[0][0])
 
     def close(self) -> None:
-        """Watch the inbox no more, and close the connection. The lease stays as it is."""
+        """Stop watching the inbox and close the connection. The lease is not released."""
         if self._mail is not None:
             self._mail.remove(self.id)
         self.store.close()
         self._database.close()
 
-    def _lose_unless(self, done: object) -> None:
-        if not done:
+    def _lose_unless(self, owns_lease: object) -> None:
+        if not owns_lease:
             self.lost = True
             raise LeaseLost(f"Session {self.id!r} was taken over by another worker.")
 
-    def _taken_by(self, entries: Sequence[e.Entry]) -> list[tuple[int, int]]:
-        taken: list[tuple[int, int]] = []
+    def _match_rows(self, entries: Sequence[e.Entry]) -> list[tuple[int, int]]:
+        """Return the id of each expected row that has an entry among these, with its place, from 1."""
+        matches: list[tuple[int, int]] = []
         for row in self._expected:
             for place, entry in enumerate(entries, start=1):
-                if place not in {each for _, each in taken} and becomes(row, entry):
-                    taken.append((row.id, place))
+                if place not in {each for _, each in matches} and matches_entry(row, entry):
+                    matches.append((row.id, place))
                     break
-        return taken
+        return matches
 
 
-def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> PostgresHeld | NotTaken:
-    """Take the lease on a session for a worker, or say why not; raises `SessionUnknown` if there is none."""
+def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> PostgresHeldSession | NotTaken:
+    """Take the lease on a session for a worker, or return why not. Raises `SessionUnknown` for an unknown id."""
     database = Database(url, name=f"holdfast session {session}")
     try:
         found = database.call("select * from holdfast.take(%s, %s)", session, worker)
@@ -163,7 +166,7 @@ def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> Po
         assert isinstance(length, int)
         assert isinstance(link, bytes)
         assert isinstance(tries, int)
-        return PostgresHeld(
+        return PostgresHeldSession(
             database,
             session,
             lease=str(lease),
@@ -171,7 +174,7 @@ def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> Po
             link=link,
             tries=tries,
             place=cast("dict[str, object]", place),
-            before=str(holder),
+            previous_holder=str(holder),
             crashed=bool(crashed),
             mail=mail,
         )

@@ -1,7 +1,7 @@
-"""The door to PostgreSQL: one connection that comes back, calls in autocommit, and what their failures mean.
+"""Access to PostgreSQL: one connection that reconnects, calls in autocommit, and the meaning of their failures.
 
-A statement whose connection breaks may have been committed or not. This module says so (`InDoubt`) and never sends a
-statement again by itself: only the caller knows how to look.
+If the connection breaks during a statement, it may or may not have been committed. This module reports that (`InDoubt`)
+and never sends a statement again unless the caller allows it: only the caller knows how to check.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.errors import ConfigInvalid, StorageFailed
 
 SERVER_PATIENCE = 10.0
-"""Seconds to wait for a server that restarts or fails over."""
+"""Seconds to wait while a server restarts or fails over."""
 
 _RETRY = 0.05
 _LONGEST_RETRY = 0.5
 _AWAY = ("08", "57P0")  # connection exceptions; the server shuts down, crashed, or starts
-_AGAIN = ("40001", "40P01")  # rolled back for another transaction's sake
+_AGAIN = ("40001", "40P01")  # rolled back because of another transaction
 
 T = TypeVar("T")
 
 
 class InDoubt(Exception):
-    """The connection broke: the statement may have been committed, or not."""
+    """The connection broke: the statement may or may not have been committed."""
 
 
 class Database:
-    """One connection to a server, opened by the first call and again after it broke. One thread at a time.
+    """One connection to a server, opened by the first call and reopened after it broke. One thread at a time.
 
-    `patience` is how long a call waits for a server that is away.
+    `patience` is how many seconds a call waits for a server that cannot be reached.
     """
 
     def __init__(self, url: str, *, patience: float = SERVER_PATIENCE, name: str = "holdfast") -> None:
@@ -60,18 +60,18 @@ class Database:
         except psycopg.Error as error:
             if _is_away(error) or self._connection is None or self._connection.broken:
                 self.drop()
-                raise InDoubt(_what(error)) from error
-            raise StorageFailed(f"The record in PostgreSQL refused a statement: {_what(error)}.") from error
+                raise InDoubt(_message_of(error)) from error
+            raise StorageFailed(f"The record in PostgreSQL refused a statement: {_message_of(error)}.") from error
 
     def call(self, sql: LiteralString, *values: object) -> list[tuple[object, ...]]:
-        """Run a statement that may be run twice, again until the server answers.
+        """Run a statement that may safely run twice, and repeat it until the server answers.
 
-        Raises `StorageFailed` if it does not within the patience.
+        Raises `StorageFailed` if the server does not answer within the patience.
         """
         return self.patiently(lambda: self.once(sql, *values))
 
     def patiently(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns; run it again while it raises `InDoubt`, until the patience ends."""
+        """Return the result of `work`. While it raises `InDoubt`, run it again until the patience ends."""
         until, wait = time.monotonic() + self._patience, _RETRY
         while True:
             try:
@@ -86,7 +86,7 @@ class Database:
                 wait = min(2 * wait, _LONGEST_RETRY)
 
     def script(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
-        """Run a script of holdfast's own files in one transaction, and return the rows of its last statement."""
+        """Run one of holdfast's SQL scripts in one transaction, and return the rows of its last statement."""
         connection = self._connection or self._connected()
         try:
             with connection.transaction(), connection.cursor() as cursor:
@@ -95,14 +95,14 @@ class Database:
                     pass
                 return cast("list[tuple[object, ...]]", cursor.fetchall()) if cursor.description else []
         except psycopg.Error as error:
-            raise StorageFailed(f"The record in PostgreSQL refused a statement: {_what(error)}.") from error
+            raise StorageFailed(f"The record in PostgreSQL refused a statement: {_message_of(error)}.") from error
 
     def close(self) -> None:
         """Close the connection. The next call opens another."""
         self.drop()
 
     def drop(self) -> None:
-        """Forget a connection that broke, or is no longer wanted."""
+        """Close a connection that broke or is no longer needed."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(psycopg.Error):
@@ -120,7 +120,7 @@ class Database:
             tcp_user_timeout=8_000,
             prepare_threshold=2,
         )
-        # What was told as done must survive: a server that acknowledges before its disk has it would break that.
+        # An acknowledged commit must survive a crash, so the server must not acknowledge before its disk has it.
         connection.execute(
             "select set_config('synchronous_commit', 'on', false) "
             "where current_setting('synchronous_commit') in ('off', 'local')"
@@ -134,38 +134,38 @@ def is_postgres(url: str) -> bool:
 
 
 def checked_url(url: str) -> str:
-    """Return the address of a store; raises `ConfigInvalid` if it is none of PostgreSQL."""
+    """Return the address of a store; raises `ConfigInvalid` if it is not a PostgreSQL address."""
     if not is_postgres(url):
         raise ConfigInvalid(
-            f"--store {url.partition(':')[0]!r}… is no address of a PostgreSQL database "
+            f"--store {url.partition(':')[0]!r}… is not the address of a PostgreSQL database "
             "(expected postgresql://USER@HOST/DATABASE). Correct it."
         )
     return url
 
 
 def place_of(url: str) -> str:
-    """Return where a store is, without its user and password; raises `ConfigInvalid` for an address that is none."""
+    """Return a store's location without user and password; raises `ConfigInvalid` for an invalid address."""
     try:
         parts = conninfo_to_dict(checked_url(url))
     except psycopg.ProgrammingError as error:
-        raise ConfigInvalid(f"The address of the store cannot be read: {_what(error)}. Correct it.") from error
+        raise ConfigInvalid(f"The address of the store cannot be read: {_message_of(error)}. Correct it.") from error
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"{parts.get('host') or 'this machine'}{port}/{parts.get('dbname') or ''}"
 
 
 def sqlalchemy_url(url: str) -> str:
-    """Return the address as SQLAlchemy wants it, with the driver named."""
+    """Return the address in SQLAlchemy's form, with the driver named."""
     return f"postgresql+psycopg://{url.partition('://')[2]}"
 
 
 def _is_away(error: psycopg.Error) -> bool:
-    """Return whether the server is not reachable now, but may be soon."""
+    """Return whether the server cannot be reached now but may be soon."""
     state = error.sqlstate
     if state is None:
         return isinstance(error, psycopg.OperationalError)
     return state.startswith(_AWAY) or state in _AGAIN
 
 
-def _what(error: psycopg.Error) -> str:
-    said = error.diag.message_primary or str(error)
-    return said.strip().partition("\n")[0].rstrip(".")
+def _message_of(error: psycopg.Error) -> str:
+    message = error.diag.message_primary or str(error)
+    return message.strip().partition("\n")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""The news of a worker's inboxes: who of its sessions has a row that was not there before."""
+"""Watches the inboxes of a worker's sessions for new rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.fleet.postgres.database import Database
 
 
 class Mail:
-    """Tells the sessions of one worker that rows may have arrived, by one query for all of them."""
+    """Notifies the sessions of one worker of new rows, with one query for all of them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -18,19 +18,19 @@ class Mail:
         self._seen: dict[str, int] = {}
 
     def add(self, session: str, changed: Callable[[], None]) -> None:
-        """Watch the inbox of a session."""
+        """Watch the inbox of a session, and call `changed` for new rows."""
         with self._lock:
             self._watched[session] = changed
             self._seen.pop(session, None)
 
     def remove(self, session: str) -> None:
-        """Watch it no more."""
+        """Stop watching the inbox of a session."""
         with self._lock:
             self._watched.pop(session, None)
             self._seen.pop(session, None)
 
-    def look(self) -> None:
-        """Look once, and call those whose inbox has a row that was not there before."""
+    def check(self) -> None:
+        """Check the inboxes once, and notify the sessions with new rows."""
         with self._lock:
             watched = list(self._watched)
         if not watched:

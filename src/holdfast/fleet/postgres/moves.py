@@ -1,9 +1,9 @@
-"""A session moves: out of its folder into the record of a fleet, and back, with the same id, entries and sums.
+"""Moves a session from its folder into the record of a fleet, or back, with the same id, entries and checksums.
 
-What is known after a crash at each point. The rows are durable where they go before the source is given up, so there is
-no moment without the session. A crash in between leaves it in both places, and the same command again finds the rows
-there, adds what is missing, and gives up the source. Neither place can continue in the meantime without the other
-noticing: rows that do not continue the chain are refused.
+Crash safety. The rows are durable in the target before the source is removed, so the session always exists. A crash in
+between leaves it in both places. Running the same command again finds the rows in the target, adds the missing ones,
+and removes the source. If one place continued in the meantime, the move fails: rows that do not continue the chain of
+checksums are refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from holdfast.errors import DamageError, SessionBusy, SessionUnknown, StateError, UsageError
-from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
+from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.postgres_store import PlainBodies
@@ -25,7 +25,7 @@ from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import SessionOpened, decode
 from holdfast.session.storage.row_codec import StoredRow, verify_rows
-from holdfast.session.storage.sqlite_store import SqliteStore, whole_rows
+from holdfast.session.storage.sqlite_store import SqliteStore, complete_rows
 
 _TTL = 300.0  # seconds that a move may take
 
@@ -39,18 +39,18 @@ def push(catalog: Catalog, session: str, fleet: PostgresFleet, *, place: InboxBo
     folder = catalog.folder(session)
     store = SqliteStore.open(folder)  # its lease
     try:
-        rows = whole_rows(folder)
-        face = FleetSummary().after(decode(row.body) for row in rows)
-        fleet.add(session, place=place, face=face)
-        with _held(fleet.url, session) as held:
-            length, link = held.store.tail
+        rows = complete_rows(folder)
+        summary = FleetSummary().after(decode(row.body) for row in rows)
+        fleet.add(session, place=place, summary=summary)
+        with _leased(fleet.url, session) as target:
+            length, link = target.store.tail
             if length > len(rows) or (length and rows[length - 1].sum != link):
                 raise UsageError(
                     f"Session {session!r} of the fleet has other entries than the one here. Pull that one, or fork this"
                     " one."
                 )
-            held.store.add_rows(rows[length:], face)
-            held.give({**place, "pushed": len(rows)})
+            target.store.add_rows(rows[length:], summary)
+            target.release({**place, "pushed": len(rows)})
     finally:
         store.close()
     catalog.trash(session)
@@ -63,12 +63,12 @@ def pull(catalog: Catalog, session: str, fleet: PostgresFleet) -> int:
     Raises `SessionBusy` if a worker holds it, `SessionUnknown`, `UsageError` if there is a session of this id here.
     """
     folder = catalog.folder(session)
-    with _held(fleet.url, session) as held:
-        if held.waiting():
+    with _leased(fleet.url, session) as source:
+        if source.waiting_rows():
             raise UsageError(f"Session {session!r} has messages that wait for a worker. Let them run, or recall them.")
         rows = _rows_of(fleet.url, session)
         if (folder / "session.db").exists():
-            if whole_rows(folder) != rows:
+            if complete_rows(folder) != rows:
                 raise UsageError(f"There is another session {session!r} here. Fork or delete that one first.")
         else:
             store = SqliteStore.create(folder)
@@ -76,7 +76,7 @@ def pull(catalog: Catalog, session: str, fleet: PostgresFleet) -> int:
                 store.add_rows(rows)
             finally:
                 store.close()
-        moved = held.move_away(f"It was pulled to {socket.gethostname()}.")
+        moved = source.move_away(f"It was pulled to {socket.gethostname()}.")
     if not moved:
         raise StateError(f"Session {session!r} was taken by a worker while it was pulled. Pull it again.")
     opened = [entry for entry in (decode(row.body) for row in rows[:1]) if isinstance(entry, SessionOpened)]
@@ -100,33 +100,33 @@ def _rows_of(url: str, session: str) -> tuple[StoredRow, ...]:
 
 
 @contextmanager
-def _held(url: str, session: str) -> Generator[PostgresHeld]:
-    """Yield the session under a lease that this command has; raises `SessionBusy` or `StateError`."""
+def _leased(url: str, session: str) -> Generator[PostgresHeldSession]:
+    """Yield the session while this command holds its lease; raises `SessionBusy` or `StateError`."""
     worker, database = f"move-{uuid.uuid4().hex}", Database(url, name="holdfast move")
     try:
-        about = f'{{"host": "{socket.gethostname()}", "pid": {os.getpid()}, "slots": 0}}'
-        database.call("select holdfast.be_born(%s, %s, %s::jsonb)", worker, _TTL, about)
-        taken = take(url, session, worker)
-        if isinstance(taken, NotTaken):
-            match taken.verdict:
+        description = f'{{"host": "{socket.gethostname()}", "pid": {os.getpid()}, "slots": 0}}'
+        database.call("select holdfast.be_born(%s, %s, %s::jsonb)", worker, _TTL, description)
+        claim = take(url, session, worker)
+        if isinstance(claim, NotTaken):
+            match claim.verdict:
                 case "busy":
                     raise SessionBusy(
-                        f"Session {session!r} is driven by worker {taken.who}.", session=session, holder=taken.who
+                        f"Session {session!r} is driven by worker {claim.detail}.", session=session, holder=claim.detail
                     )
                 case "elsewhere":
-                    raise StateError(f"Session {session!r} works in a folder of {taken.who}. Move it from there.")
-                case _ if taken.who.startswith("It was pulled"):
-                    raise SessionUnknown(f"Session {session!r} is not in the fleet. {taken.who}", fault="no_session")
+                    raise StateError(f"Session {session!r} works in a folder of {claim.detail}. Move it from there.")
+                case _ if claim.detail.startswith("It was pulled"):
+                    raise SessionUnknown(f"Session {session!r} is not in the fleet. {claim.detail}", fault="no_session")
                 case _:
-                    raise StateError(f"Session {session!r} is held: {taken.who} Send it a message first.")
+                    raise StateError(f"Session {session!r} is held: {claim.detail} Send it a message first.")
         try:
-            yield taken
+            yield claim
         except BaseException:
-            if not taken.lost:
-                taken.give()
+            if not claim.lost:
+                claim.release()
             raise
         finally:
-            taken.close()
+            claim.close()
     finally:
         database.call("select holdfast.bury(%s)", worker)
         database.close()

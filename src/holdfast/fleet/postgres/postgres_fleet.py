@@ -1,4 +1,4 @@
-"""The record of a fleet as a service reads it: lists, entries and inboxes, by any number of threads."""
+"""The record of a fleet in PostgreSQL, as a service uses it: lists, entries and inboxes, from any thread."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PostgresFleet:
     """The sessions of a fleet in PostgreSQL; a `FleetRecord`. Any thread may call it."""
 
     def __init__(self, url: str, *, now: Callable[[], float] = time.time) -> None:
-        """Connect to the record; raises `StateError` if its schema is not this version's, `StorageFailed` if away."""
+        """Connect to the record; raises `StateError` for another version's schema, `StorageFailed` if unreachable."""
         self.url = url
         self._now = now
         self._idle: list[Database] = []
@@ -63,33 +63,35 @@ class PostgresFleet:
         place: InboxBody,
         sender: str,
         title: str = "",
-        id: str = "",  # noqa: A002 - as the record's interface has it
+        id: str = "",  # noqa: A002 - the parameter's name in `FleetRecord`
     ) -> str:
-        """Return the id of a new session. Its first entries are written by the worker that first takes it.
+        """Return the id of a new session. The first worker that takes it writes its first entries.
 
         A caller may choose the `id`; if there is such a session, nothing is changed.
         """
         del sender  # the prompt that follows names it
-        face = FleetSummary(title=valid_unicode(title), model=model, cwd=str(place.get("cwd", "")), named=bool(title))
+        summary = FleetSummary(
+            title=valid_unicode(title), model=model, cwd=str(place.get("cwd", "")), named=bool(title)
+        )
         if id:
-            self.add(id, place={**place, "model": model, "title": title}, face=face)
+            self.add(id, place={**place, "model": model, "title": title}, summary=summary)
             return id
         while True:
             minute = time.strftime("%Y%m%d-%H%M", time.gmtime(self._now()))
             session = f"{minute}-{''.join(secrets.choice(_LETTERS) for _ in range(4))}"
-            if self.add(session, place={**place, "model": model, "title": title}, face=face):
+            if self.add(session, place={**place, "model": model, "title": title}, summary=summary):
                 return session
 
-    def add(self, session: str, *, place: InboxBody, face: FleetSummary) -> bool:
-        """Add an empty session, or open one again that was moved away; return false if the id is taken."""
+    def add(self, session: str, *, place: InboxBody, summary: FleetSummary) -> bool:
+        """Add an empty session, or reopen one that was moved away. Return false if the id is in use."""
         with self._database() as database:
-            made = database.call(
+            rows = database.call(
                 "select holdfast.make_session(%s, %s::jsonb, %s::jsonb)",
                 session,
                 msgspec.json.encode(dict(place)).decode(),
-                msgspec.json.encode(face).decode(),
+                msgspec.json.encode(summary).decode(),
             )
-        return bool(made[0][0])
+        return bool(rows[0][0])
 
     def sessions(
         self, state: FleetState | None = None, *, limit: int = 200, after: str = ""
@@ -149,7 +151,7 @@ class PostgresFleet:
             return read_session_rows(database, session, length=cast("int", rows[0][0]), link=cast("bytes", rows[0][1]))
 
     def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:
-        """Write a row into the inbox, durably, wake the session, and return it; a known `key` returns its row.
+        """Write a row into the inbox, durably, wake the session, and return the row; a known `key` returns its row.
 
         Raises `SessionUnknown`, and `UsageError` for a body that does not fit the kind.
         """
@@ -183,7 +185,7 @@ class PostgresFleet:
         )
 
     def inbox(self, session: str, *, after: int = 0, limit: int = 200) -> tuple[InboxRow, ...]:
-        """Return the rows with an id above `after`, in order, those that are done too."""
+        """Return the rows with an id above `after`, in order, including those that are done."""
         with self._database() as database:
             rows = inbox_rows(database, session, after=after, limit=limit)
             if not rows and not database.call("select from holdfast.session where id = %s", session):
@@ -239,7 +241,7 @@ class PostgresFleet:
 
 
 def checked_body(kind: InboxKind, body: InboxBody) -> dict[str, object]:  # noqa: PLR0911 - a line for each kind
-    """Return the body of a row as it is stored; raises `UsageError` if it does not fit the kind."""
+    """Return the body to store for a row; raises `UsageError` if it does not fit the kind."""
     match kind:
         case "prompt" | "steer" | "later":
             text = _text(kind, body, "text")
@@ -296,32 +298,32 @@ def _mode(kind: InboxKind, body: InboxBody) -> str:
 
 
 def _session(row: tuple[object, ...]) -> FleetSession:
-    face = convert_value(row[3], FleetSummary)
+    summary = convert_value(row[3], FleetSummary)
     return FleetSession(
         id=str(row[0]),
         state=cast("FleetState", row[1]),
         length=cast("int", row[2]),
-        title=face.title,
-        model=face.model,
-        cwd=face.cwd,
+        title=summary.title,
+        model=summary.model,
+        cwd=summary.cwd,
         place=cast("dict[str, object]", row[4]),
         holder=str(row[5]),
-        asking=face.asking,
+        asking=summary.asking,
         created=cast("float", row[6]),
         changed=cast("float", row[7]),
         tries=cast("int", row[8]),
         held=str(row[9]),
-        cost=face.cost,
+        cost=summary.cost,
     )
 
 
 def _worker(row: tuple[object, ...]) -> FleetWorker:
-    about = cast("dict[str, object]", row[1])
+    description = cast("dict[str, object]", row[1])
     return FleetWorker(
         id=str(row[0]),
-        host=str(about.get("host", "")),
-        pid=cast("int", about.get("pid", 0)),
-        slots=cast("int", about.get("slots", 0)),
+        host=str(description.get("host", "")),
+        pid=cast("int", description.get("pid", 0)),
+        slots=cast("int", description.get("slots", 0)),
         holds=cast("int", row[3]),
         since=cast("float", row[2]),
     )

@@ -1,20 +1,20 @@
-"""A session's journal in PostgreSQL, written under a lease that is checked in the very transaction of each append.
+"""A session's journal in PostgreSQL, written under a lease that is checked in the same transaction as each append.
 
-How one writer is kept. A worker may be dead, stopped or cut off, and its successor cannot know which. So the successor
-does not ask: it takes a new lease, a random token, and from then on an append with the old token matches no row. The
-length and the chained sum are checked in the same statement: a writer whose tail is not the server's, because a
-failover lost its last commits, is refused as well.
+How there is only one writer. A worker may be dead, stopped or cut off, and its successor cannot know which. So the
+successor takes a new lease, a random token, and from then on an append with the old token matches no row. The same
+statement checks the length and the chained checksum: a writer whose tail differs from the server's, because a failover
+lost its last commits, is refused as well.
 
 Why not a lease with a time limit that each writer checks? A process that was stopped between its check and its write
 would write anyway. The statement that writes must be the one that checks.
 
-In doubt. When the connection breaks during an append, the server may have committed it or not. The store connects
-again and locks the session's row, which waits for a transaction that may still be committing. Then the entry at the new
-length is there, with the sum that this process computed, or it is not. Only if it is not, the append is sent again.
+In doubt. When the connection breaks during an append, the server may or may not have committed it. The store reconnects
+and locks the session's row, which waits for a transaction that may still be committing. After that, either the entry at
+the new length has the checksum that this process computed, or it was not written. Only then is the append sent again.
 
-Example: the server is restarted while a turn runs. Each append waits for its return, looks, and goes on; the turn
-notices nothing. If the server stays away longer than the patience, the append raises `StorageFailed`, and the turn ends
-as it does on a full disk.
+Example: the server restarts while a turn runs. Each append waits for the server, checks, and continues; the turn
+notices nothing. If the server is unreachable for longer than the patience, the append raises `StorageFailed`, and the
+turn ends as it does on a full disk.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _APPEND = (
 )
 
 _NO_PROGRESS = frozenset({"crash", "external", "storage"})
-"""Ends of turns after which a session that crashes again has come no further."""
+"""Causes of a turn's end that do not count as progress, when the crashes of a session are counted."""
 
-RowsTaken = Callable[[Sequence[Entry]], list[tuple[int, int]]]
-"""Returns the inbox rows that become entries of an append: the id of each, and which entry it is, from 1."""
+RowMatcher = Callable[[Sequence[Entry]], list[tuple[int, int]]]
+"""Returns the inbox rows that become entries of an append: the id of each, and the place of its entry, from 1."""
 
 
 class PlainBodies:
-    """Bodies that stand in their rows."""
+    """Bodies that are stored in the rows themselves."""
 
     def body(self, stored: bytes) -> bytes:
-        """Return what is stored."""
+        """Return the stored bytes."""
         return stored
 
 
@@ -57,7 +57,7 @@ class PostgresStore:
     Laws (`tests/fleet/test_postgres_store_laws.py`): those of `Store`, also while the server crashes.
     """
 
-    def __init__(  # noqa: PLR0913 - what a taking gave
+    def __init__(  # noqa: PLR0913 - the results of `take`
         self,
         database: Database,
         session: str,
@@ -66,11 +66,11 @@ class PostgresStore:
         length: int,
         link: bytes,
         now: Callable[[], float] = time.time,
-        rows_taken: RowsTaken = lambda _: [],
+        match_rows: RowMatcher = lambda _: [],
     ) -> None:
-        """Write the session whose lease was taken when it had `length` entries, the last with the sum `link`.
+        """Write a session that had `length` entries when the lease was taken, the last with the checksum `link`.
 
-        The rows of `rows_taken` are marked as done in the transaction of their append.
+        The rows that `match_rows` returns are marked as done in the transaction of the append.
         """
         self._database = database
         self._session = session
@@ -78,9 +78,9 @@ class PostgresStore:
         self._length = length
         self._link = link
         self._now = now
-        self._rows_taken = rows_taken
+        self._match_rows = match_rows
         self._closed = False
-        self.face = FleetSummary()
+        self.summary = FleetSummary()
 
     @property
     def length(self) -> int:
@@ -94,14 +94,14 @@ class PostgresStore:
         self._refuse_closed()
         self._find_tail()
         reading = read_session_rows(self._database, self._session, length=self._length, link=self._link)
-        self.face = FleetSummary().after(record.entry for record in reading.records)
+        self.summary = FleetSummary().after(record.entry for record in reading.records)
         return reading
 
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
         """Append `entries` in one transaction, durable on return, and return the new length.
 
-        Raises `AppendConflict`, `LeaseLost`, `StorageFailed` or `StateError`; then nothing was appended. If the server
-        stayed away, it may have been: the next append or reading tells.
+        Raises `AppendConflict`, `LeaseLost`, `StorageFailed` or `StateError`; then nothing was appended. Only if the
+        server stayed unreachable may the entries have been appended: the next append or read finds out.
         """
         self._refuse_closed()
         encoded = [(kind(entry), encode(entry)) for entry in entries]
@@ -114,7 +114,7 @@ class PostgresStore:
         length, at, sums = expected + len(entries), float(self._now()), list[bytes]()
         for seq, (name, body) in enumerate(encoded, start=expected + 1):
             sums.append(checksum(sums[-1] if sums else self._link, seq, at, name, body))
-        taken, face = self._rows_taken(entries), self.face.after(entries)
+        matches, summary = self._match_rows(entries), self.summary.after(entries)
         verdict = self._sent(
             length,
             sums[-1],
@@ -126,9 +126,9 @@ class PostgresStore:
             [name for name, _ in encoded],
             [body for _, body in encoded],
             sums,
-            [row for row, _ in taken],
-            [place for _, place in taken],
-            msgspec.json.encode(face).decode(),
+            [row for row, _ in matches],
+            [place for _, place in matches],
+            msgspec.json.encode(summary).decode(),
             any(isinstance(entry, TurnEnded) and entry.cause not in _NO_PROGRESS for entry in entries),
         )
         if verdict == "lost":
@@ -138,13 +138,13 @@ class PostgresStore:
         if verdict != "ok":
             self._find_tail()
             raise conflict(expected=expected, found=self._length)
-        self._length, self._link, self.face = length, sums[-1], face
+        self._length, self._link, self.summary = length, sums[-1], summary
         return length
 
-    def add_rows(self, rows: Sequence[StoredRow], face: FleetSummary) -> None:
-        """Append rows of another journal as they are, all or none; raises as `append` does.
+    def add_rows(self, rows: Sequence[StoredRow], summary: FleetSummary) -> None:
+        """Append rows of another journal unchanged, all or none; raises as `append` does.
 
-        They must continue this one: the first is the row after the last that is here.
+        They must continue this journal: the first of them follows its last row.
         """
         self._refuse_closed()
         if not rows:
@@ -166,24 +166,24 @@ class PostgresStore:
             [row.sum for row in rows],
             [],
             [],
-            msgspec.json.encode(face).decode(),
+            msgspec.json.encode(summary).decode(),
             False,  # noqa: FBT003 - a column of the statement
         )
         if verdict != "ok":
             raise conflict(expected=expected, found=self.length)
-        self._length, self._link, self.face = length, link, face
+        self._length, self._link, self.summary = length, link, summary
 
     @property
     def tail(self) -> tuple[int, bytes]:
-        """Return the length, and the sum of the last entry, as they were last seen."""
+        """Return the last known length, and the checksum of the last entry."""
         return self._length, self._link
 
     def close(self) -> None:
-        """Refuse further appends. The lease is given back by the one who took it."""
+        """Refuse further appends. The caller that took the lease releases it."""
         self._closed = True
 
     def _sent(self, length: int, link: bytes, *values: object) -> str:
-        """Send the append and return the verdict. What may have been written already is looked for first."""
+        """Send the append and return the verdict. Before sending again, check whether it was written already."""
         sent = False
 
         def attempt() -> str:
@@ -213,7 +213,7 @@ class PostgresStore:
 
 
 def read_session_rows(database: Database, session: str, *, length: int, link: bytes) -> Reading:
-    """Return the entries of a session that has `length` of them, the last with the sum `link`, and the damage."""
+    """Return the entries of a session and the damage; it has `length` entries, the last with the checksum `link`."""
     rows = database.call(
         "select seq, at, kind, body, sum from holdfast.entry where session = %s and seq <= %s order by seq",
         session,

@@ -34,7 +34,7 @@ def migrations() -> list[Migration]:
 
 
 def migrate(database: Database) -> list[str]:
-    """Bring the schema up to date and return the names of the steps that were applied. Safe to run at once, twice."""
+    """Bring the schema up to date and return the names of the applied steps. May run in two processes at once."""
     applied: list[str] = []
     lock = _FORMAT.format(lock=_LOCK)
     database.script(lock)
@@ -50,20 +50,20 @@ def migrate(database: Database) -> list[str]:
             )
         except StateError:
             if database.script(f"select number from holdfast.format where number = {step.number};"):  # noqa: S608 - likewise
-                continue  # another process was quicker
+                continue  # another process was faster
             raise
         applied.append(step.name)
     return applied
 
 
 def worker_role(database: Database) -> str | None:
-    """Return the role of workers, None if the database has none: its user may not create roles."""
+    """Return the role of workers, None if the database has none because its user may not create roles."""
     found = database.call("select rolname from pg_roles where rolname = 'holdfast_worker'")
     return "holdfast_worker" if found else None
 
 
 def require_schema(database: Database) -> None:
-    """Raise `StateError` unless the schema is the one this version knows."""
+    """Raise `StateError` unless the schema is that of this version."""
     there = database.call("select to_regclass('holdfast.format') is not null")
     if not there[0][0]:
         raise StateError("The database has no record of a fleet yet. Run `holdfast fleet init --store URL` first.")

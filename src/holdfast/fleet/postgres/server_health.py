@@ -1,4 +1,4 @@
-"""What a PostgreSQL says of itself that decides whether a fleet can use it, and whether it keeps what it was told."""
+"""The health of a PostgreSQL server: whether a fleet can use it, and whether its commits survive a crash."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ANSWERS_WITHIN = 3.0
 
 
 class ServerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a record's server. `problem` says why the record cannot be used there, "" if it can.
+    """The health of a record's server. `problem` says why the record cannot be used, "" if it can.
 
-    `is_standby` is whether the server only follows another, and takes no writes. `syncs` is whether it writes through
-    to its disk, `has_standby` whether commits wait for a second server.
+    `is_standby` is whether the server only follows another one and accepts no writes, `syncs` whether it syncs commits
+    to disk, `has_standby` whether commits wait for a second server.
     """
 
     version: str
@@ -29,7 +29,7 @@ class ServerHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def server_health(url: str) -> ServerHealth:
-    """Return the health of the server behind a store. Raise `StorageFailed` if it does not answer."""
+    """Return the health of a store's server; raises `StorageFailed` if it does not answer."""
     database = Database(url, patience=_ANSWERS_WITHIN, name="holdfast doctor")
     try:
         version, standby, syncs, names = database.call(

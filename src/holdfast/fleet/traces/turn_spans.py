@@ -1,7 +1,7 @@
 """The spans of a turn, its requests and its calls, from the entries of a journal. Pure.
 
 They follow the GenAI conventions of OpenTelemetry: `invoke_agent` for a turn, `chat` for each attempt at a request,
-`execute_tool` for a call. Times are those of the entries. What was said and what tools printed is in none of them.
+`execute_tool` for a call. Times are those of the entries. No span contains messages or tool output.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from holdfast.session.journal.store import StoredEntry
 Attributes = dict[str, str | int | float | list[str]]
 
 _PROVIDERS = {"google": "gcp.gemini", "openai-chat": "openai", "bedrock": "aws.bedrock", "mistral": "mistral_ai"}
-"""Names of the conventions where they differ from holdfast's."""
+"""Provider names of the conventions, where they differ from holdfast's."""
 
 
 class TurnSpan(msgspec.Struct, frozen=True, kw_only=True):
-    """One span and those within it; `error` is the kind of failure, "" if there was none."""
+    """One span with its children; `error` is the kind of failure, "" if there was none."""
 
     name: str
     kind: Literal["internal", "client"] = "internal"
@@ -29,7 +29,7 @@ class TurnSpan(msgspec.Struct, frozen=True, kw_only=True):
     end: float
     attributes: Attributes
     error: str = ""
-    within: tuple[TurnSpan, ...] = ()
+    children: tuple[TurnSpan, ...] = ()
 
 
 class TurnSpans:
@@ -37,49 +37,49 @@ class TurnSpans:
 
     def __init__(self, session: str) -> None:
         self._session = session
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
-        self._begun: tuple[float, int] | None = None
+    def _reset(self) -> None:
+        self._prompt: tuple[float, int] | None = None
         self._model = ""
         self._usage = Usage(cost="0")
         self._request: tuple[float, e.RequestStarted] | None = None
         self._parts: dict[str, CallPart] = {}
         self._calls: dict[str, tuple[float, e.CallStarted]] = {}
-        self._within: list[TurnSpan] = []
+        self._children: list[TurnSpan] = []
 
     def take(self, record: StoredEntry) -> TurnSpan | None:
-        """Take the next entry, and return the turn that it ends, None otherwise."""
+        """Take the next entry. Return the span of a turn if the entry ends one, None otherwise."""
         at = record.at
         match record.entry:
             case e.PromptAccepted(turn=turn):
-                self._forget()
-                self._begun = at, turn
+                self._reset()
+                self._prompt = at, turn
             case e.RequestStarted() as request:
-                self._cut(at, "interrupted")
+                self._cut_request(at, "interrupted")
                 self._request, self._model = (at, request), request.model
             case e.RequestFailed(fault=fault):
-                self._cut(at, fault)
+                self._cut_request(at, fault)
             case e.ResponseEnded() as response:
-                self._responded(at, response)
+                self._end_request(at, response)
             case e.CallStarted() as started:
                 self._calls[started.call] = at, started
             case e.CallEnded() as ended:
-                self._ended(at, ended)
+                self._end_call(at, ended)
             case e.TurnEnded() as ended:
-                return self._turn(at, ended)
+                return self._end_turn(at, ended)
             case _:
                 pass
         return None
 
-    def _cut(self, at: float, why: str) -> None:
+    def _cut_request(self, at: float, why: str) -> None:
         """End the request that has no response."""
         if self._request is not None:
             begin, started = self._request
             self._request = None
-            self._within.append(_request_span(begin, at, started, {}, why))
+            self._children.append(_request_span(begin, at, started, {}, why))
 
-    def _responded(self, at: float, response: e.ResponseEnded) -> None:
+    def _end_request(self, at: float, response: e.ResponseEnded) -> None:
         self._parts |= {part.id: part for part in response.parts if isinstance(part, CallPart)}
         self._usage += response.usage
         if self._request is None:
@@ -89,9 +89,9 @@ class TurnSpans:
         more: Attributes = {"gen_ai.response.model": response.model.partition(":")[2] or response.model}
         if response.finish is not None:
             more["gen_ai.response.finish_reasons"] = [response.finish]
-        self._within.append(_request_span(begin, at, started, more | _tokens(response.usage), response.cut or ""))
+        self._children.append(_request_span(begin, at, started, more | _tokens(response.usage), response.cut or ""))
 
-    def _ended(self, at: float, ended: e.CallEnded) -> None:
+    def _end_call(self, at: float, ended: e.CallEnded) -> None:
         begin = self._calls.pop(ended.call, (at,))[0]
         part = self._parts.get(ended.call)
         name = part.name if part is not None else "unknown"
@@ -104,13 +104,13 @@ class TurnSpans:
         }
         error = "" if ended.outcome == "ok" else ended.outcome
         span = TurnSpan(name=f"execute_tool {name}", begin=begin, end=at, attributes=attributes, error=error)
-        self._within.append(span)
+        self._children.append(span)
 
-    def _turn(self, at: float, ended: e.TurnEnded) -> TurnSpan | None:
-        self._cut(at, ended.cause)
-        begun, within, usage, model = self._begun, tuple(self._within), self._usage, self._model
-        self._forget()
-        if begun is None:  # the entry of its prompt is lost
+    def _end_turn(self, at: float, ended: e.TurnEnded) -> TurnSpan | None:
+        self._cut_request(at, ended.cause)
+        prompt, children, usage, model = self._prompt, tuple(self._children), self._usage, self._model
+        self._reset()
+        if prompt is None:  # the entry of its prompt is lost
             return None
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",
@@ -124,7 +124,7 @@ class TurnSpans:
             attributes |= _model(model) | _tokens(usage)
         error = "" if ended.reason in {"end_turn", "cancelled"} else ended.cause
         return TurnSpan(
-            name="invoke_agent holdfast", begin=begun[0], end=at, attributes=attributes, error=error, within=within
+            name="invoke_agent holdfast", begin=prompt[0], end=at, attributes=attributes, error=error, children=children
         )
 
 

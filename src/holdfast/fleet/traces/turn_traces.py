@@ -1,7 +1,7 @@
-"""Sends the spans of turns to OpenTelemetry, where its API is installed; nothing otherwise.
+"""Sends the spans of turns to OpenTelemetry if its API is installed.
 
-Only the API is used: where spans go is for the user to set up, e.g. by `opentelemetry-instrument`. Without that, the
-API keeps nothing. Spans are made when a turn has ended, with the times of its entries.
+Only the API is used: the user configures where spans go, e.g. with `opentelemetry-instrument`. Without that, the API
+drops them. Spans are created when a turn has ended, with the times of its entries.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class TurnTraces:
-    """The traces of one session. `provider` takes the spans; None: the one that is set up for the process."""
+    """The traces of one session. `provider` takes the spans; None uses the one configured for the process."""
 
     def __init__(self, session: str, provider: TracerProvider | None = None) -> None:
         self._spans = TurnSpans(session)
         self._tracer = _tracer(provider)
 
-    def know(self, record: StoredEntry) -> None:
-        """Take an entry that an earlier process wrote: its spans are not sent again."""
+    def replay(self, record: StoredEntry) -> None:
+        """Take an entry that an earlier process wrote, without sending its spans again."""
         if self._tracer is not None:
             self._spans.take(record)
 
     def take(self, record: StoredEntry) -> None:
-        """Take an entry that was just written, and send the spans of the turn that it ends."""
+        """Take an entry that was just written. If it ends a turn, send the spans of the turn."""
         if self._tracer is not None and (turn := self._spans.take(record)) is not None:
             _send(self._tracer, turn, None)
 
@@ -53,7 +53,7 @@ def _send(tracer: Tracer, turn: TurnSpan, context: Context | None) -> None:
     if turn.error:
         span.set_status(Status(StatusCode.ERROR, turn.error))
     inner = set_span_in_context(span, context)
-    for each in turn.within:
+    for each in turn.children:
         _send(tracer, each, inner)
     span.end(_nanoseconds(turn.end))
 

@@ -1,20 +1,22 @@
-"""DBOS Transact, which starts looks at sessions: a queue with one look per session, and the schedule that sweeps.
+"""DBOS Transact: queues the sessions to drive, one workflow per session, and schedules the sweep.
 
-How much rests on it. Nothing that must be right. DBOS decides when a look runs, and at which worker; a look may run
-late, twice, or at two workers at once, and the lease in the record sorts that out. No workflow has steps, so DBOS never
-runs a part of a turn again: a second journal under holdfast's would be a second truth.
+The workflow that drives a session is called "look" in DBOS's tables.
 
-Edges and the level. A row that is asked puts a look into the queue in its own transaction, so it begins at once. The
-sweep, a scheduled workflow of which each run happens once in the whole fleet, finds what an edge missed: sessions in
-which something waits and that no living worker holds.
+Correctness does not depend on DBOS. It decides when a look runs, and on which worker. A look may run late, twice, or on
+two workers at once, and the lease in the record sorts that out. No workflow has steps, so DBOS never runs a part of a
+turn again: a second journal under holdfast's would be a second truth.
 
-Takeovers. With full slots a session whose worker died would wait for a slot among all that have none yet: DBOS takes
-partitions of a full queue at random, without regard to age or priority. So such sessions have a queue and slots of
-their own, as many again: a worker can take all that an equal peer had. A takeover lasts for one turn, the one that was
-lost; what else waits in the session then waits with all others.
+Events and the sweep. Writing an inbox row enqueues a look in the same transaction, so the session is driven at once.
+The sweep is a scheduled workflow, and each of its runs happens once in the whole fleet. It finds what an event missed:
+sessions in which something waits and that no living worker holds.
 
-What DBOS leaves open: a workflow of a worker that died stays "pending" and occupies its session's place in the queue.
-DBOS itself recovers only what its own executor had. So the sweep cancels the workflows of executors that are dead by
+Takeovers. With full slots, a session whose worker died would compete for a slot with all sessions that have none yet:
+DBOS takes partitions of a full queue at random, without regard to age or priority. So such sessions have their own
+queue, with as many slots again: a worker can take all that an equal peer had. A takeover lasts for one turn, the one
+that was lost. What else waits in the session then waits like any other.
+
+A gap in DBOS: a workflow of a worker that died stays "pending" and occupies its session's place in the queue. DBOS
+recovers only the workflows that its own executor had. So the sweep cancels the workflows of executors that are dead by
 the record's clock.
 """
 
@@ -33,11 +35,11 @@ TAKEOVER_QUEUE = "takeovers"
 _SWEEPS = "sweeps"
 _POLL = 0.2  # seconds; each look at a queue is two statements
 _VERSION = "1"
-"""Of the workflows, not of holdfast: workers of two releases serve one queue."""
+"""The version of the workflows, not of holdfast: workers of two releases serve one queue."""
 
 
 class Engine:
-    """DBOS in this process. One at a time: DBOS keeps itself in its module."""
+    """DBOS in this process. Only one instance at a time: DBOS keeps its state in its module."""
 
     def __init__(  # noqa: PLR0913 - what a worker gives
         self,
@@ -47,13 +49,13 @@ class Engine:
         host: str,
         slots: int,
         every: float,
-        look: Callable[[str], None],
+        drive: Callable[[str], None],
         takeover: Callable[[str], None],
         sweep: Callable[[], None],
     ) -> None:
-        """Begin to run looks, at most `slots` at once, and one sweep `every` so many seconds in the whole fleet.
+        """Start to call `drive`, at most `slots` times at once, and `sweep` once per `every` seconds in the fleet.
 
-        A `takeover` is the look at a session whose worker died; as many as `slots` may run beside the others.
+        `takeover` drives a session whose worker died. Up to `slots` of these run in addition.
         """
         config: DBOSConfig = {
             "name": "holdfast",
@@ -70,7 +72,7 @@ class Engine:
         self._sweep = sweep
         self._over = threading.Event()
         DBOS(config=config)
-        DBOS.workflow(name="look")(self._run_look_of(look, slots))
+        DBOS.workflow(name="look")(self._run_look_of(drive, slots))
         DBOS.workflow(name="takeover")(self._run_look_of(takeover, slots))
         swept = DBOS.workflow(name="sweep")(self._run_sweep_of())
         queues = [f"{name}{where}" for name in (TAKEOVER_QUEUE, LOOK_QUEUE) for where in ("", f"@{host}")]
@@ -97,14 +99,14 @@ class Engine:
             ]
         )
 
-    def _run_look_of(self, look: Callable[[str], None], most: int) -> Callable[[str], None]:
+    def _run_look_of(self, drive: Callable[[str], None], most: int) -> Callable[[str], None]:
         slots = threading.BoundedSemaphore(most)
 
         def run(session: str) -> None:
-            """Look at a session. Beyond the slots it waits; the sweep begins none that already waits."""
+            """Drive a session. With all slots taken it waits; the sweep enqueues no session that already waits."""
             with slots:
                 if not self._over.is_set():
-                    look(session)
+                    drive(session)
 
         return run
 
@@ -127,7 +129,7 @@ class Engine:
             DBOS.delete_workflows(list(workflows))
 
     def end(self) -> None:
-        """Begin nothing more, and leave. Looks that run must have ended, or are of no use any more."""
+        """Start no more workflows, and shut DBOS down. Running ones must have ended or no longer matter."""
         self._over.set()
         DBOS.destroy(destroy_registry=True)
 

@@ -1,10 +1,10 @@
-"""What users ask of one session by the rows of its inbox, in order: the rules of each kind.
+"""Carries out the rows of one session's inbox, in order, by the rules of each kind.
 
-One turn at a time: a `prompt` waits for the turn before it. A `steer` or a `later` joins the running turn, and is a
-prompt without one. A `stop` is not an edge but a level: it ends the running turn and refuses what waited before it, and
-with nothing running it is done at once. An `answer` reaches the question that its call asks, and no other; it waits if
-that question is about to be asked again. A `model` or a `mode` behind a prompt that waits holds from that prompt on.
-All else is done when it is seen.
+One turn runs at a time: a `prompt` waits for the turn before it. A `steer` or a `later` joins the running turn, or
+becomes a prompt if none runs. A `stop` ends the running turn and refuses the messages that waited before it; with
+nothing running it is done at once. An `answer` reaches only the question of its call, and waits if that question is
+about to be asked again. A `model` or a `mode` behind a waiting prompt applies from that prompt on. All other rows are
+done as soon as they are read.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from holdfast.errors import HoldfastError, LeaseLost, StorageFailed, UsageError
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.record import InboxRow
 from holdfast.fleet.worker.driven_agent import DrivenAgent
-from holdfast.fleet.worker.inbox_asker import InboxAsker
+from holdfast.fleet.worker.inbox_approvals import InboxApprovals
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.tool_calls import Mode
 
 _MESSAGES = ("prompt", "steer", "later")
 _TURN_BEGINS = 0.02
-"""Seconds until a turn that is about to begin is looked at again."""
+"""Seconds until a turn that is about to begin is checked again."""
 
 
 class InboxRequests:
-    """The rows of one held session, done on its event loop. `changed` has the rows looked at again."""
+    """The inbox rows of one held session, carried out on its event loop. Call `changed` to have them read again."""
 
     def __init__(
-        self, held: HeldSession, driven: DrivenAgent, asker: InboxAsker, *, changed: Callable[[], None]
+        self, session: HeldSession, driven: DrivenAgent, approvals: InboxApprovals, *, changed: Callable[[], None]
     ) -> None:
-        self._held = held
+        self._session = session
         self._driven = driven
         self._agent = driven.agent
-        self._asker = asker
+        self._approvals = approvals
         self._changed = changed
         self._seen: set[int] = set()
         self._begun = 0  # the row of the last prompt that was begun
 
     def serve(self, *, running: bool) -> InboxRow | None:
-        """Do what the rows ask for, in order, and return the first prompt that waits for its turn."""
+        """Carry out the rows in order, and return the first prompt that waits for its turn."""
         first: InboxRow | None = None
-        rows = self._held.waiting()
+        rows = self._session.waiting_rows()
         stopped = max((row.id for row in rows if row.kind == "stop"), default=0)
         for row in rows:
             if row.kind in _MESSAGES and self._begun < row.id < stopped:
@@ -58,74 +58,74 @@ class InboxRequests:
                 except (LeaseLost, StorageFailed):
                     raise
                 except HoldfastError as error:
-                    self._held.close_row(row, str(error))
+                    self._session.close_row(row, str(error))
         return first
 
     def begin(self, row: InboxRow) -> Coroutine[object, object, TurnEnded]:
-        """Return the turn of a prompt that waits."""
+        """Return a coroutine that runs the turn of a waiting prompt."""
         text = str(row.body["text"])
-        self._held.expect(row)
+        self._session.expect(row)
         self._begun = row.id
-        images = self._driven.attached(self._agent, text)
-        return self._agent.run(text, images=images, queued=self._held.name_of(row))
+        images = self._driven.find_images(self._agent, text)
+        return self._agent.run(text, images=images, queued=self._session.name_of(row))
 
     def refuse_begun(self, why: str) -> None:
-        """Refuse the prompt that was begun, if it did not come into the journal."""
-        for row in self._held.waiting():
+        """Refuse the prompt that was begun last, if it was not journalled."""
+        for row in self._session.waiting_rows():
             if row.id == self._begun:
-                self._held.close_row(row, why)
+                self._session.close_row(row, why)
 
     def turn_ended(self) -> None:
-        """Look again at what was done for the turn that has ended."""
+        """Read all rows again: some were carried out only for the turn that has ended."""
         self._seen.clear()
 
     def _do(self, row: InboxRow, rows: tuple[InboxRow, ...], *, running: bool) -> None:
-        agent, held, body = self._agent, self._held, row.body
+        agent, session, body = self._agent, self._session, row.body
         match row.kind:
             case "stop":
                 for each in rows:
                     if each.kind in _MESSAGES and self._begun < each.id < row.id:
-                        held.close_row(each, "Stopped before it began.")
+                        session.close_row(each, "Stopped before it began.")
                 if running:
-                    held.expect(row)
+                    session.expect(row)
                     self._seen.add(row.id)
                     agent.stop(StopCause("user"))
                 else:
-                    held.close_row(row)
+                    session.close_row(row)
             case "answer":
                 self._answer(row, running=running)
             case "steer" | "later" if agent.turn is not None:
                 text = str(body["text"])
-                held.expect(row)
-                images = self._driven.attached(agent, text)
-                agent.queue(text, row.kind, images=images, own=held.name_of(row))
+                session.expect(row)
+                images = self._driven.find_images(agent, text)
+                agent.queue(text, row.kind, images=images, message_id=session.name_of(row))
             case "model":
                 name = str(body["model"])
                 self._driven.check_model(name)
-                held.expect(row)
+                session.expect(row)
                 agent.use_model(name)
                 self._close_if_waiting(row)
             case "mode":
                 mode = self._offered_mode(body["mode"])
-                held.expect(row)
+                session.expect(row)
                 agent.mode = mode
                 self._close_if_waiting(row)
             case "rename":
-                held.expect(row)
+                session.expect(row)
                 agent.rename(str(body["title"]))
             case "recall":
                 self._recall(row, rows)
-            case _:  # a steer for a turn that is about to begin: seen again when it has
+            case _:  # a steer for a turn that is about to begin: read again once it has
                 asyncio.get_running_loop().call_later(_TURN_BEGINS, self._changed)
 
     def _answer(self, row: InboxRow, *, running: bool) -> None:
-        if self._asker.answer(row):
-            self._held.expect(row)
+        if self._approvals.answer(row):
+            self._session.expect(row)
             self._seen.add(row.id)
             return
         call = row.body["call"]
         calls = self._agent.conversation.open_calls if running else ()
-        if not any(each.part.id == call and not each.answered for each in calls):
+        if not any(each.part.id == call and not each.approval_answer for each in calls):
             raise UsageError(
                 f"Call {call!r} has no open question: it was answered, or its turn has ended. Look at the session."
             )
@@ -137,16 +137,16 @@ class InboxRequests:
         raise UsageError(f"Mode {mode!r} is not offered (expected one of {', '.join(self._driven.modes)}).")
 
     def _recall(self, row: InboxRow, rows: tuple[InboxRow, ...]) -> None:
-        wanted = str(row.body["id"])
+        message = str(row.body["id"])
         for each in rows:
-            if str(each.id) == wanted and each.kind in _MESSAGES and each.id > self._begun:
-                self._held.close_row(each, "Recalled.")
-                self._held.close_row(row)
+            if str(each.id) == message and each.kind in _MESSAGES and each.id > self._begun:
+                self._session.close_row(each, "Recalled.")
+                self._session.close_row(row)
                 return
-        self._held.expect(row)
-        self._agent.recall(wanted)
+        self._session.expect(row)
+        self._agent.recall(message)
 
     def _close_if_waiting(self, row: InboxRow) -> None:
-        """Close a row that changed nothing: it became no entry."""
-        if any(each.id == row.id for each in self._held.waiting()):
-            self._held.close_row(row)
+        """Close a row that changed nothing and therefore became no entry."""
+        if any(each.id == row.id for each in self._session.waiting_rows()):
+            self._session.close_row(row)

@@ -1,16 +1,16 @@
-"""One look at a session: drive it until nothing waits, then give it back.
+"""Drives one session until nothing waits in it, then releases it.
 
-A look may come late, twice, or at two workers at once. It takes the lease or leaves the session, and nothing it does
-depends on having been called at the right time. What it drives is an ordinary `Agent`. What a user asks comes as rows
-of the inbox (`InboxRequests`). A fleet's worker and the local server drive their sessions by this look; `LookRules` are
-what differs.
+A worker may be told to drive a session late, twice, or at the same time as another worker. The one that gets the lease
+drives it, and nothing here depends on being called at the right time. The driver runs an ordinary `Agent`; requests of
+users arrive as rows of the inbox (`InboxRequests`). A fleet's worker and the local server use the same driver;
+`DriveRules` holds the differences.
 
-What a crash left is settled first, by the agent's own recovery. If the turn was lost with its worker, and not ended by
-the user or the model, the look then says so in a prompt and continues; the local server leaves that to its user, as the
-terminal does. A session in which five workers died is held for a user: one session must not take the fleet along.
+The agent's own recovery first settles what a crash left open. If the turn was lost with its worker, and not ended by
+the user or the model, the driver continues it with a prompt that says so. The local server leaves that to its user, as
+the terminal does. A session in which five workers died is held for a user, so that it cannot take down the fleet.
 
-A user who thinks must not hold a slot. When a question is open, and nothing runs, the turn is parked and the lease
-given back; the row with the answer wakes the session again.
+A user who is thinking must not occupy a slot. When a question is open and nothing runs, the driver parks the turn and
+releases the lease. The row with the answer wakes the session again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.record import InboxRow
 from holdfast.fleet.worker.driven_agent import AgentMaker, DrivenAgent
-from holdfast.fleet.worker.inbox_asker import InboxAsker
+from holdfast.fleet.worker.inbox_approvals import InboxApprovals
 from holdfast.fleet.worker.inbox_requests import InboxRequests
 from holdfast.session.journal.entries import PromptAccepted, TurnEnded
 from holdfast.system.threads import in_daemon
@@ -44,57 +44,57 @@ LOST = "the worker lost the session"
 MOST_TRIES = 5
 _TASKS_END = 3.0
 
-LookEnd = Literal["given", "again", "held", "lost"]
-"""`again`: another look is needed soon."""
+DriveEnd = Literal["released", "requeue", "held", "lost"]
+"""`requeue`: the session must be driven again soon."""
 
 
-class LookRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs between those who drive sessions.
+class DriveRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The differences between a fleet's worker and the local server.
 
-    `grace` is how long a running turn may go on in a drain, before it is stopped for the cause `drained`. A question is
-    parked after `parks_after` seconds, or never if that is None. `continues` is whether a turn that was lost with its
-    process goes on by itself. A session in which nothing waits stays open for `lingers` seconds. With `one_turn` it is
-    given back after a turn, though more prompts wait.
+    In a drain, a running turn gets `grace` seconds and is then stopped with `drain_cause`. A question is parked after
+    `park_after` seconds, never if that is None. With `continue_lost_turns`, a turn that was lost with its process
+    continues without a user. A session in which nothing waits stays open for `linger` seconds. With `one_turn` the
+    session is released after one turn, even if more prompts wait.
     """
 
     grace: float = 30.0
-    drained: StopCause = StopCause("external", DRAINED)
-    parks_after: float | None = 2.0
-    continues: bool = True
-    lingers: float = 0.0
+    drain_cause: StopCause = StopCause("external", DRAINED)
+    park_after: float | None = 2.0
+    continue_lost_turns: bool = True
+    linger: float = 0.0
     one_turn: bool = False
 
 
-class SessionLook:
-    """One look at one held session, on one event loop. `said` gets what a user should see of a bug."""
+class SessionDriver:
+    """Drives one session whose lease is held, on one event loop. `notify` gets a message for the user about a bug."""
 
     def __init__(
         self,
-        held: HeldSession,
+        session: HeldSession,
         *,
         make: AgentMaker,
         open_place: Callable[[str, Mapping[str, object]], SessionPlace],
-        rules: LookRules,
-        said: Callable[[str], object] = lambda _: None,
+        rules: DriveRules,
+        notify: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._held = held
+        self._session = session
         self._make = make
         self._open_place = open_place
         self._rules = rules
-        self._said = said
+        self._notify = notify
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
-        self._asker = InboxAsker(
+        self._approvals = InboxApprovals(
             self._changed.set, lambda plan, why: self._driven.offers(plan, self._driven.agent.mode, why)
         )
-        self._asked_since: float | None = None
+        self._question_since: float | None = None
         self._turn: asyncio.Task[TurnEnded | None] | None = None
         self._turns = 0
         self._draining = self._lost = False
         self._driven_or_none: DrivenAgent | None = None
         self._settled = False
 
-    # --- what others see ----------------------------------------------------------------------------------------
+    # --- for other threads --------------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
@@ -102,9 +102,9 @@ class SessionLook:
         return self._turn is not None and not self._turn.done()
 
     @property
-    def asking(self) -> tuple[str, ...]:
-        """Return the calls whose question waits for an answer."""
-        return self._asker.asking
+    def open_questions(self) -> tuple[str, ...]:
+        """Return the ids of the calls whose question waits for an answer."""
+        return self._approvals.open_questions
 
     @property
     def mode(self) -> str:
@@ -112,39 +112,39 @@ class SessionLook:
         return "" if self._driven_or_none is None else self._agent.mode
 
     def drain(self) -> None:
-        """Begin no more turns, let the running one go on for the grace, then stop it. From any thread."""
+        """Begin no more turns, and stop the running one after the grace period. From any thread."""
         self._call_soon(self._begin_drain)
 
     def lose(self) -> None:
-        """Stop the turn at once: the session is, or will soon be, another worker's. From any thread."""
+        """Stop the turn at once: another worker has the session, or soon will. From any thread."""
         self._call_soon(self._begin_loss)
 
-    # --- the look -----------------------------------------------------------------------------------------------
+    # --- one run ------------------------------------------------------------------------------------------------
 
-    async def run(self) -> LookEnd:
-        """Drive the session until nothing waits, and give it back; raises what is no fault of the session."""
-        place = await in_daemon(lambda: self._open_place(self._held.id, self._held.place))
-        self._held.put_place(place.values())
-        driven = self._driven_or_none = self._make(self._held, place, self._asker)
-        requests = InboxRequests(self._held, driven, self._asker, changed=self._changed.set)
+    async def run(self) -> DriveEnd:
+        """Drive the session until nothing waits, and release it. Raises errors that the session did not cause."""
+        place = await in_daemon(lambda: self._open_place(self._session.id, self._session.place))
+        self._session.put_place(place.values())
+        driven = self._driven_or_none = self._make(self._session, place, self._approvals)
+        requests = InboxRequests(self._session, driven, self._approvals, changed=self._changed.set)
         parked = was_lost = False
         try:
-            self._held.watch(lambda: self._call_soon(self._changed.set))
-            self._take_up()
-            await asyncio.sleep(0)  # the turn has begun, so that a stop that waits already reaches it
+            self._session.watch(lambda: self._call_soon(self._changed.set))
+            self._resume_turn()
+            await asyncio.sleep(0)  # lets the turn begin, so that a stop in the inbox reaches it
             parked = await self._drive(requests)
             was_lost = not self._lost and self._was_lost()
             await self._agent.tasks.end(_TASKS_END, "the session is given back")
         finally:
             if self.running:
-                self._agent.stop(self._rules.drained)
+                self._agent.stop(self._rules.drain_cause)
             await self._agent.close()
         if self._lost:
             return "lost"
-        return self._give(await self._saved(place), parked=parked, was_lost=was_lost)
+        return self._release(await self._save_place(place), parked=parked, was_lost=was_lost)
 
-    async def _saved(self, place: SessionPlace) -> dict[str, object]:
-        """Save the place and return its values; they name a save that failed, which is tried again next time."""
+    async def _save_place(self, place: SessionPlace) -> dict[str, object]:
+        """Save the place and return its values. They report a failed save, which is tried again next time."""
         turn = self._agent.conversation.turns
         try:
             return await in_daemon(lambda: place.save(turn))
@@ -160,25 +160,24 @@ class SessionLook:
     def _agent(self) -> Agent:
         return self._driven.agent
 
-    def _give(self, values: dict[str, object], *, parked: bool, was_lost: bool) -> LookEnd:
-        if self._held.tries >= MOST_TRIES and was_lost:
-            self._held.give(
-                values,
-                why_held=f"{self._held.tries} workers died in it. See its last calls, then send a message to go on.",
-            )
+    def _release(self, values: dict[str, object], *, parked: bool, was_lost: bool) -> DriveEnd:
+        tries = self._session.tries
+        if tries >= MOST_TRIES and was_lost:
+            reason = f"{tries} workers died in it. See its last calls, then send a message to go on."
+            self._session.release(values, hold_reason=reason)
             return "held"
-        if self._draining and (was_lost or self._agent.conversation.is_open or self._held.waiting()):
-            self._held.give(values, again=True)
-            return "again"
-        if self._held.give(values, parked=parked):
-            return "given"
-        self._held.give(values, again=True)
-        return "again"
+        if self._draining and (was_lost or self._agent.conversation.is_open or self._session.waiting_rows()):
+            self._session.release(values, requeue=True)
+            return "requeue"
+        if self._session.release(values, parked=parked):
+            return "released"
+        self._session.release(values, requeue=True)
+        return "requeue"
 
     # --- the loop -----------------------------------------------------------------------------------------------
 
     async def _drive(self, requests: InboxRequests) -> bool:
-        """Serve the inbox until nothing waits; return whether the turn was parked."""
+        """Serve the inbox until nothing waits, and return whether the turn was parked."""
         while True:
             self._changed.clear()
             if self._turn is not None and self._turn.done():
@@ -188,26 +187,26 @@ class SessionLook:
             if self._turn is None and not self._settled:
                 await self._agent.recover()
                 self._settled = True
-            waits = requests.serve(running=self.running)
+            prompt = requests.serve(running=self.running)
             if self._turn is None:
                 if self._draining:
                     return False
-                if not self._begin(requests, waits):
-                    if not await self._lingers():
+                if not self._begin(requests, prompt):
+                    if not await self._linger():
                         return False
                     continue
-            if await self._parks():
+            if await self._park_if_due():
                 return True
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until a row arrives, the turn ends, a question opens or is to be parked, or the worker ends."""
+        """Wait until a row arrives, the turn ends, a question opens or is due to be parked, or the worker ends."""
         timeout = None
-        if self._asker.asking and self._rules.parks_after is not None:
-            self._asked_since = self._asked_since or time.monotonic()
-            timeout = max(0.0, self._asked_since + self._rules.parks_after - time.monotonic())
+        if self._approvals.open_questions and self._rules.park_after is not None:
+            self._question_since = self._question_since or time.monotonic()
+            timeout = max(0.0, self._question_since + self._rules.park_after - time.monotonic())
         else:
-            self._asked_since = None
+            self._question_since = None
         changed = asyncio.ensure_future(self._changed.wait())
         try:
             waiting = {changed, *([self._turn] if self._turn is not None else [])}
@@ -215,89 +214,89 @@ class SessionLook:
         finally:
             changed.cancel()
 
-    async def _lingers(self) -> bool:
-        """Wait for something to do while nothing runs. Return false if the session need not stay open."""
-        if not self._rules.lingers:
+    async def _linger(self) -> bool:
+        """Wait for a row while nothing runs. Return false if the session need not stay open."""
+        if not self._rules.linger:
             return False
         tasks = self._agent.conversation.open_tasks
         try:
-            await asyncio.wait_for(self._changed.wait(), None if tasks else self._rules.lingers)
+            await asyncio.wait_for(self._changed.wait(), None if tasks else self._rules.linger)
         except TimeoutError:
-            return bool(self._held.waiting())
+            return bool(self._session.waiting_rows())
         return True
 
-    async def _parks(self) -> bool:
-        after = self._rules.parks_after
-        if after is None or self._asked_since is None or not self._asker.asking:
+    async def _park_if_due(self) -> bool:
+        after = self._rules.park_after
+        if after is None or self._question_since is None or not self._approvals.open_questions:
             return False
-        if not self._draining and time.monotonic() < self._asked_since + after:
+        if not self._draining and time.monotonic() < self._question_since + after:
             return False
         return await park(self._agent)
 
-    def _take_up(self) -> None:
-        """Ask again what was asked when the holder before parked the turn or died."""
+    def _resume_turn(self) -> None:
+        """Resume a turn whose question was open when the previous holder parked it or died."""
         if self._agent.conversation.is_open and self._agent.recovery.can_resume:
             self._settled = True
             self._turn = asyncio.ensure_future(self._agent.resume_turn())
 
-    def _begin(self, requests: InboxRequests, waits: InboxRow | None) -> bool:
+    def _begin(self, requests: InboxRequests, prompt: InboxRow | None) -> bool:
         """Begin the next turn, and return whether there is one."""
         was_lost = self._was_lost()
-        if was_lost and self._held.tries < MOST_TRIES and not self._is_stopped():
+        if was_lost and self._session.tries < MOST_TRIES and not self._is_stopped():
             self._turn = asyncio.ensure_future(self._agent.run(GO_ON))
             return True
-        if waits is None or (was_lost and self._held.tries >= MOST_TRIES) or (self._rules.one_turn and self._turns):
+        if prompt is None or (was_lost and self._session.tries >= MOST_TRIES) or (self._rules.one_turn and self._turns):
             return False
-        self._turn = asyncio.ensure_future(requests.begin(waits))
+        self._turn = asyncio.ensure_future(requests.begin(prompt))
         return True
 
     async def _finish(self, requests: InboxRequests) -> None:
-        """Take note of a turn that has ended, whatever it raised."""
+        """Handle the end of a turn, whatever it raised."""
         turn, self._turn = self._turn, None
         self._turns += 1
         requests.turn_ended()
-        self._settled = False  # what the record did not take, because it was away, is settled before anything else
+        self._settled = False  # if the record was unreachable, the turn is still open there and must be settled first
         assert turn is not None
         try:
             await turn
         except LeaseLost:
             self._lost = True
-        except StorageFailed:  # the record was away longer than the patience: look again from the start
+        except StorageFailed:  # the record was unreachable for longer than the patience: start over
             raise
-        except HoldfastError as error:  # an unknown model stands in the journal, a prompt that cannot be run is refused
+        except HoldfastError as error:  # e.g. an unknown model: refuse the prompt that cannot be run
             requests.refuse_begun(str(error))
         except Exception as error:  # noqa: BLE001 - the top of a driven session: the turn is settled, the row says it
-            self._said(f"Session {self._held.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
+            self._notify(f"Session {self._session.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
             requests.refuse_begun(f"Internal error: {type(error).__name__}. See the log of the process.")
 
-    # --- what the journal says of the end before -----------------------------------------------------------------
+    # --- how the last turn ended ---------------------------------------------------------------------------------
 
     def _was_lost(self) -> bool:
-        """Return whether the last turn ended with its worker, by no other's will or fault, and is to be continued."""
+        """Return whether the last turn ended only because its worker did, so that it should be continued."""
         ended = self._agent.conversation.last_end
-        if not self._rules.continues or ended is None or self._agent.conversation.is_open:
+        if not self._rules.continue_lost_turns or ended is None or self._agent.conversation.is_open:
             return False
-        if ended.cause == "crash":  # not one that was there when the session was pushed
+        if ended.cause == "crash":  # does not count if it happened before the session was pushed
             began = (
                 seq
                 for seq, entry in enumerate(self._agent.journal.entries(), start=1)
                 if isinstance(entry, PromptAccepted) and entry.turn == ended.turn
             )
-            pushed = self._held.place.get("pushed", 0)
+            pushed = self._session.place.get("pushed", 0)
             return isinstance(pushed, int) and next(began, 0) > pushed
-        if ended.cause == "storage":  # the record was away for longer than the patience
+        if ended.cause == "storage":  # the record was unreachable for longer than the patience
             return True
         return ended.cause == "external" and ended.detail in (DRAINED, LOST)
 
     def _is_stopped(self) -> bool:
-        return any(row.kind == "stop" for row in self._held.waiting())
+        return any(row.kind == "stop" for row in self._session.waiting_rows())
 
     # --- the worker's end ---------------------------------------------------------------------------------------
 
     def _begin_drain(self) -> None:
         if not self._draining:
             self._draining = True
-            self._loop.call_later(self._rules.grace, lambda: self._stop(self._rules.drained))
+            self._loop.call_later(self._rules.grace, lambda: self._stop(self._rules.drain_cause))
             self._changed.set()
 
     def _begin_loss(self) -> None:
@@ -312,5 +311,5 @@ class SessionLook:
     def _call_soon(self, work: Callable[[], object]) -> None:
         try:
             self._loop.call_soon_threadsafe(work)
-        except RuntimeError:  # the loop has closed: the look is over
+        except RuntimeError:  # the loop has closed: the run is over
             return

@@ -1,4 +1,4 @@
-"""A worker: a life in the record, an engine that hands out looks, and the sessions it drives."""
+"""A worker: its heartbeat in the record, the engine that hands it sessions, and the drivers of these sessions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pathlib import Path
 
 from holdfast.errors import HoldfastError, LeaseLost, StateError
 from holdfast.fleet.places.local_places import LocalPlaces
-from holdfast.fleet.postgres.claims import NotTaken, PostgresHeld, take
+from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.worker.driven_agent import AgentMaker
 from holdfast.fleet.worker.engine import LOOK_QUEUE, Engine
 from holdfast.fleet.worker.heartbeat import Heartbeat
-from holdfast.fleet.worker.session_driver import LookEnd, LookRules, SessionLook
+from holdfast.fleet.worker.session_driver import DriveEnd, DriveRules, SessionDriver
 
 _LOG = logging.getLogger("holdfast.fleet")
-_FORGET_AFTER = 600.0  # seconds after which the engine's record of an ended look is deleted
+_FORGET_AFTER = 600.0  # seconds after which the engine's record of an ended workflow is deleted
 _MOST_FAILURES = 5
 
 
 class Worker:
-    """One life of a worker. After `run` returned, another may begin, under a new id."""
+    """One run of a worker, under its own id. After `run` has returned, a new `Worker` may be started."""
 
     def __init__(  # noqa: PLR0913 - the options of the command
         self,
@@ -39,7 +39,7 @@ class Worker:
         ttl: float = 15.0,
         grace: float = 30.0,
         host: str = "",
-        said: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.id = uuid.uuid4().hex
         self._url = url
@@ -49,24 +49,24 @@ class Worker:
         self._grace = grace
         self._host = host or socket.gethostname()
         self._places = LocalPlaces(state, host=self._host)
-        self._said = said
-        self._looks: dict[str, SessionLook] = {}
-        self._driven: set[str] = set()
+        self._notify = notify
+        self._drivers: dict[str, SessionDriver] = {}
+        self._sessions: set[str] = set()
         self._failures: dict[str, int] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._draining = False
-        self._life: Heartbeat | None = None
+        self._heartbeat: Heartbeat | None = None
         self._engine: Engine | None = None
 
     def run(self) -> bool:
-        """Serve until `drain` or until the life is lost; return whether it was lost, and another may begin.
+        """Serve until `drain` is called or the heartbeat is lost. Return whether it was lost.
 
         Raises `StorageFailed` if the record cannot be reached at the start.
         """
-        about: dict[str, object] = {"host": self._host, "pid": os.getpid(), "slots": self._slots}
-        life = self._life = Heartbeat(
-            self._url, self.id, ttl=self._ttl, about=about, lost=self._lose, orphaned=self._take_over
+        description: dict[str, object] = {"host": self._host, "pid": os.getpid(), "slots": self._slots}
+        heartbeat = self._heartbeat = Heartbeat(
+            self._url, self.id, ttl=self._ttl, description=description, on_lost=self._lose, on_dead_peer=self._take_over
         )
         try:
             engine = self._engine = Engine(
@@ -75,84 +75,84 @@ class Worker:
                 host=self._host,
                 slots=self._slots,
                 every=self._ttl / 6,
-                look=self.look,
-                takeover=lambda session: self.look(session, one_turn=True),
+                drive=self.drive,
+                takeover=lambda session: self.drive(session, one_turn=True),
                 sweep=self.sweep,
             )
-            self._said(f"worker {self.id} on {self._host}: {self._slots} slots")
+            self._notify(f"worker {self.id} on {self._host}: {self._slots} slots")
             self._over.wait()
-            self._wait_for_looks(self._grace + 15.0 if self._draining else self._ttl)
+            self._wait_for_drivers(self._grace + 15.0 if self._draining else self._ttl)
             engine.end()
         finally:
-            life.end()
-        return life.is_lost
+            heartbeat.end()
+        return heartbeat.is_lost
 
     def drain(self) -> None:
-        """Begin no new looks, end the running ones within the grace, then let `run` return. From any thread."""
+        """Take no new sessions, release the driven ones within the grace, then let `run` return. From any thread."""
         self._draining = True
         with self._lock:
-            for look in self._looks.values():
-                look.drain()
+            for driver in self._drivers.values():
+                driver.drain()
         self._over.set()
 
-    def look(self, session: str, *, one_turn: bool = False) -> None:
-        """Look at one session until nothing waits in it, or with `one_turn` until a turn of it has ended."""
-        if self._life is None or self._life.is_lost or self._draining:
+    def drive(self, session: str, *, one_turn: bool = False) -> None:
+        """Drive one session until nothing waits in it, or with `one_turn` until one turn has ended."""
+        if self._heartbeat is None or self._heartbeat.is_lost or self._draining:
             return
         with self._lock:
-            if session in self._driven:  # two queues may name it; the look that runs sees every row
+            if session in self._sessions:  # two queues may name it; the driver that runs sees every row
                 return
-            self._driven.add(session)
+            self._sessions.add(session)
         try:
-            self._take(session, self._life, one_turn=one_turn)
+            self._take(session, self._heartbeat, one_turn=one_turn)
         finally:
             with self._lock:
-                self._driven.discard(session)
+                self._sessions.discard(session)
 
-    def _take(self, session: str, life: Heartbeat, *, one_turn: bool) -> None:
-        taken = take(self._url, session, self.id, mail=life.mail)
-        if isinstance(taken, NotTaken):
+    def _take(self, session: str, heartbeat: Heartbeat, *, one_turn: bool) -> None:
+        claim = take(self._url, session, self.id, mail=heartbeat.mail)
+        if isinstance(claim, NotTaken):
             return
         try:
-            end = asyncio.run(self._looked(taken, one_turn=one_turn))
+            end = asyncio.run(self._drive(claim, one_turn=one_turn))
             self._failures.pop(session, None)
         except LeaseLost:
             end = "lost"
         except (HoldfastError, OSError) as error:
-            end = self._failed(taken, error)
+            end = self._failed(claim, error)
         finally:
-            taken.close()
-        if end == "again":
+            claim.close()
+        if end == "requeue":
             self._enqueue(session)
 
-    async def _looked(self, held: PostgresHeld, *, one_turn: bool) -> LookEnd:
-        rules = LookRules(grace=self._grace, one_turn=one_turn)
-        look = SessionLook(held, make=self._make, open_place=self._places.open, rules=rules, said=self._said)
+    async def _drive(self, session: PostgresHeldSession, *, one_turn: bool) -> DriveEnd:
+        rules = DriveRules(grace=self._grace, one_turn=one_turn)
+        driver = SessionDriver(session, make=self._make, open_place=self._places.open, rules=rules, notify=self._notify)
         with self._lock:
-            self._looks[held.id] = look
+            self._drivers[session.id] = driver
         try:
             if self._draining:
-                look.drain()
-            if self._life is None or self._life.is_lost:
+                driver.drain()
+            if self._heartbeat is None or self._heartbeat.is_lost:
                 return "lost"
-            return await look.run()
+            return await driver.run()
         finally:
             with self._lock:
-                self._looks.pop(held.id, None)
+                self._drivers.pop(session.id, None)
 
-    def _failed(self, held: PostgresHeld, error: Exception) -> LookEnd:
-        """Give back a session that could not be driven: to be tried again, and held after several failures."""
-        count = self._failures[held.id] = self._failures.get(held.id, 0) + 1
+    def _failed(self, session: PostgresHeldSession, error: Exception) -> DriveEnd:
+        """Release a session that could not be driven: to be tried again, or held after several failures."""
+        count = self._failures[session.id] = self._failures.get(session.id, 0) + 1
         why = f"It could not be driven on {self._host}: {error}"
-        self._said(f"session {held.id}: {why}")
+        self._notify(f"session {session.id}: {why}")
         try:
-            held.give(why_held=why if count >= _MOST_FAILURES else "", again=count < _MOST_FAILURES)
-        except StateError:  # the record is away: this worker's life will end, and a peer takes the session
+            session.release(hold_reason=why if count >= _MOST_FAILURES else "", requeue=count < _MOST_FAILURES)
+        except StateError:  # the record is unreachable: this worker's heartbeat will end, and a peer takes the session
             return "lost"
         time.sleep(min(0.2 * count, 1.0))
-        return "again" if count < _MOST_FAILURES else "held"
+        return "requeue" if count < _MOST_FAILURES else "held"
 
-    # --- the level ------------------------------------------------------------------------------------------------
+    # --- the sweep ------------------------------------------------------------------------------------------------
 
     def sweep(self) -> None:
         """Enqueue sessions in which something waits and that no living worker holds."""
@@ -180,8 +180,8 @@ class Worker:
             database.close()
 
     def _take_over(self, peer: str) -> None:
-        """A peer's connection is gone: sweep at once."""
-        self._said(f"worker {peer} is dead: its sessions are taken over")
+        """Sweep at once: a peer's connection has closed."""
+        self._notify(f"worker {peer} is dead: its sessions are taken over")
         self.sweep()
 
     def _enqueue(self, session: str) -> None:
@@ -196,14 +196,14 @@ class Worker:
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def _lose(self) -> None:
-        """Stop every turn at once: other workers may take the sessions a quarter of the time to live from now."""
+        """Stop every turn at once: other workers may take the sessions after a quarter of the time to live."""
         with self._lock:
-            for look in self._looks.values():
-                look.lose()
-        self._said(f"worker {self.id} lost its place in the fleet: every turn is stopped")
+            for driver in self._drivers.values():
+                driver.lose()
+        self._notify(f"worker {self.id} lost its place in the fleet: every turn is stopped")
         self._over.set()
 
-    def _wait_for_looks(self, seconds: float) -> None:
+    def _wait_for_drivers(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while self._looks and time.monotonic() < until:
+        while self._drivers and time.monotonic() < until:
             time.sleep(0.02)

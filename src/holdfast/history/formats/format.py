@@ -161,11 +161,10 @@ def spliced(
     projected = dict(zip(map(id, of), shape.messages, strict=True))
     if isinstance(form, CrossMessageFormat) or len(projected) != len(of) or shape.invalid_strings:
         return None
-    new = [raw for raw in messages if id(raw) not in projected]
+    known = [projected.get(id(raw)) for raw in messages]
+    new = [raw for raw, message in zip(messages, known, strict=True) if message is None]
     projections = iter(project(new, len(of)).messages)
-    return msgspec.structs.replace(
-        shape, messages=tuple(projected.get(id(raw)) or next(projections) for raw in messages)
-    )
+    return msgspec.structs.replace(shape, messages=tuple([message or next(projections) for message in known]))
 
 
 def _compared(message: Message, known: Mapping[int, int]) -> Message:

@@ -151,7 +151,7 @@ PROVIDERS: Providers = MappingProxyType(
                 "https://api.groq.com/openai/v1",
                 "openai/gpt-oss-120b",
                 compat=GROQ_COMPAT,
-                path="/openai/v1",  # Groq's own library has its variable without it
+                path="/openai/v1",  # the variable for Groq's own library does not include it
             ),
             _chat("xai", "https://api.x.ai/v1", "grok-4.7"),
             _local("ollama", port=11434),

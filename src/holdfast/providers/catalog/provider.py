@@ -1,4 +1,4 @@
-"""What holdfast knows of a provider."""
+"""A provider: its protocol, profile, key, address and headers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     that hold only the host. `model` is an example model, "" if there is no typical one. `overrides` are the
     user's own facts about its models. `compat` is its dialect of Chat Completions, `auth` the header for its key,
     None for the protocol's own; `headers` are sent with every request. With `through_pydantic_ai`, that library speaks
-    to it, and `kind` says nothing.
+    to it, and `kind` has no meaning.
     """
 
     name: str
@@ -91,13 +91,13 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def all_headers(self) -> tuple[HeaderValue, ...]:
         """Return the values of the headers for all of its models."""
-        own = (value for _, overrides in self.overrides for value in overrides.headers.values())
-        return (*(value for _, value in self.headers), *own)
+        model_headers = (value for _, overrides in self.overrides for value in overrides.headers.values())
+        return (*(value for _, value in self.headers), *model_headers)
 
     def headers_for(self, model: str) -> dict[str, HeaderValue]:
         """Return the headers of requests to one model, by their names in lower case."""
-        own = {name.lower(): value for name, value in self.overrides_of(model).headers.items()}
-        return {**dict(self.headers), **own}
+        model_headers = {name.lower(): value for name, value in self.overrides_of(model).headers.items()}
+        return {**dict(self.headers), **model_headers}
 
     @property
     def example(self) -> str:
@@ -122,7 +122,7 @@ _PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 def through_pydantic_ai(model: str) -> Provider:
-    """Return the provider of `model`, which is PROVIDER:MODEL in pydantic-ai's words; its keys are pydantic-ai's."""
+    """Return the provider of `model`, a PROVIDER:MODEL name of pydantic-ai, which finds the keys itself."""
     profile = _PROFILES.get(model.partition(":")[0], ANY)
     return Provider(name=PYDANTIC_AI, kind="openai-chat", profile=profile, through_pydantic_ai=True)
 

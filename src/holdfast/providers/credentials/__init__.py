@@ -1,1 +1,1 @@
-"""Keys of providers: where they are kept, the system keyring, and keeping them out of everything else."""
+"""Keys of providers: where they are stored, the system keyring, and redaction everywhere else."""

@@ -21,7 +21,7 @@ _ENV_START, _ENV_END = 47, 48
 """Fields of /proc/self/stat after the name (which may contain spaces): the address range of the environment."""
 
 
-def taken() -> Mapping[str, str]:
+def take_environment() -> Mapping[str, str]:
     """Return the environment including its keys, and remove them from it. Call it while there is only one thread."""
     environ = dict(os.environ)
     if LINUX:
@@ -36,8 +36,8 @@ def taken() -> Mapping[str, str]:
 def remove_keys(providers: Providers) -> None:
     """Remove from the environment the keys and headers of the configured providers, whatever their variables' names.
 
-    `taken` runs before the config is read, so it knows only the built-in ones. What every command needs (USER, say,
-    sent as a header) is no secret and stays.
+    `take_environment` runs before the config is read, so it knows only the built-in ones. Variables that every command
+    needs stay: they are no secrets, even if one (say USER) is sent as a header.
     """
     for name in key_variables(providers) - PASSED_ON:
         os.environ.pop(name, None)

@@ -22,7 +22,7 @@ import msgspec
 from holdfast.errors import ConfigInvalid, ModelUnusable, StorageFailed
 from holdfast.providers.credentials import system_keyring
 from holdfast.providers.registry import ModelEndpoint, Providers, resolve_endpoint, split
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
 Source = Literal["environment", "keyring", "file"]
@@ -39,7 +39,7 @@ class ProviderKey(msgspec.Struct, frozen=True):
         return f"ProviderKey(source={self.source!r})"  # without the key
 
     @property
-    def unasked(self) -> bool:
+    def unfetched(self) -> bool:
         """Return whether the key is in the keyring and not fetched yet."""
         return self.source == "keyring" and not self.value
 
@@ -48,22 +48,28 @@ Keys = Mapping[str, ProviderKey]
 """Keys by the environment variable that holds each of them, or would."""
 
 
-def found(environ: Mapping[str, str], providers: Providers, kept: Keys) -> Keys:
+def keys_in_use(environ: Mapping[str, str], providers: Providers, stored: Keys) -> Keys:
     """Return the key in use for each provider: the one in the environment, else the stored one."""
-    wanted = {each.key_variable: each for each in providers.values() if each.key_variable}
-    own = {name: ProviderKey("environment", key) for name, each in wanted.items() if (key := each.key_in(environ))}
-    return MappingProxyType({**{name: key for name, key in kept.items() if name in wanted}, **own})
+    providers_by_variable = {each.key_variable: each for each in providers.values() if each.key_variable}
+    from_environment = {
+        name: ProviderKey("environment", key)
+        for name, each in providers_by_variable.items()
+        if (key := each.key_in(environ))
+    }
+    return MappingProxyType(
+        {**{name: key for name, key in stored.items() if name in providers_by_variable}, **from_environment}
+    )
 
 
 def with_keys(environ: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
     """Return the environment with all fetched keys added, to look keys up and to redact them."""
-    return MappingProxyType({**environ, **{name: key.value for name, key in keys.items() if not key.unasked}})
+    return MappingProxyType({**environ, **{name: key.value for name, key in keys.items() if not key.unfetched}})
 
 
 def with_keyring_value(keys: Keys, name: str | None) -> Keys:
     """Return the keys with this one fetched from the keyring if it is there. Raise `ConfigInvalid` on failure."""
     key = keys.get(name or "")
-    if name is None or key is None or not key.unasked:
+    if name is None or key is None or not key.unfetched:
         return keys
     return MappingProxyType({**keys, name: ProviderKey("keyring", system_keyring.get(name))})
 
@@ -78,7 +84,7 @@ def endpoint_with_key(name: str, environ: Mapping[str, str], providers: Provider
     return resolve_endpoint(name, with_keys(environ, known), providers)
 
 
-class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class _StoredKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The content of the key file: keys by variable, which win, and the variables whose keys are in the keyring.
 
     `left` is no longer written: older versions listed there what a keyring did not delete. It counts as listed in
@@ -89,9 +95,9 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     keyring: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
-    def without(self, name: str) -> _Kept:
+    def without(self, name: str) -> _StoredKeys:
         keys = {each: value for each, value in self.keys.items() if each != name}
-        return _Kept(keys=keys, keyring=tuple(each for each in self.keyring if each != name))
+        return _StoredKeys(keys=keys, keyring=tuple(each for each in self.keyring if each != name))
 
 
 class KeyFile:
@@ -105,9 +111,9 @@ class KeyFile:
 
         The keyring is not contacted: a locked or missing keyring must not stop what works without it.
         """
-        kept = self._read()
-        ring = {name: ProviderKey("keyring", "") for name in kept.keyring}
-        return MappingProxyType({**ring, **{name: ProviderKey("file", value) for name, value in kept.keys.items()}})
+        stored = self._read()
+        ring = {name: ProviderKey("keyring", "") for name in stored.keyring}
+        return MappingProxyType({**ring, **{name: ProviderKey("file", value) for name, value in stored.keys.items()}})
 
     def usable(self) -> tuple[Keys, str]:
         """Return the stored keys, and what is wrong with the file ("" if nothing; else none of its keys is used)."""
@@ -127,58 +133,58 @@ class KeyFile:
             self.path.chmod(0o600)
         if not self.usable()[1]:
             return f"Key file {str(self.path)!r} is now readable only by you."
-        aside = next(each for each in map(self._aside, count(1)) if not os.path.lexists(each))
+        target = next(each for each in map(self._aside, count(1)) if not os.path.lexists(each))
         try:
-            self.path.rename(aside)
+            self.path.rename(target)
         except OSError as error:
             raise StorageFailed(
                 f"Key file {str(self.path)!r} cannot be set aside: {error.strerror}. Move it away by hand."
             ) from error
-        return f"Key file {str(self.path)!r} was unusable; it was moved to {str(aside)!r}."
+        return f"Key file {str(self.path)!r} was unusable; it was moved to {str(target)!r}."
 
     def _aside(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}")
 
     def keep(self, name: str, value: str, *, place: KeyPlace) -> None:
         """Store a key durably, in this place only. Raise `StorageFailed` or `ConfigInvalid`."""
-        kept = self._read()
+        stored = self._read()
         if place == "keyring":
             system_keyring.put(name, value)
-            rest = kept.without(name)
-            self._write(_Kept(keys=rest.keys, keyring=(*rest.keyring, name)))
+            rest = stored.without(name)
+            self._write(_StoredKeys(keys=rest.keys, keyring=(*rest.keyring, name)))
             return
-        keys = {**kept.keys, name: value}
-        self._write(_Kept(keys=keys, keyring=kept.keyring))
-        if name in kept.keyring:
+        keys = {**stored.keys, name: value}
+        self._write(_StoredKeys(keys=keys, keyring=stored.keyring))
+        if name in stored.keyring:
             with suppress(ConfigInvalid):  # it stays listed, so that `forget` removes it
                 system_keyring.remove(name)
-                self._write(_Kept(keys=keys, keyring=kept.without(name).keyring))
+                self._write(_StoredKeys(keys=keys, keyring=stored.without(name).keyring))
 
     def forget(self, name: str) -> bool:
         """Remove a stored key. Return whether there was one. Raise `StorageFailed` or `ConfigInvalid`.
 
-        The file's copy goes first. If the keyring then fails to remove its own, the key stays listed as one of it.
+        The file's copy is removed first. If the keyring then fails, the key stays listed as stored there.
         """
-        kept = self._read()
-        if name not in kept.keys and name not in kept.keyring:
+        stored = self._read()
+        if name not in stored.keys and name not in stored.keyring:
             return False
-        if name in kept.keyring:
-            if name in kept.keys:
-                self._write(_Kept(keys=kept.without(name).keys, keyring=kept.keyring))
+        if name in stored.keyring:
+            if name in stored.keys:
+                self._write(_StoredKeys(keys=stored.without(name).keys, keyring=stored.keyring))
             try:
                 system_keyring.remove(name)
             except ConfigInvalid as error:
                 raise ConfigInvalid(f"Key {name!r} was not deleted. {error} After that, run this again.") from error
-        self._write(kept.without(name))
+        self._write(stored.without(name))
         return True
 
-    def _read(self) -> _Kept:
+    def _read(self) -> _StoredKeys:
         try:
             with open(self.path, "rb", opener=_open_without_blocking) as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
                 raw = file.read()
         except FileNotFoundError:
-            return _Kept()
+            return _StoredKeys()
         except OSError as error:
             raise ConfigInvalid(
                 f"Key file {str(self.path)!r} cannot be read: {error.strerror}. "
@@ -191,18 +197,18 @@ class KeyFile:
                 "replace the keys."
             )
         try:
-            kept = decode_json(raw, _Kept)
+            stored = decode_json(raw, _StoredKeys)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:  # their messages quote no content
             raise ConfigInvalid(
                 f"Key file {str(self.path)!r} is damaged: {error}. "
                 "Run `holdfast setup`, which sets it aside and starts a new one."
             ) from error
-        return _Kept(keys=kept.keys, keyring=tuple(dict.fromkeys((*kept.keyring, *kept.left))))
+        return _StoredKeys(keys=stored.keys, keyring=tuple(dict.fromkeys((*stored.keyring, *stored.left))))
 
-    def _write(self, kept: _Kept) -> None:
+    def _write(self, stored: _StoredKeys) -> None:
         try:
             make_folder(self.path.parent)
-            write_whole(self.path, msgspec.json.format(msgspec.json.encode(kept), indent=1))
+            replace_file(self.path, msgspec.json.format(msgspec.json.encode(stored), indent=1))
         except OSError as error:
             raise StorageFailed(
                 f"Key file {str(self.path)!r} cannot be written: {error.strerror}. "

@@ -15,8 +15,8 @@ HIDDEN = "[hidden]"
 _SHORTEST = 8
 """Characters. Placeholder keys of local servers ("none", "x") are shorter; redacting them would garble the text."""
 
-_NAMED = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)\Z")
-_LOOKS = re.compile(
+_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)\Z")
+_KEY_PATTERN = re.compile(
     r"\bsk-[\w*.-]{6,}"
     r"|\bAIza[\w-]{20,}"  # the prefix of Google's keys
     r"|(?:(?<=bearer )|(?<=basic ))(?=[^\s\"']*[\d=*])[\w.~+/=*-]{6,}"
@@ -28,13 +28,13 @@ _LOOKS = re.compile(
 
 
 def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> tuple[str, ...]:
-    """Return every spelling of what must not be written: provider keys, and variables named like secrets."""
+    """Return every spelling of every secret: provider keys, and variables named like secrets."""
     return spellings({value.strip() for name, value in environ.items() if is_secret(name, providers)})
 
 
 def is_secret(variable: str, providers: Providers = PROVIDERS) -> bool:
     """Return whether a variable holds a provider's key, or has a name that suggests a secret."""
-    return variable in key_variables(providers) or bool(_NAMED.search(variable.upper()))
+    return variable in key_variables(providers) or bool(_SECRET_NAME.search(variable.upper()))
 
 
 def key_variables(providers: Providers) -> set[str]:
@@ -56,7 +56,7 @@ def redact(text: str, secrets: tuple[str, ...]) -> str:
         return text
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    return _LOOKS.sub(HIDDEN, text)
+    return _KEY_PATTERN.sub(HIDDEN, text)
 
 
 def strip_credentials(address: str) -> str:

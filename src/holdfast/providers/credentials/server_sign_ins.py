@@ -1,7 +1,7 @@
 """Sign-ins at MCP servers: each in the keyring, or in a separate file that only its owner may read.
 
-Each has a separate file, because tokens are renewed while holdfast runs: the file with the providers' keys is never
-written by that. The file names the keyring if the tokens are there.
+Each has a separate file, because tokens are renewed while holdfast runs, and that must never write the file with the
+providers' keys. The file names the keyring if the tokens are there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.typed_data import decode_json
 
 
 class StoredSignIns:
-    """The sign-ins whose files stand beside the key file `keys`."""
+    """The sign-ins whose files are next to the key file `keys`."""
 
     def __init__(self, keys: Path) -> None:
         self._keys = keys
@@ -32,22 +32,22 @@ class StoredSignIns:
     def read(self, url: str) -> SignIn | None:
         """Return the sign-in at a server, None if there is none. Raise `ConfigInvalid`."""
         name, file = self._of(url)
-        kept = with_keyring_value(file.read(), name)
-        if name not in kept:
+        stored = with_keyring_value(file.read(), name)
+        if name not in stored:
             return None
         try:
-            found = decode_json(kept[name].value.encode(), SignIn)
+            sign_in = decode_json(stored[name].value.encode(), SignIn)
         except (msgspec.DecodeError, UnicodeError) as error:  # their messages quote no content
             raise ConfigInvalid(
                 f"The stored sign-in at {url!r} is damaged: {error}. Sign out and in again: holdfast mcp logout, login."
             ) from error
-        return found if found.url == url else None
+        return sign_in if sign_in.url == url else None
 
     def write(self, sign_in: SignIn) -> None:
         """Store a sign-in durably, in place of the one before. Raise `ConfigInvalid` or `StorageFailed`."""
         name, file = self._of(sign_in.url)
-        kept = file.read().get(name)
-        in_file = bool(system_keyring.lacks()) if kept is None else kept.source == "file"
+        stored = file.read().get(name)
+        in_file = bool(system_keyring.unavailable_reason()) if stored is None else stored.source == "file"
         file.keep(name, msgspec.json.encode(sign_in).decode(), place="file" if in_file else "keyring")
 
     def forget(self, url: str) -> bool:

@@ -31,7 +31,7 @@ def get(name: str) -> str:
 
         return keyring.get_password(SERVICE, name)
 
-    key = _asked(work, _INSTEAD)
+    key = _run(work, _INSTEAD)
     if key is None:
         raise ConfigInvalid(
             f"Key {name!r} is missing from the keyring. Run `holdfast setup` again, or set {name} in the environment."
@@ -47,7 +47,7 @@ def put(name: str, key: str) -> None:
 
         keyring.set_password(SERVICE, name, key)
 
-    _asked(work, _INSTEAD)
+    _run(work, _INSTEAD)
 
 
 def remove(name: str) -> None:
@@ -59,10 +59,10 @@ def remove(name: str) -> None:
         if keyring.get_password(SERVICE, name) is not None:
             keyring.delete_password(SERVICE, name)
 
-    _asked(work)
+    _run(work)
 
 
-def lacks() -> str:
+def unavailable_reason() -> str:
     """Return why the keyring cannot store keys, "" if it can."""
 
     def work() -> bool:
@@ -72,12 +72,12 @@ def lacks() -> str:
         return isinstance(keyring.get_keyring(), fail.Keyring)
 
     try:
-        return "no keyring service is running" if _asked(work) else ""
+        return "no keyring service is running" if _run(work) else ""
     except ConfigInvalid as error:
         return str(error)
 
 
-def _asked(work: Callable[[], T], instead: str = "") -> T:
+def _run(work: Callable[[], T], instead: str = "") -> T:
     """Run `work` on the keyring. Raise `ConfigInvalid` on failure or timeout."""
     try:
         from keyring.errors import KeyringError  # noqa: PLC0415 - likewise

@@ -1,1 +1,1 @@
-"""The models that a provider says it has: asked for, kept for a day, and marked as favourites."""
+"""The lists of models that providers offer: fetched, cached for a day, and marked as favourites."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StorageFailed
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
 
@@ -52,7 +52,7 @@ class Favourites:
         then = tuple(each for each in now if each != model) if model in now else (*now, model)
         try:
             make_folder(self._path.parent)
-            write_whole(self._path, msgspec.json.format(msgspec.json.encode(_Favourites(then)), indent=1))
+            replace_file(self._path, msgspec.json.format(msgspec.json.encode(_Favourites(then)), indent=1))
         except OSError as error:
             raise StorageFailed(
                 f"Favourites file {str(self._path)!r} cannot be written: {error.strerror}. Nothing was changed. "

@@ -1,6 +1,6 @@
-"""The models of a provider that can be offered: its own list, else the one of before, else those of the table.
+"""The models to offer for a provider: its own list, else the cached one, else the table of models.
 
-A provider that cannot be asked costs nothing but its own list: `missing` says why it is not there.
+If a provider cannot be reached, only its own list is missing, and `missing` says why.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from holdfast.providers.provider_info import address_of
 from holdfast.providers.registry import ModelEndpoint, Provider
 
 ListSource = Literal["provider", "cache", "table"]
-"""Where a list comes from: asked for just now, asked for earlier, or holdfast's table of models."""
+"""Where a list comes from: fetched now, fetched earlier, or holdfast's table of models."""
 
 
 class KnownModels(msgspec.Struct, frozen=True, kw_only=True):
-    """The models of a provider. `missing` says why its own list is not there, or not a fresh one; "" if it is.
+    """The models of a provider. `missing` says why its list is not a fresh one from the provider; "" if it is.
 
     `unusable` counts the entries of its list that name no model.
     """
@@ -35,7 +35,7 @@ class KnownModels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def models_at_hand(provider: Provider, address: str, lists: StoredLists) -> KnownModels:
-    """Return what is known of the provider's models without asking it; `address` is its base URL, "" if unknown."""
+    """Return the provider's models without a request; `address` is its base URL, "" if unknown."""
     stored = lists.get(provider.name, address) if address else None
     if stored is not None and stored.fresh:
         return KnownModels(provider=provider.name, models=stored.models, source="cache")
@@ -52,7 +52,7 @@ async def listed_models(
 ) -> KnownModels:
     """Return the models of the target's provider, as listed within the last day (unless `refresh`) or now.
 
-    If it cannot be asked, return what is at hand, and why.
+    If the request fails, return `models_at_hand` with the reason.
     """
     from holdfast.providers.model_lists.model_list import fetch_models  # noqa: PLC0415 - imports the HTTP client
 
@@ -73,14 +73,14 @@ async def listed_models(
 
 
 def with_facts(model: ListedModel, provider: Provider) -> ListedModel:
-    """Return the model with what the list leaves out; the user's own facts win over the list."""
-    name, own = f"{provider.name}:{model.id}", provider.overrides_of(model.id)
-    facts = facts_of(name, kind=provider.kind, overrides={name: own})
-    listed = own.input_price is None and model.input_price is not None
+    """Return the model with the facts that the list omits; the user's config wins over the list."""
+    name, override = f"{provider.name}:{model.id}", provider.overrides_of(model.id)
+    facts = facts_of(name, kind=provider.kind, overrides={name: override})
+    listed = override.input_price is None and model.input_price is not None
     rates = facts.prices.now() if facts.prices is not None and not listed else None
     return msgspec.structs.replace(
         model,
-        window=own.context_window or model.window or facts.context_window,
+        window=override.context_window or model.window or facts.context_window,
         input_price=rates[0] if rates else model.input_price,
         output_price=rates[1] if rates else model.output_price,
     )

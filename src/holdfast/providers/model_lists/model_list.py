@@ -1,7 +1,7 @@
-"""Asks a provider for its models, with limits on time, bytes and pages.
+"""Fetches a provider's list of models, with limits on time, bytes and pages.
 
-Two rules. A list is read whole or not at all: a part would look like all. What the provider answers besides the list is
-not quoted: it could quote the key.
+Two rules. A list is read completely or not at all: a part would look complete. Other responses are not quoted: they
+could quote the key.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import httpx2
 from holdfast.config.model_servers import ProtocolKind
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed, ProviderFault
-from holdfast.providers.error_mapping import http_failure, without_secrets
-from holdfast.providers.http_client import new_client, packed_encodings
+from holdfast.providers.error_mapping import http_failure, redact_failure
+from holdfast.providers.http_client import content_encodings, new_client
 from holdfast.providers.http_model import secrets_for, user_agent
 from holdfast.providers.model_lists.pages import ListedModel, ModelPage, page_of
 from holdfast.providers.protocols import protocol_of
@@ -53,25 +53,25 @@ async def fetch_models(
         async with asyncio.timeout(LIST_PATIENCE):
             return await _pages(client, target)
     except TimeoutError:
-        raise _failed(target, f"no whole list within {LIST_PATIENCE:g} s", "silent") from None
+        raise _failure(target, f"no complete list within {LIST_PATIENCE:g} s", "silent") from None
     except httpx2.TransportError as error:
-        raise _failed(target, f"{type(error).__name__}: {error}".rstrip(": "), "unreachable") from error
+        raise _failure(target, f"{type(error).__name__}: {error}".rstrip(": "), "unreachable") from error
     except (ValueError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise _failed(target, str(error), "malformed") from error
+        raise _failure(target, str(error), "malformed") from error
     finally:
         await client.aclose()
 
 
 def list_address(target: ModelEndpoint) -> str:
-    """Return the base URL that the list is asked for at, "" if the provider has none."""
+    """Return the base URL for the list, "" if the provider has none."""
     return target.address or info_of(target.provider).address
 
 
 async def _pages(client: httpx2.AsyncClient, target: ModelEndpoint) -> ModelPage:
     found: dict[str, ListedModel] = {}
-    unusable, after, room = 0, "", MOST_BYTES
+    unusable, page_token, room = 0, "", MOST_BYTES
     for _ in range(MOST_PAGES):
-        body = await _body(client, target, after, room)
+        body = await _body(client, target, page_token, room)
         room -= len(body)
         page = page_of(target.provider.kind, body)
         for model in page.models:
@@ -79,16 +79,16 @@ async def _pages(client: httpx2.AsyncClient, target: ModelEndpoint) -> ModelPage
         unusable += page.unusable
         if len(found) > MOST_MODELS:
             raise ValueError(f"the list has more than {MOST_MODELS:,} models")
-        if not page.next or page.next == after:
+        if not page.next or page.next == page_token:
             return ModelPage(models=tuple(found.values()), unusable=unusable)
-        after = page.next
+        page_token = page.next
     raise ValueError(f"the list has more than {MOST_PAGES} pages")
 
 
-async def _body(client: httpx2.AsyncClient, target: ModelEndpoint, after: str, room: int) -> bytes:
+async def _body(client: httpx2.AsyncClient, target: ModelEndpoint, page_token: str, room: int) -> bytes:
     request = client.build_request(
         "GET",
-        _url(target, after),
+        _url(target, page_token),
         headers={
             "accept": "application/json",
             "accept-encoding": "identity",
@@ -100,12 +100,12 @@ async def _body(client: httpx2.AsyncClient, target: ModelEndpoint, after: str, r
     response = await client.send(request, stream=True)
     try:
         if response.is_redirect:
-            raise _failed(target, "it redirects elsewhere, and that is not followed", "redirected")
+            raise _failure(target, "it sent a redirect, which is not followed", "redirected")
         if response.is_error:
             fault = http_failure(target.name, response.status_code, response.headers, b"").fault
             why = _REASONS.get(fault, "the request failed")
-            raise _failed(target, f"{why} (status {response.status_code})", fault)
-        if packed_encodings(response):
+            raise _failure(target, f"{why} (status {response.status_code})", fault)
+        if content_encodings(response):
             raise ValueError("the answer is compressed, and unpacked it may be of any size")
         body = bytearray()
         async for chunk in response.aiter_bytes():
@@ -117,13 +117,13 @@ async def _body(client: httpx2.AsyncClient, target: ModelEndpoint, after: str, r
         await response.aclose()
 
 
-def _url(target: ModelEndpoint, after: str) -> str:
+def _url(target: ModelEndpoint, page_token: str) -> str:
     """Return the URL of a page; the query of the base URL is kept."""
     address, _, query = list_address(target).partition("?")
     path, first, following = _PATHS[target.provider.kind]
-    asked = [query, first, f"{following}={quote(after, safe='')}" if following and after else ""]
-    joined = "&".join(filter(None, asked))
-    return f"{address.rstrip('/')}{path}{'?' if joined else ''}{joined}"
+    parameters = [query, first, f"{following}={quote(page_token, safe='')}" if following and page_token else ""]
+    full_query = "&".join(filter(None, parameters))
+    return f"{address.rstrip('/')}{path}{'?' if full_query else ''}{full_query}"
 
 
 _OPENAI = "/models", "", ""
@@ -136,9 +136,9 @@ _PATHS: dict[ProtocolKind, tuple[str, str, str]] = {
     "bedrock": _ANTHROPIC,
     "gemini": ("/v1beta/models", "pageSize=1000", "pageToken"),
 }
-"""Below the base URL: the path, what a request for any page says, and the parameter that names the page."""
+"""Below the base URL: the path, the query for every page, and the parameter that names the page."""
 
 
-def _failed(target: ModelEndpoint, why: str, fault: ProviderFault) -> ProviderFailed:
+def _failure(target: ModelEndpoint, why: str, fault: ProviderFault) -> ProviderFailed:
     failed = ProviderFailed(f"The models of {target.provider.name} could not be listed: {why}.", fault=fault)
-    return without_secrets(failed, secrets_for(target))
+    return redact_failure(failed, secrets_for(target))

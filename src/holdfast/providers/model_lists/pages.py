@@ -1,7 +1,7 @@
 """Reads one page of a provider's list of models. Pure; the list comes from outside and may be anything.
 
-An entry without a usable name is left out and counted. Fields beyond the name are taken if they are what they should
-be: a list with a wrong price still has names.
+An entry without a usable name is left out and counted. Other fields are used if they are valid: a list with a wrong
+price still has names.
 
 Sources: `GET /models` as OpenAI documents it, with what OpenRouter, Groq, Mistral and vLLM add; Anthropic's `GET
 /v1/models`; Gemini's `GET /v1beta/models`.
@@ -38,7 +38,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One page: its models, how many entries were `unusable`, and what asks for the `next` page, "" on the last."""
+    """One page: its models, how many entries were `unusable`, and the token for the `next` page, "" on the last."""
 
     models: tuple[ListedModel, ...]
     unusable: int = 0
@@ -48,17 +48,17 @@ class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
 def page_of(kind: ProtocolKind, body: bytes) -> ModelPage:
     """Return the page in `body`. Raise `ValueError` if it is not a list of models."""
     try:
-        said: object = msgspec.json.decode(body)
+        value: object = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError("the answer is not JSON") from error
-    page = _object(said)
-    entries: object = page.get("models" if kind == "gemini" else "data") if page else said
+    page = _object(value)
+    entries: object = page.get("models" if kind == "gemini" else "data") if page else value
     if not isinstance(entries, list):
         raise ValueError("the answer has no list of models")  # noqa: TRY004 - about what came, not about an argument
     found: dict[str, ListedModel] = {}
     unusable = 0
     for entry in _objects(entries):  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
-        if not _answers(entry):
+        if not _generates_text(entry):
             continue
         model = _model(entry, kind)
         if model is None:
@@ -72,13 +72,13 @@ def _objects(entries: list[object]) -> Iterator[_Json]:
     return map(_object, entries)
 
 
-def _object(said: object) -> _Json:
+def _object(value: object) -> _Json:
     """Return the JSON object, an empty one for anything else."""
-    return said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON from outside
 
 
-def _answers(entry: _Json) -> bool:
-    """Return whether the model writes answers; True if the entry does not say."""
+def _generates_text(entry: _Json) -> bool:
+    """Return whether the model generates text; True if the entry does not say."""
     methods = entry.get("supportedGenerationMethods")  # Gemini
     if isinstance(methods, list):
         return "generateContent" in methods
@@ -102,28 +102,28 @@ def _model(entry: _Json, kind: ProtocolKind) -> ListedModel | None:
     )
 
 
-def _text(said: object) -> str:
+def _text(value: object) -> str:
     """Return the text, "" for anything else and for one that is too long."""
-    return valid_unicode(said) if isinstance(said, str) and len(said) <= LONGEST_NAME else ""
+    return valid_unicode(value) if isinstance(value, str) and len(value) <= LONGEST_NAME else ""
 
 
-def _window(said: object) -> int:
-    return said if isinstance(said, int) and not isinstance(said, bool) and 0 < said <= _LARGEST_WINDOW else 0
+def _window(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST_WINDOW else 0
 
 
-def _price(said: object) -> float | None:
+def _price(value: object) -> float | None:
     """Return US dollars per million tokens: OpenRouter has the price of one token as a text, -1 if it varies."""
-    if not isinstance(said, str) or len(said) > LONGEST_NAME:
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
         return None
     try:
-        price = float(said) * _MILLION
+        price = float(value) * _MILLION
     except ValueError:
         return None
     return round(price, 6) if math.isfinite(price) and 0 <= price <= _MILLION else None
 
 
 def _next(page: _Json, kind: ProtocolKind) -> str:
-    """Return what names the next page, "" on the last."""
+    """Return the token of the next page, "" on the last."""
     if kind == "gemini":
         return _text(page.get("nextPageToken"))
     return _text(page.get("last_id")) if kind in ("anthropic", "bedrock") and page.get("has_more") is True else ""

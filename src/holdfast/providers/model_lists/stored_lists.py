@@ -1,6 +1,6 @@
-"""The lists of models that providers gave, kept in the cache folder for a day.
+"""The lists of models that were fetched from providers, kept in the cache folder for a day.
 
-Two rules. A file that cannot be read, is damaged or says something of another address is no list, and the next one
+Two rules. A file that cannot be read, is damaged or belongs to another address counts as missing, and the next list
 replaces it. No key is in a file or in its name: a list belongs to an address.
 """
 
@@ -18,7 +18,7 @@ import msgspec
 
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.model_lists.pages import ListedModel
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
 LIFETIME = 24 * 3600
@@ -28,7 +28,7 @@ _LONGEST = 16 * 1024 * 1024
 
 
 class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A list of models, the time `at` which it came (Unix time), and whose it is."""
+    """A provider's list of models, and the Unix time `at` which it was fetched."""
 
     format: Literal[1] = 1
     provider: str
@@ -61,7 +61,7 @@ class StoredLists:
         stored = StoredList(provider=provider, address=strip_credentials(address), at=time.time(), models=models)
         with contextlib.suppress(OSError):  # a full or read-only disk: the provider is asked each time
             make_folder(self._folder)
-            write_whole(self.path(provider, address), msgspec.json.encode(stored))
+            replace_file(self.path(provider, address), msgspec.json.encode(stored))
 
     def path(self, provider: str, address: str) -> Path:
         """Return the file for a provider at an address, without its credentials."""

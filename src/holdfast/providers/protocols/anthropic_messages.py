@@ -2,7 +2,7 @@
 
 The cache marks. Anthropic caches a request up to a mark, and only there. One is on the last tool, one on the system
 prompt, one on the last block of the last message, which moves: it is added by `closing` and never kept. They are on
-blocks, where proxies know them. Servers that are not Anthropic's get none, because some refuse them.
+blocks, where proxies expect them. Servers that are not Anthropic's get none, because some refuse them.
 
 Bound thinking. The newest models bind a thinking block to everything before it. If that has changed since, because a
 result was pruned or the conversation compacted, Anthropic refuses the request unless it says that such blocks are to be
@@ -21,7 +21,7 @@ from holdfast.providers.protocols.anthropic_messages_reader import AnthropicMess
 from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
 from holdfast.providers.protocols.settings.anthropic_settings import anthropic_settings
-from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merge_fields
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -62,9 +62,9 @@ class AnthropicMessages:
     def __init__(self, *, bearer: bool = False) -> None:
         self._bearer = bearer
 
-    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
+    def url(self, target: ModelEndpoint, *, non_streaming: bool) -> str:
         """Return the URL below the base URL, which is without `/v1` as in Anthropic's SDK, and whose query is kept."""
-        del whole
+        del non_streaming
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/v1/messages{mark}{query}"
 
@@ -76,7 +76,7 @@ class AnthropicMessages:
             betas = (*betas, *self.settings(target, conversation).betas)
         if betas:
             headers["anthropic-beta"] = ",".join(betas)
-        # Servers that copy the protocol are set up with a token; Anthropic's own header is known to Anthropic.
+        # Servers that copy the protocol expect a bearer token; only Anthropic knows its own header.
         bearer = self._bearer or target.provider.foreign
         return {**headers, **target.key_header("bearer" if bearer else "x-api-key")}
 
@@ -85,21 +85,21 @@ class AnthropicMessages:
         foreign = target.provider.foreign or target.provider.kind != "anthropic"
         return anthropic_settings(conversation.settings, target.facts, conversation.messages, foreign=foreign)
 
-    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, non_streaming: bool) -> JsonObject:
         """Return the fields before the messages."""
         settings = self.settings(target, conversation).fields
         head: JsonObject = {"model": target.model, "max_tokens": settings["max_tokens"]}
-        if not whole:
+        if not non_streaming:
             head["stream"] = True
-        if _binds_thinking(target):  # they think adaptively if nothing is said, so that this changes nothing else
+        if _binds_thinking(target):  # adaptive thinking is their default, so this changes nothing else
             head["thinking"] = _BOUND
-        head = merged(head, settings)
+        head = merge_fields(head, settings)
         cached = not target.provider.foreign
         if conversation.system:
             block: JsonObject = {"type": "text", "text": conversation.system}
-            head["system"] = [_marked(block)] if cached else conversation.system
+            head["system"] = [_with_cache_mark(block)] if cached else conversation.system
         if conversation.opened and (tools := [_tool(tool) for tool in conversation.opened.tools]):
-            head["tools"] = [*tools[:-1], _marked(tools[-1])] if cached else tools
+            head["tools"] = [*tools[:-1], _with_cache_mark(tools[-1])] if cached else tools
             head["tool_choice"] = {"type": "auto"}
         return head
 
@@ -116,7 +116,7 @@ class AnthropicMessages:
         blocks: list[Json] = list(content)  # pyright: ignore[reportUnknownArgumentType] - `_Writer` made it
         for place in reversed(range(len(blocks))):
             if blocks[place]["type"] in _CACHEABLE:
-                blocks[place] = _marked(blocks[place])
+                blocks[place] = _with_cache_mark(blocks[place])
                 break
         return {**last, "content": blocks}
 
@@ -136,7 +136,7 @@ class _Writer:
         match message:
             case UserMessage():
                 role = "user"
-                blocks = [*map(_result, message.results), *map(_said, message.said)]
+                blocks = [*map(_result, message.results), *map(_content_block, message.content)]
             case AssistantMessage():
                 role = "assistant"
                 blocks = [block for part in message.parts for block in _part(part)]
@@ -152,11 +152,11 @@ def _result(result: Result) -> JsonObject:
     }
 
 
-def _said(said: UserContent) -> JsonObject:
-    if isinstance(said, str):
-        return {"type": "text", "text": said}
-    data = base64.b64encode(said.data).decode("ascii")
-    return {"type": "image", "source": {"type": "base64", "media_type": said.media_type, "data": data}}
+def _content_block(content: UserContent) -> JsonObject:
+    if isinstance(content, str):
+        return {"type": "text", "text": content}
+    data = base64.b64encode(content.data).decode("ascii")
+    return {"type": "image", "source": {"type": "base64", "media_type": content.media_type, "data": data}}
 
 
 def _part(part: Part) -> list[JsonObject]:
@@ -171,15 +171,15 @@ def _part(part: Part) -> list[JsonObject]:
         case ThinkingPart():
             return [{"type": "thinking", "thinking": part.text, "signature": part.signature}]
         case CallPart():
-            written = arguments_object(part.arguments)
-            return [{"type": "tool_use", "id": part.id, "name": part.name, "input": written}]
+            arguments = arguments_object(part.arguments)
+            return [{"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}]
 
 
 def _tool(tool: ToolSchema) -> JsonObject:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _marked(block: JsonObject) -> JsonObject:
+def _with_cache_mark(block: JsonObject) -> JsonObject:
     return {**block, "cache_control": _MARK}
 
 
@@ -194,7 +194,7 @@ _BINDING = (
 
 
 def _binds_thinking(target: ModelEndpoint) -> bool:
-    # Whether Amazon takes the beta is not known; what the fold leaves out behind a pruned result is enough there.
+    # Whether Amazon accepts the beta is unknown; there it is enough that the fold omits thinking after a pruned result.
     return target.provider.kind == "anthropic" and not target.provider.foreign and target.model.startswith(_BINDING)
 
 

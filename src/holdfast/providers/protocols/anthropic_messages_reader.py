@@ -1,8 +1,8 @@
-"""Reads a response of Anthropic Messages, streamed or whole.
+"""Reads a response of Anthropic Messages, streamed or not.
 
-Blocks arrive one after the other: one begins, grows in pieces and stops, and is found by its index. An index that
-begins again is another block, as some gateways number them all 0. A kind of block that holdfast did not ask for (a tool
-that the provider runs itself) is ignored, with what belongs to it.
+Blocks arrive one after the other: one begins, grows in pieces and stops, and is found by its index. An index that is
+started again is another block, because some gateways number them all 0. A kind of block that holdfast did not request
+(a tool that the provider runs itself) is ignored, with its deltas.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AnthropicMessagesReader:
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(target.provider.name)
         self._blocks: dict[int, int | None] = {}  # the part of each index, None for a kind that is ignored
-        self._begun = 0
+        self._block_count = 0
         self._calls: set[int] = set()
         self._counts: dict[str, int] = {}
         self._reason = ""
@@ -67,21 +67,21 @@ class AnthropicMessagesReader:
     def event(self, name: str, data: bytes) -> Iterable[Delta]:
         """Read one event. Raise `ProviderFailed`."""
         if name == "error":
-            raise stream_failure(self._model, self._reported(data))
+            raise stream_failure(self._model, self._error_payload(data))
         if name == "ping" or data == b"[DONE]":  # which some gateways send, though the protocol has none
             return ()
-        event = self._json.decoded(data)
+        event = self._json.decode_object(data)
         return tuple(self._read(self._json.text_in(event, "type") or name, event))
 
     def document(self, body: bytes) -> Iterable[Delta]:
         """Read the body of a response that was not streamed. Raise `ProviderFailed`."""
-        message = self._json.decoded(body)
+        message = self._json.decode_object(body)
         if message.get("type") == "error":
             raise stream_failure(self._model, message)
         if "content" not in message:
-            raise self._json.invalid("it has no content")
+            raise self._json.invalid_response("it has no content")
         blocks = self._json.objects_in(message, "content")
-        deltas = [delta for block in blocks for delta in self._block(self._next(), block, whole=True)]
+        deltas = [delta for block in blocks for delta in self._block(self._next(), block, complete=True)]
         self._count(message)
         self._reason = self._json.text_in(message, "stop_reason") or ""
         return deltas
@@ -89,15 +89,15 @@ class AnthropicMessagesReader:
     def finished(self) -> StreamFinished:
         """Return the response. Raise `ProviderFailed` if its reason is an error or unknown."""
         parts = self._parts.parts()
-        fresh, written, read = (
+        fresh, arguments, read = (
             self._counts.get(key, 0)
             for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         )
         usage = Usage(
-            input_tokens=fresh + written + read,
+            input_tokens=fresh + arguments + read,
             output_tokens=self._counts.get("output_tokens", 0),
             cache_read_tokens=read,
-            cache_write_tokens=written,
+            cache_write_tokens=arguments,
         )
         if self._counts:  # what was not counted has no price
             usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
@@ -127,10 +127,10 @@ class AnthropicMessagesReader:
         known = self._json.text_in(block, "type") in _BLOCKS
         key = self._blocks[self._json.number_in(event, "index") or 0] = self._next() if known else None
         if key is not None:
-            yield from self._block(key, block, whole=False)
+            yield from self._block(key, block, complete=False)
 
-    def _block(self, key: int, block: Json, *, whole: bool) -> Iterator[Delta]:
-        """Read a block, or its beginning unless it is `whole`."""
+    def _block(self, key: int, block: Json, *, complete: bool) -> Iterator[Delta]:
+        """Read a block, or only its beginning unless it is `complete`."""
         match self._json.text_in(block, "type"):
             case "text":
                 yield from self._text(key, block)
@@ -142,8 +142,8 @@ class AnthropicMessagesReader:
                 self._sign(key, self._json.text_in(block, "data"))
             case "tool_use":
                 self._calls.add(key)
-                written = _written(block.get("input"), whole=whole)
-                yield from self._parts.add_call(key, self._json.text_in(block, "name") or "", written)
+                arguments = _arguments_text(block.get("input"), complete=complete)
+                yield from self._parts.add_call(key, self._json.text_in(block, "name") or "", arguments)
                 self._parts.call(key).wire_id = self._json.text_in(block, "id") or None
             case _:
                 pass
@@ -165,7 +165,7 @@ class AnthropicMessagesReader:
             case "input_json_delta" if key in self._calls:
                 yield from self._parts.add_call(key, "", self._json.text_in(delta, "partial_json") or "")
             case "input_json_delta":  # without its name and id a call cannot be run, and must not be left out
-                raise self._json.invalid(f"arguments arrived for block {index}, which is not a call")
+                raise self._json.invalid_response(f"arguments arrived for block {index}, which is not a call")
             case _:
                 pass
 
@@ -178,24 +178,24 @@ class AnthropicMessagesReader:
             self._parts.thinking(key).signature = signature
 
     def _next(self) -> int:
-        self._begun += 1
-        return self._begun
+        self._block_count += 1
+        return self._block_count
 
     def _count(self, holder: Json) -> None:
-        """Take the token counts: each event has those of the whole response so far, and may leave some out."""
+        """Record the token counts: each event has the totals so far, and may omit some."""
         usage = holder.get("usage")
         if is_object(usage):
             self._counts.update({key: token_count(usage[key]) for key in _COUNTS if usage.get(key) is not None})
 
-    def _reported(self, data: bytes) -> object:
+    def _error_payload(self, data: bytes) -> object:
         try:
             return self._json.value(data)
         except ProviderFailed:
             return data.decode("utf-8", "replace")
 
 
-def _written(arguments: object, *, whole: bool) -> str:
+def _arguments_text(arguments: object, *, complete: bool) -> str:
     """Return the arguments as text. An empty object at the beginning of a streamed call says nothing yet."""
-    if arguments is None or (arguments == {} and not whole):
+    if arguments is None or (arguments == {} and not complete):
         return ""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

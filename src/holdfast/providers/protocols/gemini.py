@@ -19,7 +19,7 @@ from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.gemini_reader import SIGNATURE, GeminiReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol, ResponseReader
 from holdfast.providers.protocols.settings.gemini_settings import gemini_settings
-from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merge_fields
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -44,10 +44,10 @@ class GeminiProtocol:
     messages_field = "contents"
     open_ended = True
 
-    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
+    def url(self, target: ModelEndpoint, *, non_streaming: bool) -> str:
         """Return the URL of the method for the model; a model may be named with its collection, `tunedModels/NAME`."""
         model = target.model if target.model.startswith(("models/", "tunedModels/")) else f"models/{target.model}"
-        method = "generateContent" if whole else "streamGenerateContent?alt=sse"
+        method = "generateContent" if non_streaming else "streamGenerateContent?alt=sse"
         return f"{(target.address or _ADDRESS).rstrip('/')}/v1beta/{quote(model)}:{method}"
 
     def headers(self, target: ModelEndpoint, conversation: Conversation | None = None) -> Mapping[str, str]:
@@ -59,9 +59,9 @@ class GeminiProtocol:
         """Return the settings as this model takes them."""
         return gemini_settings(conversation.settings, target.facts)
 
-    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, non_streaming: bool) -> JsonObject:
         """Return system prompt, tools and settings; model and streaming are in the URL."""
-        del whole
+        del non_streaming
         head: JsonObject = {}
         if conversation.system:
             head["systemInstruction"] = {"role": "user", "parts": [{"text": conversation.system}]}
@@ -69,7 +69,7 @@ class GeminiProtocol:
             head["tools"] = [{"functionDeclarations": [_declaration(tool) for tool in conversation.opened.tools]}]
             head["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO"}}
         head["generationConfig"] = {"responseModalities": ["TEXT"]}
-        return merged(head, self.settings(target, conversation).fields)
+        return merge_fields(head, self.settings(target, conversation).fields)
 
     def writer(self, target: ModelEndpoint) -> MessageWriter:
         """Return a writer for a conversation."""
@@ -94,7 +94,7 @@ def _declaration(tool: ToolSchema) -> JsonObject:
 
 
 def _schema(schema: object) -> object:
-    """Return a JSON Schema in the words that Gemini documents: it ignores `const`, which is an `enum` of one value."""
+    """Return a JSON Schema with the keywords that Gemini documents: `const`, which it ignores, becomes an `enum`."""
     if is_array(schema):
         return [_schema(each) for each in schema]
     if not is_object(schema):
@@ -113,48 +113,48 @@ def _schema(schema: object) -> object:
 
 
 class _Writer:
-    """Writes messages; `provider` is whose signatures go back."""
+    """Writes messages; only signatures of `provider` are sent back."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
 
     def opening(self, conversation: Conversation) -> list[JsonObject]:
-        """Return an empty prompt if a response comes first: Gemini takes a call only behind a user's message."""
+        """Return an empty prompt if a response comes first: Gemini accepts a call only after a user's message."""
         first = conversation.messages[0] if conversation.messages else None
         return [] if isinstance(first, UserMessage) else [_content("user", [{"text": ""}])]
 
     def message(self, message: ConversationMessage) -> list[JsonObject]:
-        """Return the message. Results have a content of their own: next to text, Gemini takes them for the model's."""
+        """Return the message. Results are a separate content: next to text, Gemini takes them for the model's."""
         match message:
             case UserMessage():
-                parts = [_result(each) for each in message.results], [_said(each) for each in message.said]
+                parts = [_result(each) for each in message.results], [_content_part(each) for each in message.content]
                 return [_content("user", each) for each in parts if each]
             case AssistantMessage():
-                parts = list(self._written(message.parts))
+                parts = list(self._parts(message.parts))
                 return [_content("model", parts)] if parts else []
 
-    def _written(self, parts: Iterable[Part]) -> Iterator[JsonObject]:
-        ahead: str | None = None  # the signature of the part before, which stands on the next one
-        called = False
+    def _parts(self, parts: Iterable[Part]) -> Iterator[JsonObject]:
+        next_signature: str | None = None  # the signature of the part before, sent with the next one
+        has_call = False
         for part in parts:
-            signature, ahead = self._own_signature(part) or ahead, None
+            signature, next_signature = self._signature(part) or next_signature, None
             written: JsonObject
             match part:
                 case TextPart():
                     written = {"text": part.text}
                 case ThinkingPart():
-                    ahead = part.signature if part.provider == self._provider else None
+                    next_signature = part.signature if part.provider == self._provider else None
                     if not part.text:
                         continue
                     written = {"text": part.text, "thought": True}
                 case CallPart():
                     arguments = arguments_object(part.arguments)
                     written = {"functionCall": {"id": part.id, "name": part.name, "args": arguments}}
-                    signature = signature or (None if called else _STAND_IN)
-                    called = True
+                    signature = signature or (None if has_call else _STAND_IN)
+                    has_call = True
             yield {**written, "thoughtSignature": signature} if signature else written
 
-    def _own_signature(self, part: Part) -> str | None:
+    def _signature(self, part: Part) -> str | None:
         if isinstance(part, TextPart) or part.provider != self._provider:
             return None
         signature = (part.details or {}).get(SIGNATURE)
@@ -170,10 +170,10 @@ def _result(result: Result) -> JsonObject:
     return {"functionResponse": {"id": result.call, "name": result.name, "response": {field: result.text}}}
 
 
-def _said(said: UserContent) -> JsonObject:
-    if isinstance(said, str):
-        return {"text": said}
-    return {"inlineData": {"mimeType": said.media_type, "data": base64.b64encode(said.data).decode()}}
+def _content_part(content: UserContent) -> JsonObject:
+    if isinstance(content, str):
+        return {"text": content}
+    return {"inlineData": {"mimeType": content.media_type, "data": base64.b64encode(content.data).decode()}}
 
 
 WIRE: ProviderProtocol = GeminiProtocol()

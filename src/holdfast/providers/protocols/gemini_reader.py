@@ -25,7 +25,7 @@ from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 
 SIGNATURE = "thought_signature"
-"""Where the `details` of a call, or of signed thinking, have the signature."""
+"""The key of the signature in the `details` of a call, or of signed thinking."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
@@ -71,11 +71,11 @@ class GeminiReader:
     def event(self, name: str, data: bytes) -> Iterable[Delta]:
         """Read one event."""
         del name  # Gemini's have none
-        return self._take(self._json.decoded(data))
+        return self._read(self._json.decode_object(data))
 
     def document(self, body: bytes) -> Iterable[Delta]:
         """Read the body of a response that was not streamed."""
-        return self._take(self._json.decoded(body))
+        return self._read(self._json.decode_object(body))
 
     def finished(self) -> StreamFinished:
         """Return the response. Raise `ProviderFailed` if it is cut off."""
@@ -86,7 +86,7 @@ class GeminiReader:
         reason = written if written in _FINISHES else self._reason
         return StreamFinished(parts, finish_for(self._name, reason, _FINISHES, parts), self._usage())
 
-    def _take(self, response: Json) -> Iterator[Delta]:
+    def _read(self, response: Json) -> Iterator[Delta]:
         if response.get("error") is not None:
             raise stream_failure(self._name, response)
         for field, counted in (self._json.object_in(response, "usageMetadata") or {}).items():
@@ -100,42 +100,42 @@ class GeminiReader:
         self._reason = self._json.text_in(candidates[0], "finishReason") or self._reason
         content = self._json.object_in(candidates[0], "content") or {}
         for part in self._json.objects_in(content, "parts"):
-            yield from self._take_part(part)
+            yield from self._read_part(part)
 
-    def _take_part(self, part: Json) -> Iterator[Delta]:
+    def _read_part(self, part: Json) -> Iterator[Delta]:
         text = self._json.text_in(part, "text")
         signature = self._json.text_in(part, "thoughtSignature") or None
         if signature and not _BASE64.fullmatch(signature):
-            raise self._json.invalid("thoughtSignature is not base64")
+            raise self._json.invalid_response("thoughtSignature is not base64")
         call = self._json.object_in(part, "functionCall")
         if call is not None:
-            yield from self._take_call(call, signature)
-        elif text is None:  # a kind that holdfast does not ask for
+            yield from self._read_call(call, signature)
+        elif text is None:  # a kind that holdfast does not request
             self._run = ""
         elif not text and not signature:
             pass
         elif self._json.flag_in(part, "thought"):
-            yield from self._take_thought(text, signature)
+            yield from self._read_thought(text, signature)
         else:
-            key = self._continued("text")
+            key = self._part_key("text")
             yield from self._parts.add_text(key, text)
             self._parts.text(key).signature = signature
             self._run = "" if signature else "text"  # signed parts are never joined with what follows
 
-    def _take_thought(self, text: str, signature: str | None) -> Iterator[Delta]:
-        key = self._continued("thought")
+    def _read_thought(self, text: str, signature: str | None) -> Iterator[Delta]:
+        key = self._part_key("thought")
         yield from self._parts.add_thinking(key, text)
         draft = self._parts.thinking(key)
         draft.provider = self._provider if signature else None
         draft.details = {SIGNATURE: signature} if signature else None
         self._run = "" if signature else "thought"
 
-    def _take_call(self, call: Json, signature: str | None) -> Iterator[Delta]:
+    def _read_call(self, call: Json, signature: str | None) -> Iterator[Delta]:
         name = self._json.text_in(call, "name")
         if name is None:
-            raise self._json.invalid("a call has no name")
+            raise self._json.invalid_response("a call has no name")
         arguments = self._json.object_in(call, "args")
-        key = self._continued("")
+        key = self._part_key("")
         yield from self._parts.add_call(
             key, name, "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
         )
@@ -145,8 +145,8 @@ class GeminiReader:
             draft.provider, draft.details = self._provider, {SIGNATURE: signature}
         self._run = ""
 
-    def _continued(self, kind: str) -> int:
-        """Return the key of the part that a part of this kind belongs to."""
+    def _part_key(self, kind: str) -> int:
+        """Return the key of the journal part that a part of this kind extends or begins."""
         if not kind or self._run != kind:
             self._runs += 1
         return self._runs

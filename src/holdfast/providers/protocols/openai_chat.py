@@ -1,7 +1,7 @@
 """OpenAI Chat Completions, for OpenAI, Mistral and every server that speaks it; `Compat` says how they differ.
 
-Thinking goes back to its model in the form in which it came, which is kept as the ID of its part: the name of a field
-next to the content, "content" for tags in it, "thinking" for parts of it.
+Thinking is sent back to its model in the form in which it came. The ID of its part records the form: the name of a
+field next to the content, "content" for tags in it, "thinking" for parts of it.
 
 Example: a message of DeepSeek's with a call and thinking is written as
 `{"role": "assistant", "reasoning_content": "…", "content": "", "tool_calls": […]}`.
@@ -23,7 +23,7 @@ from holdfast.providers.protocols.openai_chat_reader import (
 )
 from holdfast.providers.protocols.protocol import JsonObject
 from holdfast.providers.protocols.settings.chat_settings import chat_settings
-from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merge_fields
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -46,7 +46,7 @@ class ChatProtocol:
     messages_field = "messages"
     open_ended = False
 
-    def url(self, target: ModelEndpoint, *, whole: bool) -> str:  # noqa: ARG002 - the body says whether to stream
+    def url(self, target: ModelEndpoint, *, non_streaming: bool) -> str:  # noqa: ARG002 - the body says whether to stream
         """Return the URL of the endpoint below the base URL, whose query is kept."""
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/chat/completions{mark}{query}"
@@ -60,17 +60,17 @@ class ChatProtocol:
         tools = bool(conversation.opened and conversation.opened.tools)
         return chat_settings(conversation.settings, target.facts, target.provider.compat, tools=tools)
 
-    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, non_streaming: bool) -> JsonObject:
         """Return model, tools, and whether to stream."""
         head: JsonObject = {"model": target.model}
-        if not whole:
+        if not non_streaming:
             head["stream"] = True
-        if not whole and target.provider.compat.stream_usage:
+        if not non_streaming and target.provider.compat.stream_usage:
             head["stream_options"] = {"include_usage": True}
         if conversation.opened and conversation.opened.tools:
             head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
             head["tool_choice"] = "auto"
-        return merged(head, self.settings(target, conversation).fields)
+        return merge_fields(head, self.settings(target, conversation).fields)
 
     def writer(self, target: ModelEndpoint) -> ChatWriter:
         """Return a writer for a conversation."""
@@ -115,7 +115,7 @@ class ChatWriter:
         return written
 
     def _thinking(self, message: AssistantMessage) -> tuple[JsonObject, object]:
-        """Return the fields that have thinking, and the content, which may have some too."""
+        """Return the fields with thinking, and the content, which may contain thinking too."""
         fields: dict[str, list[str]] = {}
         tagged: list[str] = []
         parts: list[JsonObject] = []
@@ -125,22 +125,22 @@ class ChatWriter:
                 continue
             if self._compat.thinking == "parts" or part.id == THINKING_PARTS:
                 parts.append({"type": "thinking", "thinking": [{"type": "text", "text": part.text}]})
-            elif kept := _details(part):
-                details.extend(kept)
+            elif part_details := _details(part):
+                details.extend(part_details)
             elif part.id in REASONING_FIELDS:
                 fields.setdefault(part.id, []).append(part.text)
             elif part.id == TAGS:
                 tagged.append(f"{OPENING_TAG}{part.text}{CLOSING_TAG}")
-            else:  # of an imported session: how it came is not known
+            else:  # of an imported session: its form is unknown
                 tagged.append(f"{OPENING_TAG}\n{part.text}\n{CLOSING_TAG}\n\n")
         texts = (part.text for part in message.parts if isinstance(part, TextPart))
         text = "".join(tagged) + "\n\n".join(texts)
-        beside: JsonObject = {name: "\n\n".join(each) for name, each in fields.items()}
-        if details:  # which say the same as the fields, and more
-            beside = {DETAILS: details}
+        extra: JsonObject = {name: "\n\n".join(each) for name, each in fields.items()}
+        if details:  # they repeat the fields, and have more
+            extra = {DETAILS: details}
         if parts:
-            return beside, [*parts, {"type": "text", "text": text}] if text else parts
-        return beside, text or (None if self._compat.null_content else "")
+            return extra, [*parts, {"type": "text", "text": text}] if text else parts
+        return extra, text or (None if self._compat.null_content else "")
 
 
 def _tool(tool: ToolSchema) -> JsonObject:
@@ -152,8 +152,8 @@ def _tool(tool: ToolSchema) -> JsonObject:
 
 
 def _details(part: ThinkingPart) -> list[object]:
-    kept = part.details.get(DETAILS) if part.details else None
-    return list(kept) if isinstance(kept, list) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON
+    part_details = part.details.get(DETAILS) if part.details else None
+    return list(part_details) if isinstance(part_details, list) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON
 
 
 def _call(part: CallPart) -> JsonObject:
@@ -170,16 +170,16 @@ def _call(part: CallPart) -> JsonObject:
 def _user(message: UserMessage) -> Iterator[JsonObject]:
     for result in message.results:
         yield {"role": "tool", "tool_call_id": result.call, "content": result.text}
-    if len(message.said) == 1 and isinstance(message.said[0], str):
-        yield {"role": "user", "content": message.said[0]}
-    elif message.said:
-        yield {"role": "user", "content": [_content_part(each) for each in message.said]}
+    if len(message.content) == 1 and isinstance(message.content[0], str):
+        yield {"role": "user", "content": message.content[0]}
+    elif message.content:
+        yield {"role": "user", "content": [_content_part(each) for each in message.content]}
 
 
-def _content_part(said: UserContent) -> JsonObject:
-    if isinstance(said, str):
-        return {"type": "text", "text": said}
-    url = f"data:{said.media_type};base64,{base64.b64encode(said.data).decode()}"
+def _content_part(content: UserContent) -> JsonObject:
+    if isinstance(content, str):
+        return {"type": "text", "text": content}
+    url = f"data:{content.media_type};base64,{base64.b64encode(content.data).decode()}"
     return {"type": "image_url", "image_url": {"url": url}}
 
 

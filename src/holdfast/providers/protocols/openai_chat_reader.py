@@ -28,7 +28,7 @@ from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_text")
-"""Fields in which servers send thinking; one that fills several of them says the same in each."""
+"""Fields in which servers send thinking; a server that fills several sends the same text in each."""
 
 TAGS = "content"
 """The ID of thinking that came between tags."""
@@ -82,11 +82,11 @@ class ChatReader:
         if data.startswith(b"[DONE]"):
             self._closed = True
             return []
-        return list(self._chunk(self._json.decoded(data), "delta")) if data.strip() else []
+        return list(self._chunk(self._json.decode_object(data), "delta")) if data.strip() else []
 
     def document(self, body: bytes) -> Iterable[Delta]:
         """Read the body of a response that was not streamed."""
-        return list(self._chunk(self._json.decoded(body), "message"))
+        return list(self._chunk(self._json.decode_object(body), "message"))
 
     def finished(self) -> StreamFinished:
         """Return the response. Raise `ProviderFailed` if its finish reason is an error or unknown."""
@@ -95,47 +95,47 @@ class ChatReader:
             thinking.details = {DETAILS: self._details}  # of the whole message: it goes back in one piece
         parts = self._parts.parts()
         finish = "refusal" if self._refused else finish_for(self._name, self._reason or "", _REASONS, parts)
-        return StreamFinished(parts, finish, self._counted())
+        return StreamFinished(parts, finish, self._final_usage())
 
     # --- chunks ------------------------------------------------------------------------------------------------------
 
     def _chunk(self, chunk: Json, holder: str) -> Iterator[Delta]:
         if error := chunk.get("error"):
             raise stream_failure(self._name, error)
-        if is_object(usage := chunk.get("usage")):  # of all so far: the last one counts
+        if is_object(usage := chunk.get("usage")):  # totals so far: the last one counts
             self._usage = usage
         for choice in self._json.objects_in(chunk, "choices")[:1]:
             if (delta := self._json.object_in(choice, holder)) is not None:
-                yield from self._added(delta, whole=holder == "message")
+                yield from self._read_delta(delta, complete=holder == "message")
             if reason := self._json.text_in(choice, "finish_reason"):
                 self._reason = reason
-                yield from self._rest()
+                yield from self._flush_tags()
 
-    def _rest(self) -> Iterator[Delta]:
+    def _flush_tags(self) -> Iterator[Delta]:
         if self._tags is not None:
-            for thinking, text in self._tags.rest():
-                yield from self._said(text, thinking=thinking)
+            for thinking, text in self._tags.flush():
+                yield from self._add_text(text, thinking=thinking)
 
-    def _added(self, delta: Json, *, whole: bool) -> Iterator[Delta]:
+    def _read_delta(self, delta: Json, *, complete: bool) -> Iterator[Delta]:
         yield from self._reasoning(delta)
         yield from self._content(delta)
         if refusal := self._json.text_in(delta, "refusal"):
             self._refused = True
-            yield from self._said(refusal, thinking=False)
+            yield from self._add_text(refusal, thinking=False)
         for number, call in enumerate(self._json.objects_in(delta, "tool_calls")):
-            yield from self._call(call, number if whole else None)
+            yield from self._call(call, number if complete else None)
 
     def _reasoning(self, delta: Json) -> Iterable[Delta]:
         field, text = "", ""
-        for each in REASONING_FIELDS:  # asked of every token
-            if not text and isinstance(told := delta.get(each), str) and told:
-                field, text = each, told
+        for each in REASONING_FIELDS:  # runs for every token
+            if not text and isinstance(value := delta.get(each), str) and value:
+                field, text = each, value
         if self._compat.reasoning_details and (details := self._json.objects_in(delta, DETAILS)):
-            shown = [self._json.text_in(each, field_of) or "" for each in details if (field_of := _readable(each))]
+            texts = [self._json.text_in(each, field_of) or "" for each in details if (field_of := _readable(each))]
             for each in details:
                 _add_detail(self._details, each)
-            field, text = field or "reasoning", text or "".join(shown)
-        return self._thought(field, text) if field else ()
+            field, text = field or "reasoning", text or "".join(texts)
+        return self._add_thinking(field, text) if field else ()
 
     def _content(self, delta: Json) -> Iterable[Delta]:
         content = delta.get("content")
@@ -161,19 +161,19 @@ class ChatReader:
         else:
             text = self._json.text_in(part, "thinking") or ""
         if text:
-            yield from self._thought(THINKING_PARTS, text)
+            yield from self._add_thinking(THINKING_PARTS, text)
 
     def _split(self, text: str) -> Iterable[Delta]:
         if self._tags is None:
-            return self._said(text, thinking=False)
-        return [each for thinking, piece in self._tags.split(text) for each in self._said(piece, thinking=thinking)]
+            return self._add_text(text, thinking=False)
+        return [each for thinking, piece in self._tags.split(text) for each in self._add_text(piece, thinking=thinking)]
 
-    def _said(self, text: str, *, thinking: bool) -> Iterable[Delta]:
+    def _add_text(self, text: str, *, thinking: bool) -> Iterable[Delta]:
         if thinking:
-            return self._thought(TAGS, text)
+            return self._add_thinking(TAGS, text)
         return self._parts.add_text(self._key("text"), text) if text else ()
 
-    def _thought(self, field: str, text: str) -> Iterable[Delta]:
+    def _add_thinking(self, field: str, text: str) -> Iterable[Delta]:
         key = self._key("thinking", field)
         self._parts.thinking(key).id = field
         return self._parts.add_thinking(key, text)
@@ -188,30 +188,30 @@ class ChatReader:
         )
         index, wire_id = call.get("index", number), self._json.text_in(call, "id") or ""
         place = index if isinstance(index, int) and not isinstance(index, bool) else None
-        key, name = self._calls.found(place, wire_id, self._json.text_in(function, "name") or "", arguments=written)
+        key, name = self._calls.find(place, wire_id, self._json.text_in(function, "name") or "", arguments=written)
         if key not in self._parts:
-            self._ended("call")
+            self._end_other_parts("call")
         draft = self._parts.call(key)
-        self._calls.keep(key, draft, place, wire_id)
+        self._calls.register(key, draft, place, wire_id)
         if call.get("extra_content"):
             draft.details, draft.provider = {"extra_content": call["extra_content"]}, self._provider
         yield from self._parts.add_call(key, name, written)
 
     def _key(self, kind: str, field: str = "") -> Hashable:
-        """Return the key of the part of this kind that is under way, or of a new one."""
+        """Return the key of the open part of this kind, or of a new one."""
         key = (kind, field, self._runs[kind])
         if key not in self._parts:
-            self._ended(kind)
+            self._end_other_parts(kind)
         return key
 
-    def _ended(self, begun: str) -> None:
-        """End the parts of the other kinds: one of this kind begins."""
+    def _end_other_parts(self, begun: str) -> None:
+        """End the parts of the other kinds, because a part of this kind begins."""
         for kind in self._runs:
             self._runs[kind] += kind != begun
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
-    def _counted(self) -> Usage:
+    def _final_usage(self) -> Usage:
         usage, details = self._usage, self._usage.get("prompt_tokens_details")
         cached = details if is_object(details) else {}
         counted = Usage(
@@ -236,10 +236,10 @@ class _Calls:
         self._by_index: dict[int, Hashable] = {}
         self._by_id: dict[str, Hashable] = {}
 
-    def found(self, index: int | None, wire_id: str, name: str, *, arguments: str) -> tuple[Hashable, str]:
+    def find(self, index: int | None, wire_id: str, name: str, *, arguments: str) -> tuple[Hashable, str]:
         """Return the key of the call that a piece with this name and these arguments continues or begins.
 
-        With it comes what the piece adds to the name.
+        The second value is the text that the piece adds to the name.
         """
         if index is not None:
             key = self._by_index.get(index)
@@ -260,8 +260,8 @@ class _Calls:
                 return key, ""  # a server that repeats the name in each piece
         return key, name
 
-    def keep(self, key: Hashable, draft: CallDraft, index: int | None, wire_id: str) -> None:
-        """Keep where the call was found."""
+    def register(self, key: Hashable, draft: CallDraft, index: int | None, wire_id: str) -> None:
+        """Record the index and the ID of a call, to find it again."""
         draft.wire_id = draft.wire_id or wire_id or None
         self._drafts[key] = draft
         if index is not None:
@@ -271,7 +271,7 @@ class _Calls:
 
 
 def _readable(detail: Json) -> str:
-    """Return the field of a detail that has text to read and comes in pieces, "" for sealed ones."""
+    """Return the field of a detail with readable text, which comes in pieces; "" for encrypted ones."""
     return {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(detail.get("type")), "")
 
 

@@ -17,7 +17,7 @@ from holdfast.providers.protocols.openai.tool_parameters import with_properties
 from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
 from holdfast.providers.protocols.settings.responses_settings import responses_settings
-from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merge_fields
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -42,9 +42,9 @@ class OpenAIResponsesProtocol:
     messages_field = "input"
     open_ended = False
 
-    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
+    def url(self, target: ModelEndpoint, *, non_streaming: bool) -> str:
         """Return the URL below the base URL, which has `/v1` as in OpenAI's SDK, and whose query is kept."""
-        del whole
+        del non_streaming
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/responses{mark}{query}"
 
@@ -57,10 +57,10 @@ class OpenAIResponsesProtocol:
         """Return the settings as this model takes them."""
         return responses_settings(conversation.settings, target.facts, target.provider.compat)
 
-    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, non_streaming: bool) -> JsonObject:
         """Return the fields before the items."""
         head: JsonObject = {"model": target.model}
-        if not whole:
+        if not non_streaming:
             head["stream"] = True
         head["store"] = False
         facts = target.facts
@@ -71,7 +71,7 @@ class OpenAIResponsesProtocol:
         if conversation.opened and conversation.opened.tools:
             head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
             head["tool_choice"] = "auto"
-        return merged(head, self.settings(target, conversation).fields)
+        return merge_fields(head, self.settings(target, conversation).fields)
 
     def writer(self, target: ModelEndpoint) -> MessageWriter:
         """Return a writer; it keeps nothing from one message to the next."""
@@ -103,7 +103,7 @@ class _Writer:
                     {"type": "function_call_output", "call_id": result.call, "output": result.text}
                     for result in message.results
                 ]
-                return [*results, *_prompt(message.said)]
+                return [*results, *_prompt(message.content)]
             case AssistantMessage():
                 return self._answer(message.parts)
 
@@ -117,12 +117,12 @@ class _Writer:
                     items.append({"role": "assistant", "content": part.text})
                 case CallPart():
                     items.append(_call(part))
-                case ThinkingPart(id=str() as own) if own not in _CHAT_FIELDS or part.signature or _raw(part):
+                case ThinkingPart(id=str() as item_id) if item_id not in _CHAT_FIELDS or part.signature or _raw(part):
                     content = self._reasoning(part)
-                    if own in reasoning:
-                        _extend(reasoning[own], content)
+                    if item_id in reasoning:
+                        _extend(reasoning[item_id], content)
                     elif content["summary"] or content["encrypted_content"] or "content" in content:
-                        reasoning[own] = content
+                        reasoning[item_id] = content
                         items.append(content)
                 case ThinkingPart():
                     items.append({"role": "assistant", "content": f"<think>\n{part.text}\n</think>"})
@@ -151,7 +151,7 @@ def _list(value: object) -> list[object]:
 
 
 def _raw(part: ThinkingPart) -> list[str]:
-    """Return the reasoning that an open model wrote itself, apart from summaries."""
+    """Return the raw reasoning of an open model, without summaries."""
     return [text for text in _list((part.details or {}).get("raw_content")) if isinstance(text, str)]
 
 
@@ -159,19 +159,19 @@ def _call(part: CallPart) -> JsonObject:
     return {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": part.arguments}
 
 
-def _prompt(said: tuple[UserContent, ...]) -> Iterator[JsonObject]:
-    """Yield what the user says as one item: one text as it is, anything else as a list."""
-    if len(said) == 1 and isinstance(said[0], str):
-        yield {"role": "user", "content": said[0]}
-    elif said:
-        yield {"role": "user", "content": [_content(each) for each in said]}
+def _prompt(contents: tuple[UserContent, ...]) -> Iterator[JsonObject]:
+    """Yield the user's content as one item: a single text as it is, anything else as a list."""
+    if len(contents) == 1 and isinstance(contents[0], str):
+        yield {"role": "user", "content": contents[0]}
+    elif contents:
+        yield {"role": "user", "content": [_content(each) for each in contents]}
 
 
-def _content(said: UserContent) -> JsonObject:
-    if isinstance(said, str):
-        return {"type": "input_text", "text": said}
-    data = base64.b64encode(said.data).decode("ascii")
-    return {"type": "input_image", "detail": "auto", "image_url": f"data:{said.media_type};base64,{data}"}
+def _content(content: UserContent) -> JsonObject:
+    if isinstance(content, str):
+        return {"type": "input_text", "text": content}
+    data = base64.b64encode(content.data).decode("ascii")
+    return {"type": "input_image", "detail": "auto", "image_url": f"data:{content.media_type};base64,{data}"}
 
 
 def _tool(tool: ToolSchema) -> JsonObject:

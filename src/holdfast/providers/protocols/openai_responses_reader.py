@@ -1,8 +1,8 @@
-"""Reads a response of OpenAI Responses, streamed or whole.
+"""Reads a response of OpenAI Responses, streamed or not.
 
-A response is a list of items: reasoning with its summaries, messages with their texts, calls. Events name their item
-by ID and by index; a gateway may change the one or send the other as 0 always, so an item is found by either. The last
-events of an item have it whole: what they hold and no delta brought is added then.
+A response is a list of items: reasoning with its summaries, messages with their texts, calls. Events name their item by
+ID and by index; a gateway may change the ID, or always send 0 as the index, so an item is found by either. The last
+events of an item have all of it: content that no delta brought is added then.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OpenAIResponsesReader:
         self._by_id: dict[str, int] = {}
         self._by_index: dict[int, int] = {}
         self._items = 0
-        self._open: dict[int, dict[int, list[str]]] = {}  # what an open model thinks itself, by item and number
+        self._raw_texts: dict[int, dict[int, list[str]]] = {}  # the raw reasoning of an open model, by item and number
         self._usage = Usage()
         self._reason = ""
         self._refused = False
@@ -59,22 +59,22 @@ class OpenAIResponsesReader:
     def event(self, name: str, data: bytes) -> Iterable[Delta]:
         """Read one event. Raise `ProviderFailed`."""
         if name == "error":
-            raise stream_failure(self._model, self._reported(data))
+            raise stream_failure(self._model, self._error_payload(data))
         if data == b"[DONE]":  # which some gateways send, though the protocol has none
             return ()
-        event = self._json.decoded(data)
+        event = self._json.decode_object(data)
         return tuple(self._read(self._json.text_in(event, "type") or name, event))
 
     def document(self, body: bytes) -> Iterable[Delta]:
         """Read the body of a response that was not streamed. Raise `ProviderFailed`."""
-        response = self._json.decoded(body)
+        response = self._json.decode_object(body)
         if "output" not in response and not response.get("error"):
-            raise self._json.invalid("it has no output")
+            raise self._json.invalid_response("it has no output")
         return tuple(self._end(response, ""))
 
     def finished(self) -> StreamFinished:
         """Return the response. Raise `ProviderFailed` if its reason is an error or unknown."""
-        for key, texts in self._open.items():
+        for key, texts in self._raw_texts.items():
             draft = self._parts.thinking(("thinking", key, 0))
             draft.details = {"raw_content": ["".join(texts[index]) for index in sorted(texts)]}
         parts = self._parts.parts()
@@ -97,12 +97,12 @@ class OpenAIResponsesReader:
                 yield from self._rest_of_text(place, self._json.text_in(event, "text") or "")
             case "response.reasoning_summary_text.delta":
                 place = self._place(event, "summary_index")
-                own, text = self._json.text_in(event, "item_id") or "", self._json.text_in(event, "delta") or ""
-                yield from self._summary(place, own, text)
+                item_id, text = self._json.text_in(event, "item_id") or "", self._json.text_in(event, "delta") or ""
+                yield from self._summary(place, item_id, text)
             case "response.reasoning_text.delta":
                 place = self._place(event, "content_index")
-                own, text = self._json.text_in(event, "item_id") or "", self._json.text_in(event, "delta") or ""
-                yield from self._open_text(place, own, text)
+                item_id, text = self._json.text_in(event, "item_id") or "", self._json.text_in(event, "delta") or ""
+                yield from self._raw_text(place, item_id, text)
             case "response.function_call_arguments.delta":
                 yield from self._arguments(self._key(event), self._json.text_in(event, "delta") or "")
             case "response.function_call_arguments.done":
@@ -138,30 +138,32 @@ class OpenAIResponsesReader:
 
     def _begin(self, item: Json, index: int) -> int:
         """Return the number of an item that begins, or that has begun under this ID."""
-        own = self._json.text_in(item, "id") or ""
-        if own not in self._by_id:
+        item_id = self._json.text_in(item, "id") or ""
+        if item_id not in self._by_id:
             self._items += 1
             key = self._by_index[index] = self._items
-            if own:
-                self._by_id[own] = key
+            if item_id:
+                self._by_id[item_id] = key
             return key
-        return self._by_id[own]
+        return self._by_id[item_id]
 
     def _key(self, event: Json, item: Json | None = None) -> int:
         """Return the number of the event's item."""
-        own = (self._json.text_in(event, "item_id") or "") if item is None else (self._json.text_in(item, "id") or "")
+        item_id = (
+            (self._json.text_in(event, "item_id") or "") if item is None else (self._json.text_in(item, "id") or "")
+        )
         index = self._json.number_in(event, "output_index") or 0
-        if own in self._by_id:
-            return self._by_id[own]
+        if item_id in self._by_id:
+            return self._by_id[item_id]
         if index in self._by_index:
             return self._by_index[index]
-        return self._begin({"id": own}, index)
+        return self._begin({"id": item_id}, index)
 
     def _place(self, event: Json, index: str) -> tuple[int, int]:
         return self._key(event), self._json.number_in(event, index) or 0
 
     def _item(self, key: int, item: Json) -> Iterator[Delta]:
-        """Read a whole item, and yield what no delta brought."""
+        """Read a complete item, and yield the content that no delta brought."""
         match item.get("type"):
             case "message":
                 for index, part in enumerate(self._json.objects_in(item, "content")):
@@ -187,33 +189,33 @@ class OpenAIResponsesReader:
 
     # --- reasoning ----------------------------------------------------------------------------------------------------
 
-    def _thinking(self, place: tuple[int, int], own: str) -> ThinkingDraft:
+    def _thinking(self, place: tuple[int, int], item_id: str) -> ThinkingDraft:
         draft = self._parts.thinking(("thinking", *place))
-        draft.id = draft.id or own or None
+        draft.id = draft.id or item_id or None
         return draft
 
-    def _summary(self, place: tuple[int, int], own: str, text: str) -> Iterator[Delta]:
-        self._thinking(place, own)
+    def _summary(self, place: tuple[int, int], item_id: str, text: str) -> Iterator[Delta]:
+        self._thinking(place, item_id)
         yield from self._parts.add_thinking(("thinking", *place), text)
 
-    def _open_text(self, place: tuple[int, int], own: str, text: str) -> Iterator[Delta]:
-        """Read what an open model thinks itself: shown, and kept in the details of the item's first part."""
+    def _raw_text(self, place: tuple[int, int], item_id: str, text: str) -> Iterator[Delta]:
+        """Read raw reasoning of an open model: shown, and kept in the details of the item's first part."""
         key, index = place
-        self._thinking((key, 0), own)
-        self._open.setdefault(key, {}).setdefault(index, []).append(text)
+        self._thinking((key, 0), item_id)
+        self._raw_texts.setdefault(key, {}).setdefault(index, []).append(text)
         if text:
             yield ThinkingDelta(text)
 
     def _reasoning(self, key: int, item: Json) -> Iterator[Delta]:
-        own = self._json.text_in(item, "id") or ""
+        item_id = self._json.text_in(item, "id") or ""
         for index, summary in enumerate(self._json.objects_in(item, "summary")):
             if ("thinking", key, index) not in self._parts:
-                yield from self._summary((key, index), own, self._json.text_in(summary, "text") or "")
-        if key not in self._open:
+                yield from self._summary((key, index), item_id, self._json.text_in(summary, "text") or "")
+        if key not in self._raw_texts:
             for index, content in enumerate(self._json.objects_in(item, "content")):
-                yield from self._open_text((key, index), own, self._json.text_in(content, "text") or "")
+                yield from self._raw_text((key, index), item_id, self._json.text_in(content, "text") or "")
         if sealed := self._json.text_in(item, "encrypted_content"):
-            self._thinking((key, 0), own).signature = sealed
+            self._thinking((key, 0), item_id).signature = sealed
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -229,7 +231,7 @@ class OpenAIResponsesReader:
         draft.provider = self._provider
 
     def _arguments(self, key: int, arguments: str) -> Iterator[Delta]:
-        """Read more of a call's arguments. Without its beginning they wait for the event that has the whole call."""
+        """Read more of a call's arguments; those of an unknown call come again in the event with the whole call."""
         if ("call", key) in self._parts:
             yield from self._parts.add_call(("call", key), "", arguments)
 
@@ -240,7 +242,7 @@ class OpenAIResponsesReader:
         if len(arguments) > len(received) and arguments.startswith(received):
             yield from self._arguments(key, arguments[len(received) :])
 
-    def _reported(self, data: bytes) -> object:
+    def _error_payload(self, data: bytes) -> object:
         try:
             return self._json.value(data)
         except ProviderFailed:

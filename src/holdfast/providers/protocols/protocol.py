@@ -1,9 +1,9 @@
 """What a protocol module provides: how a conversation is written as a request, and how a response is read.
 
 How it works. A request body is a head (model, tools, settings) and the messages, which come last in it. A
-`MessageWriter` is given the messages of one conversation in order, and what it returned for one never depends on a
-later one: so the bytes of a longer conversation begin with those of a shorter one, and a provider finds its cache.
-What must move with the end of the conversation (Anthropic's cache mark) is added by `closing`, to the last one only.
+`MessageWriter` gets the messages of one conversation in order, and its output for one never depends on a later one: so
+the bytes of a longer conversation begin with those of a shorter one, and a provider finds its cache. Fields that move
+with the end of the conversation (Anthropic's cache mark) are added by `closing`, to the last one only.
 
 A response is read by a `ResponseReader`, one event of the stream at a time, or as one document. It returns what the
 event adds and keeps the parts; `finished` is the response, but only once the provider has said why it ended.
@@ -31,10 +31,10 @@ Delta = TextDelta | ThinkingDelta | CallDelta
 
 
 class MessageWriter(Protocol):
-    """Writes the messages of one conversation, each once and in order. It may keep what earlier ones decided."""
+    """Writes the messages of one conversation, each once and in order. It may keep state from earlier ones."""
 
     def opening(self, conversation: Conversation) -> list[JsonObject]:
-        """Return what stands before the first message, such as the system prompt."""
+        """Return the messages before the first one, such as the system prompt."""
         ...
 
     def message(self, message: ConversationMessage) -> list[JsonObject]:
@@ -43,7 +43,7 @@ class MessageWriter(Protocol):
 
 
 class ResponseReader(Protocol):
-    """Reads one response. Methods raise `ProviderFailed` for what is not the protocol, and for reported errors."""
+    """Reads one response. Methods raise `ProviderFailed` for invalid responses and for reported errors."""
 
     @property
     def closed(self) -> bool:
@@ -81,20 +81,20 @@ class ProviderProtocol(Protocol):
         """Return whether streams have no closing event: others may follow the one with the reason, for a while."""
         ...
 
-    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
-        """Return the URL to post to; `whole` if the response is not to be streamed."""
+    def url(self, target: ModelEndpoint, *, non_streaming: bool) -> str:
+        """Return the URL to post to, which may depend on whether the response is streamed."""
         ...
 
     def headers(self, target: ModelEndpoint, conversation: Conversation | None = None) -> Mapping[str, str]:
-        """Return the protocol's own headers, with the key if there is one; None: of a request that sends nothing."""
+        """Return the protocol's own headers, with the key if there is one; None: for a request without a body."""
         ...
 
     def settings(self, target: ModelEndpoint, conversation: Conversation) -> SentSettings:
-        """Return what the conversation's settings add to a request, and what of them this model does not take."""
+        """Return the fields for the conversation's settings, and notes on those that this model does not accept."""
         ...
 
-    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
-        """Return every field of the body but the messages."""
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, non_streaming: bool) -> JsonObject:
+        """Return every field of the body except the messages."""
         ...
 
     def writer(self, target: ModelEndpoint) -> MessageWriter:
@@ -102,7 +102,7 @@ class ProviderProtocol(Protocol):
         ...
 
     def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:
-        """Return the last message of a request, with what only the last one has."""
+        """Return the last message of a request, with the fields that only the last one has."""
         ...
 
     def reader(self, target: ModelEndpoint) -> ResponseReader:

@@ -57,33 +57,33 @@ class ResponseParts:
         return key in self._drafts
 
     def add_text(self, key: Hashable, text: str) -> tuple[TextDelta, ...]:
-        """Add to the text of this key, which may begin with it, and return what was added."""
+        """Add to the text of this key, created if new. Return the delta."""
         self.text(key).text.append(text)
         return (TextDelta(text),) if text else ()
 
     def add_thinking(self, key: Hashable, text: str) -> tuple[ThinkingDelta, ...]:
-        """Add to the thinking of this key, which may begin with it, and return what was added."""
+        """Add to the thinking of this key, created if new. Return the delta."""
         self.thinking(key).text.append(text)
         return (ThinkingDelta(text),) if text else ()
 
     def add_call(self, key: Hashable, name: str, arguments: str) -> tuple[CallDelta, ...]:
-        """Add to the call of this key, which may begin with it, and return what was added."""
-        begun = key not in self._drafts
+        """Add to the call of this key, created if new. Return the delta."""
+        is_new = key not in self._drafts
         draft = self.call(key)
         draft.name.append(name)
         draft.arguments.append(arguments)
-        return (CallDelta(draft.index, name, arguments),) if begun or name or arguments else ()
+        return (CallDelta(draft.index, name, arguments),) if is_new or name or arguments else ()
 
     def text(self, key: Hashable) -> TextDraft:
-        """Return the text of this key, begun if it is new."""
+        """Return the text of this key, created if new."""
         return self._draft(key, TextDraft, TextDraft)
 
     def thinking(self, key: Hashable) -> ThinkingDraft:
-        """Return the thinking of this key, begun if it is new."""
+        """Return the thinking of this key, created if new."""
         return self._draft(key, ThinkingDraft, lambda: ThinkingDraft(provider=self._provider))
 
     def call(self, key: Hashable) -> CallDraft:
-        """Return the call of this key, begun if it is new."""
+        """Return the call of this key, created if new."""
         return self._draft(key, CallDraft, lambda: CallDraft(len(self._drafts)))
 
     def drafts(self) -> tuple[PartDraft, ...]:

@@ -37,12 +37,12 @@ from holdfast.typed_data import convert_value
 _FINISHES: Mapping[str, ModelFinish] = MappingProxyType(
     {"stop": "stop", "length": "max_tokens", "content_filter": "refusal", "tool_call": "calls"}
 )
-_PUT_BACK = Lock()
+_ENVIRON_LOCK = Lock()
 """Held while keys are in the environment: a second model would find those of the first, and not remove them."""
 
 
 class InferredModel:
-    """A `Model` over one of pydantic-ai's, which has its keys from the environment and makes its own connections."""
+    """A `Model` around one of pydantic-ai's, which reads its keys from the environment and connects by itself."""
 
     def __init__(self, target: ModelEndpoint, model: pai_models.Model) -> None:
         self.name = target.name
@@ -50,19 +50,19 @@ class InferredModel:
         self._most = target.provider.overrides_of(target.model).max_output
         self._secrets = secrets_of(target.environ)
         self._model = model
-        self._entered: AsyncExitStack | None = None
+        self._exit_stack: AsyncExitStack | None = None
 
     async def aclose(self) -> None:
         """Close every connection."""
-        entered, self._entered = self._entered, None
-        if entered is not None:
-            await entered.aclose()
+        exit_stack, self._exit_stack = self._exit_stack, None
+        if exit_stack is not None:
+            await exit_stack.aclose()
 
     @asynccontextmanager
     async def stream(
-        self, conversation: Conversation, *, whole: bool = False
+        self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
+        """Send the conversation and yield its events; `non_streaming` asks for one document. Raise `ProviderFailed`."""
         opened = conversation.opened
         parameters = pai_models.ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
         settings = ModelSettings(max_retries=0)  # retries are decided in `holdfast.agent.model_request.retry` only
@@ -70,22 +70,22 @@ class InferredModel:
             settings["max_tokens"] = self._most
         messages = to_messages(conversation)
         try:
-            if self._entered is None:
-                self._entered = AsyncExitStack()
-                await self._entered.enter_async_context(self._model)
-            if whole:
-                yield self._at_once(await self._model.request(messages, settings, parameters))
+            if self._exit_stack is None:
+                self._exit_stack = AsyncExitStack()
+                await self._exit_stack.enter_async_context(self._model)
+            if non_streaming:
+                yield self._response_events(await self._model.request(messages, settings, parameters))
                 return
             async with self._model.request_stream(messages, settings, parameters) as response:
                 yield self._events(response)
         except Exception as error:  # the provider boundary: any exception of a library becomes a HoldfastError
-            raise error_mapping.without_secrets(_failure(error, self.name), self._secrets) from error
+            raise error_mapping.redact_failure(_failure(error, self.name), self._secrets) from error
 
     async def _events(self, response: pai_models.StreamedResponse) -> AsyncIterator[StreamEvent]:
         async for event in response:
             match event:
                 case pai.PartStartEvent(index=index, part=part):
-                    for begun in _begun(index, part):
+                    for begun in _part_events(index, part):
                         yield begun
                 case pai.PartDeltaEvent(delta=pai.TextPartDelta(content_delta=text)) if text:
                     yield TextDelta(text)
@@ -95,24 +95,24 @@ class InferredModel:
                     yield CallDelta(index, delta.tool_name_delta or "", arguments_text(delta.args_delta))
                 case _:
                     pass  # part ends, and kinds of parts that holdfast does not request
-        for finished in self._finished(response.get()):
+        for finished in self._end_events(response.get()):
             yield finished
 
-    async def _at_once(self, response: pai.ModelResponse) -> AsyncIterator[StreamEvent]:
+    async def _response_events(self, response: pai.ModelResponse) -> AsyncIterator[StreamEvent]:
         """Yield the events that streaming the response would have yielded."""
         for index, part in enumerate(response.parts):
-            for event in _begun(index, part):
+            for event in _part_events(index, part):
                 yield event
-        for finished in self._finished(response):
+        for finished in self._end_events(response):
             yield finished
 
-    def _finished(self, response: pai.ModelResponse) -> Iterator[StreamFinished]:
+    def _end_events(self, response: pai.ModelResponse) -> Iterator[StreamFinished]:
         """Yield the end of the response if it has a finish reason; a cleanly closed connection is not enough."""
         details = response.provider_details or {}
         if not details.keys() & {"finish_reason", "refusal", "block_reason"}:
             return
-        made = tuple(ours for part in response.parts for ours in from_part(part))
-        parts = convert_value(msgspec.to_builtins(made), tuple[Part, ...])  # a value of a wrong type ends here
+        raw_parts = tuple(ours for part in response.parts for ours in from_part(part))
+        parts = convert_value(msgspec.to_builtins(raw_parts), tuple[Part, ...])  # a value of a wrong type ends here
         reason = response.finish_reason or ""
         reason = reason if reason in _FINISHES else str(details.get("finish_reason"))
         counted = response.usage
@@ -130,23 +130,23 @@ class InferredModel:
 def infer(target: ModelEndpoint) -> InferredModel:
     """Return the model of an endpoint such as `pydantic-ai:groq:llama-4`. Raise `ModelUnusable`.
 
-    pydantic-ai reads keys from the environment of the process, which has none: they are there only while it does.
+    pydantic-ai reads keys from the environment of the process. They are there only while it does.
     """
     try:
-        with _PUT_BACK, ExitStack() as put_back:
+        with _ENVIRON_LOCK, ExitStack() as cleanup:
             added = target.environ.keys() - os.environ.keys()
-            put_back.callback(lambda: [os.environ.pop(name, None) for name in added])
+            cleanup.callback(lambda: [os.environ.pop(name, None) for name in added])
             os.environ.update({name: target.environ[name] for name in added})
             return InferredModel(target, pai_models.infer_model(target.model))
     except (pai_errors.UserError, ImportError, ValueError) as error:  # an unknown name, no key, no library for it
-        said = redact(str(error), secrets_of(target.environ)).rstrip(".")
+        reason = redact(str(error), secrets_of(target.environ)).rstrip(".")
         raise ModelUnusable(
-            f"Model {target.name!r} cannot be used: {said}. "
+            f"Model {target.name!r} cannot be used: {reason}. "
             "Check the name and the provider's settings in the environment."
         ) from error
 
 
-def _begun(index: int, part: pai.ModelResponsePart) -> Iterator[StreamEvent]:
+def _part_events(index: int, part: pai.ModelResponsePart) -> Iterator[StreamEvent]:
     match part:
         case pai.TextPart(content=text) if text:
             yield TextDelta(text)

@@ -29,14 +29,18 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
     for message in conversation.messages:
         match message:
             case UserMessage():
-                asked: list[pai.ModelRequestPart] = []
+                request_parts: list[pai.ModelRequestPart] = []
                 if not messages and conversation.system:
-                    asked.append(pai.SystemPromptPart(conversation.system))
-                asked.extend(pai.ToolReturnPart(each.name, each.text, each.call) for each in message.results)
-                said = [_said(each) for each in message.said]
-                if said:
-                    asked.append(pai.UserPromptPart(said[0] if len(said) == 1 and isinstance(said[0], str) else said))
-                messages.append(pai.ModelRequest(parts=asked))
+                    request_parts.append(pai.SystemPromptPart(conversation.system))
+                request_parts.extend(pai.ToolReturnPart(each.name, each.text, each.call) for each in message.results)
+                contents = [_to_content(each) for each in message.content]
+                if contents:
+                    request_parts.append(
+                        pai.UserPromptPart(
+                            contents[0] if len(contents) == 1 and isinstance(contents[0], str) else contents
+                        )
+                    )
+                messages.append(pai.ModelRequest(parts=request_parts))
             case AssistantMessage(model=model, parts=parts):
                 providers = (part.provider for part in parts if not isinstance(part, TextPart) and part.provider)
                 messages.append(
@@ -97,8 +101,8 @@ def arguments_text(args: str | Mapping[str, object] | None) -> str:
     return args if isinstance(args, str) else json.dumps(args, ensure_ascii=False) if args is not None else ""
 
 
-def _said(said: UserContent) -> pai.UserContent:
-    return said if isinstance(said, str) else pai.BinaryContent(said.data, media_type=said.media_type)
+def _to_content(content: UserContent) -> pai.UserContent:
+    return content if isinstance(content, str) else pai.BinaryContent(content.data, media_type=content.media_type)
 
 
 def _to_part(part: Part) -> pai.ModelResponsePart:

@@ -1,7 +1,7 @@
-"""The branches of a session: what each rewind left behind, and where it can be taken up again. Pure.
+"""The branches of a session: the turns that each rewind removed, and where to continue from them. Pure.
 
-A rewind moves a pointer and deletes nothing. So a branch is the journal up to the rewind that left it, and taking it up
-is a copy of just these entries (`holdfast.session.transfer.fork`): the session itself stays as it is.
+A rewind moves a pointer and deletes nothing. So a branch is the journal up to the rewind that left it. To continue
+it, copy these entries to a new session (`holdfast.session.transfer.fork`): the session itself does not change.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from holdfast.session.journal.store import StoredEntry
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
-    """One way the conversation went. `until` is the last entry of it, in the journal.
+    """A branch of the conversation. `until` is the position of its last entry in the journal.
 
-    Its part that the rewind left behind begins with `prompt`, that of `turn`, and has so many `turns`; `answer` is the
-    last answer of it. `left` is when it was left, None for the present one, which begins behind the last rewind.
+    The rewind removed `turns` turns, of which the first is number `turn` with `prompt`; `answer` is their last answer.
+    `left` is the time of the rewind, None for the present branch, which has the turns since the last rewind.
     """
 
     until: int
@@ -32,7 +32,7 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
 
 def branches(records: Sequence[StoredEntry]) -> tuple[Branch, ...]:
     """Return the branches in the order in which they were left, the present one last; none without a rewind."""
-    prompts: dict[int, str] = {}  # of the branch that grows, by turn
+    prompts: dict[int, str] = {}  # of the present branch, by turn
     answers: dict[int, str] = {}
     turn, latest, found = 0, 0, list[Branch]()
     for record in records:
@@ -58,13 +58,13 @@ def branches(records: Sequence[StoredEntry]) -> tuple[Branch, ...]:
 def _branch(
     until: int, turns: Sequence[int], prompts: dict[int, str], answers: dict[int, str], left: float | None
 ) -> Branch:
-    said = [answers[turn] for turn in turns if answers[turn].strip()]
+    written = [answers[turn] for turn in turns if answers[turn].strip()]
     first = turns[0] if turns else 0
     return Branch(
         until=until,
         turn=first,
         prompt=prompts.get(first, ""),
         turns=len(turns),
-        answer=said[-1] if said else "",
+        answer=written[-1] if written else "",
         left=left,
     )

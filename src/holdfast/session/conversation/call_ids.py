@@ -10,9 +10,9 @@ from holdfast.history.provider_ids import hashed_id
 _CANONICAL = re.compile("[0-9A-Za-z]{9}")
 
 
-def call_id(session: str, step: int, index: int, *, taken: Callable[[str], bool]) -> str:
+def call_id(session: str, step: int, index: int, *, is_taken: Callable[[str], bool]) -> str:
     """Return nine letters and digits, deterministic for the place, that no other call of the session has."""
-    return hashed_id(f"{session}/{step}/{index}", is_used=taken)
+    return hashed_id(f"{session}/{step}/{index}", is_used=is_taken)
 
 
 def is_call_id(text: str) -> bool:

@@ -30,25 +30,25 @@ class Result(msgspec.Struct, frozen=True):
 
 
 UserContent = str | Image
-"""The content of a user message, apart from results."""
+"""An item in a user message's content: a text or an image."""
 
 
 class UserMessage(msgspec.Struct, frozen=True):
-    """Results first, in call order, then content: prompts, bracketed notices from holdfast, images."""
+    """Results in call order, then content: prompts, bracketed notices from holdfast, images."""
 
     results: tuple[Result, ...]
-    said: tuple[UserContent, ...]
+    content: tuple[UserContent, ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
         """Return the texts of the content."""
-        return tuple(one for one in self.said if isinstance(one, str))
+        return tuple(item for item in self.content if isinstance(item, str))
 
     @property
     def images(self) -> tuple[Image, ...]:
         """Return the images, those of results first."""
-        read = (image for result in self.results for image in result.images)
-        return (*read, *(one for one in self.said if isinstance(one, Image)))
+        of_results = (image for result in self.results for image in result.images)
+        return (*of_results, *(item for item in self.content if isinstance(item, Image)))
 
 
 class AssistantMessage(msgspec.Struct, frozen=True):
@@ -69,44 +69,45 @@ CallProgress = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessS
 
 
 class OpenCall(msgspec.Struct, frozen=True):
-    """A call without an outcome. `started` is set if its effect may have begun, `asked` if the user was asked about it.
+    """A call without an outcome. `started` is set if its effect may have begun.
 
-    `process` is its process, if journalled. `waits` is what its server asks the user and has no answer to yet.
+    `approval_request` is set if the user was asked about it, `approval_answer` if the user answered. `process` is its
+    process, if journalled. `input_request` is its server's question to the user that has no answer yet.
     """
 
     part: CallPart
     started: e.CallStarted | None = None
-    asked: e.ApprovalAsked | None = None
-    answered: e.ApprovalAnswered | None = None
+    approval_request: e.ApprovalAsked | None = None
+    approval_answer: e.ApprovalAnswered | None = None
     process: ProcessId | None = None
-    waits: InputRequest | None = None
+    input_request: InputRequest | None = None
 
     @property
-    def can_go_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Return whether its server has ended the request and waits for answers: nothing of the call is running."""
-        return self.started is not None and self.waits is not None and self.waits.again
+        return self.started is not None and self.input_request is not None and self.input_request.again
 
     def after(self, entry: CallProgress) -> OpenCall:
         """Return the call as it is after an entry about it."""
         match entry:
             case e.ApprovalAsked():
-                return msgspec.structs.replace(self, asked=entry)
+                return msgspec.structs.replace(self, approval_request=entry)
             case e.ApprovalAnswered():
-                return msgspec.structs.replace(self, answered=entry)
+                return msgspec.structs.replace(self, approval_answer=entry)
             case e.CallStarted():
                 return msgspec.structs.replace(self, started=entry)
             case e.ProcessStarted():
                 return msgspec.structs.replace(self, process=entry.process)
             case e.CallWaits():
-                return msgspec.structs.replace(self, waits=entry.request)
+                return msgspec.structs.replace(self, input_request=entry.request)
             case e.CallAnswered():
-                return msgspec.structs.replace(self, waits=None)
+                return msgspec.structs.replace(self, input_request=None)
 
-    def unsettled(self, left: e.Cause) -> Result:
+    def unsettled(self, cause: e.Cause) -> Result:
         """Return the result shown while the journal has no outcome for this call."""
         if self.started is None:
-            return Result(self.part.id, self.part.name, "not_started", model_notices.not_started(left))
-        text = model_notices.interrupted(left, remote=self.started.remote, waits=self.waits)
+            return Result(self.part.id, self.part.name, "not_started", model_notices.not_started(cause))
+        text = model_notices.interrupted(cause, remote=self.started.remote, input_request=self.input_request)
         return Result(self.part.id, self.part.name, "interrupted", text)
 
     def lost(self) -> Result:
@@ -129,7 +130,7 @@ class OpenTask(msgspec.Struct, frozen=True):
 
 
 class Streaming(msgspec.Struct, frozen=True):
-    """A request without an end, and what has arrived of its response."""
+    """A request without an end, and the part of its response that has arrived."""
 
     step: int
     model: str
@@ -138,28 +139,28 @@ class Streaming(msgspec.Struct, frozen=True):
 
 
 class QueuedMessage(msgspec.Struct, frozen=True):
-    """A queued message. A `held` message is not sent by itself; the user decides about it.
+    """A queued message. One that is `on_hold` is not sent automatically: the user decides about it.
 
-    A message becomes held when its turn fails or is stopped, or when the user sends a prompt before it.
+    A message goes on hold when its turn fails or is stopped, or when the user sends a prompt before it.
     """
 
     message: e.Queued
-    held: bool = False
+    on_hold: bool = False
 
 
 class PromptMark(msgspec.Struct, frozen=True):
     """A prompt to which the conversation can be rewound: the `text` that began `turn`, in the message at index `at`.
 
-    `at` is -1 for a compacted prompt. `behind` counts the texts before it in that message, from unanswered turns.
+    `at` is -1 for a compacted prompt. `texts_before` counts the texts before it in that message, from unanswered turns.
     """
 
     turn: int
     text: str
     at: int
-    behind: int = 0
+    texts_before: int = 0
 
     def after(self, hidden: int) -> PromptMark:
-        """Return the mark among the messages that are sent when the first `hidden` ones are not."""
+        """Return the mark with its index among the sent messages, of which the first `hidden` are left out."""
         return msgspec.structs.replace(self, at=max(self.at - hidden, -1)) if hidden else self
 
 
@@ -172,24 +173,24 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class ActiveCompaction(msgspec.Struct, frozen=True):
-    """A compaction in effect: its note replaces the first `messages` messages and `said` texts of the next one.
+    """A compaction in effect: its note replaces the first `messages` messages and `texts` texts of the next one.
 
-    `under` is the compaction before it.
+    `previous` is the compaction before it.
     """
 
     entry: e.Compacted
     messages: int
-    said: int
-    under: ActiveCompaction | None
+    texts: int
+    previous: ActiveCompaction | None
 
 
 class RewindPoint(msgspec.Struct, frozen=True):
     """The state before a prompt: all that a rewind restores. Messages before the last one never change."""
 
-    asked: PromptMark
+    prompt: PromptMark
     last: ConversationMessage | None
     results: Mapping[str, Result]
-    texts: tuple[UserContent, ...]
+    content: tuple[UserContent, ...]
     notes: tuple[str, ...]
     lasting: int
     files: int
@@ -205,12 +206,12 @@ class Conversation(msgspec.Struct, frozen=True):
     it. `fell_back` is whether the last turn used one. `messages` are the messages to send; open calls have provisional
     results in them. `open_turn` is the turn without an end, `streaming` its unfinished request, `open_calls` its calls
     without an outcome, in call order. `open_shells` are user commands without an end, `open_tasks` background tasks
-    without one, `untold_tasks` those whose end the model was not told yet. `allowed` are patterns that need
-    no approval. `queued` are messages neither sent nor recalled, in order. `prompts` are those a rewind can go to,
-    `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted` is the note that
-    replaces older messages. `models_without_vision` are models that reject images, `refused` are rejected images with
-    the model that rejected them. `settings` are those of the next request. `mode` is
-    the approval mode that the user or an answer set for it, None if none did.
+    without one, `unreported_tasks` those whose end the model has not read yet. `allowed` are patterns that need no
+    approval. `queued` are messages neither sent nor recalled, in order. `prompts` are those to which the conversation
+    can be rewound, `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted`
+    is the note that replaces older messages. `models_without_vision` are models that reject images, `refused` are
+    rejected images with the model that rejected them. `settings` are those of the next request. `mode` is the approval
+    mode that the user or an answer set for it, None if none did.
     """
 
     opened: e.SessionOpened | None
@@ -239,11 +240,11 @@ class Conversation(msgspec.Struct, frozen=True):
     settings: ModelSettings = NO_SETTINGS
     mode: Mode | None = None
     open_tasks: tuple[OpenTask, ...] = ()
-    untold_tasks: tuple[str, ...] = ()
+    unreported_tasks: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
-        """Return whether anything has begun without an end."""
+        """Return whether a turn, a request or a call has no end yet."""
         return self.open_turn is not None or self.streaming is not None or bool(self.open_calls)
 
     @property

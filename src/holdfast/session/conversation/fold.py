@@ -24,11 +24,11 @@ import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
-from holdfast.session.conversation.message_builder import MessageBuilder, unsigned, without
+from holdfast.session.conversation.message_builder import MessageBuilder, drop_signed_thinking, replace_results
 from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
-from holdfast.session.journal.file_changes import files_known
+from holdfast.session.journal.file_changes import known_files
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
@@ -36,11 +36,11 @@ from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
 
 
 class Fold:
-    """Folds entries one at a time. `left` is why the open turn stopped, if known; provisional results say it.
+    """Folds entries one at a time. `left` is why the open turn stopped, if known: provisional results name it.
 
     Laws (`tests/session/conversation/test_fold_laws.py`): any sequence of entries folds; the messages alternate and
     pair; folding a longer journal keeps every message but the last, which may only gain texts. Exceptions: a rewind
-    restores the messages before its prompt, and later thinking goes when results or images are left out.
+    restores the messages before its prompt, and later thinking is dropped when results or images are left out.
     """
 
     def __init__(self, entries: Iterable[e.Entry] = (), *, left: e.Cause = "crash") -> None:
@@ -49,12 +49,12 @@ class Fold:
         self._model = self._title = self._chosen = ""  # chosen by the user; a fallback model may stand in for it
         self._settings = NO_SETTINGS
         self._fell_back = False  # in the last turn
-        self._exchange = MessageBuilder()
+        self._builder = MessageBuilder()
         self._counted: c.Counted | None = None
         self._notes: list[str] = []  # for the next prompt
         self._lasting: list[tuple[str, str]] = []  # those that survive a rewind, with their call
         self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as reported changed
-        self._looks: list[tuple[str, tuple[FileSeen, ...]]] = []  # every addition to it, in order
+        self._file_states: list[tuple[str, tuple[FileSeen, ...]]] = []  # every addition to it, in order
         self._turns = self._steps = self._turn_steps = 0
         self._open_turn: int | None = None
         self._streaming: c.Streaming | None = None
@@ -74,19 +74,19 @@ class Fold:
 
     def knows_call(self, call: str) -> bool:
         """Return whether any call of this session has ever had this id."""
-        return call in self._exchange.calls
+        return call in self._builder.calls
 
     def has_call(self, call: str) -> bool:
         """Return whether the call belongs to the conversation, compacted or not."""
-        return self._exchange.calls.get(call) is not None
+        return self._builder.calls.get(call) is not None
 
     @property
     def steps(self) -> tuple[int, ...]:
-        return self._exchange.steps
+        return self._builder.steps
 
     def is_open(self, call: str) -> bool:
         """Return whether the call has no outcome yet."""
-        return call in self._exchange.open
+        return call in self._builder.open
 
     @property
     def files(self) -> Mapping[str, tuple[FileSeen, ...]]:
@@ -97,20 +97,20 @@ class Fold:
         """Fold one more entry."""
         match entry:
             case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled() | e.ToolsChanged():
-                self._named(entry)
+                self._set_up(entry)
             case e.ModeChanged():
                 self._mode = entry.mode
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
-                self._said(entry)
+                self._message(entry)
             case e.Pruned():
                 self._prune(entry)
             case e.Compacted() | e.Uncompacted():
                 self._compact(entry)
             case e.RequestStarted() | e.RequestFailed() | e.ResponseCheckpoint() | e.ResponseEnded():
                 self._request(entry)
-            case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallStarted() | e.ProcessStarted():
+            case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallWaits() | e.CallAnswered():
                 self._progress(entry)
-            case e.CallWaits() | e.CallAnswered():
+            case e.CallStarted() | e.ProcessStarted():
                 self._progress(entry)
             case e.CallEnded() | e.CallLate():
                 self._outcome(entry)
@@ -119,15 +119,15 @@ class Fold:
                 self._last_end = entry
                 self._note(entry.note)
                 if entry.cause != "finished":
-                    self._hold()
+                    self._put_queue_on_hold()
             case e.ShellStarted():
                 self._shells[entry.id] = c.OpenShell(entry)
             case e.FilesChanged() | e.ShellEnded() | e.Repaired():
-                self._found(entry)
+                self._finding(entry)
             case TaskStarted() | TaskEnded() | TaskTold():
                 self._task(entry)
 
-    def _named(
+    def _set_up(
         self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled | e.ToolsChanged
     ) -> None:
         match entry:
@@ -140,7 +140,7 @@ class Fold:
                     self._opened, self._model, self._chosen = entry, entry.model, entry.model
                     self._unsign()
                     for file in entry.instructions:
-                        self._look(file.path, (file,))
+                        self._see_file(file.path, (file,))
             case e.ModelChanged(why="fallback"):
                 self._model, self._fell_back = entry.model, True
             case e.ModelChanged():
@@ -152,13 +152,14 @@ class Fold:
                 self._usage += entry.usage
 
     def _unsign(self) -> None:
-        """Drop everything signed: the tools have changed, or the first entry with the system prompt was made again."""
-        self._exchange.unsign()
+        """Drop everything signed: the tools changed, or the lost first entry with the system prompt was replaced."""
+        self._builder.unsign()
         self._prompts = {
-            turn: msgspec.structs.replace(b, last=b.last and without(b.last, {})) for turn, b in self._prompts.items()
+            turn: msgspec.structs.replace(point, last=point.last and replace_results(point.last, {}))
+            for turn, point in self._prompts.items()
         }
 
-    def _found(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired) -> None:
+    def _finding(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired) -> None:
         if not isinstance(entry, e.FilesChanged):
             if isinstance(entry, e.ShellEnded):
                 self._shells.pop(entry.id, None)
@@ -166,25 +167,25 @@ class Fold:
             return
         for file in entry.files:
             known = self._files.get(file.path)
-            self._look(file.path, (known[0], file) if known else (file,))
+            self._see_file(file.path, (known[0], file) if known else (file,))
         if self._open_turn is None:
             self._note(entry.note)
         elif entry.note.strip():  # in a resumed turn: no prompt follows
-            self._exchange.texts.append(entry.note)
+            self._builder.content.append(entry.note)
 
     def after(self, entries: Iterable[e.Entry]) -> c.Conversation:
         """Return the conversation as it would be after more entries, without folding them in."""
-        ahead = copy.copy(self)
+        copied = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, list | dict | MessageBuilder | TaskRecord):
-                setattr(ahead, name, value.copy())  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
+                setattr(copied, name, value.copy())  # pyright: ignore[reportUnknownArgumentType] - any of these types
         for entry in entries:
-            ahead.add(entry)
-        return ahead.conversation()
+            copied.add(entry)
+        return copied.conversation()
 
     def conversation(self) -> c.Conversation:
         """Return the conversation as of the last entry."""
-        hidden, cut = self._exchange.hidden, self._exchange.cut
+        hidden, cut = self._builder.hidden, self._builder.cut
         return c.Conversation(
             opened=self._opened,
             model=self._model,
@@ -192,22 +193,22 @@ class Fold:
             chosen_model=self._chosen,
             fell_back=self._fell_back,
             title=self._title,
-            messages=self._exchange.messages(self._left),
+            messages=self._builder.messages(self._left),
             turns=self._turns,
             steps=self._steps,
             turn_steps=self._turn_steps,
             open_turn=self._open_turn,
             streaming=self._streaming,
-            open_calls=tuple(self._exchange.open.values()),
+            open_calls=tuple(self._builder.open.values()),
             last_end=self._last_end,
             usage=self._usage,
             open_shells=tuple(self._shells.values()),
             open_tasks=self.tasks.open,
-            untold_tasks=self.tasks.untold(self._notes),
+            unreported_tasks=self.tasks.unreported(self._notes),
             allowed=tuple(self._allowed),
             mode=self._mode,
             queued=tuple(self._queued.values()),
-            prompts=tuple(before.asked.after(hidden) for before in self._prompts.values()),
+            prompts=tuple(point.prompt.after(hidden) for point in self._prompts.values()),
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
@@ -222,33 +223,32 @@ class Fold:
                 self._steps = max(self._steps, entry.step)
                 self._turn_steps += 1 if entry.attempt == 1 else 0
                 self._streaming = c.Streaming(entry.step, entry.model)
-                self._exchange.settle()
+                self._builder.settle()
             case e.RequestFailed():
                 if entry.fault in (e.NO_IMAGES, e.BAD_IMAGES) and now is not None:
-                    self._unshow(now.model, None if entry.fault == e.NO_IMAGES else self._exchange.images)
+                    self._refuse_images(now.model, None if entry.fault == e.NO_IMAGES else self._builder.images)
                 if entry.retry_in is not None:  # a failure after shown output ends the turn
                     self._streaming = None
             case e.ResponseCheckpoint():
                 if now is not None and now.step == entry.step:
-                    self._streaming = msgspec.structs.replace(
-                        now, text=now.text + entry.text, thinking=now.thinking + entry.thinking
-                    )
+                    text, thinking = now.text + entry.text, now.thinking + entry.thinking
+                    self._streaming = msgspec.structs.replace(now, text=text, thinking=thinking)
             case e.ResponseEnded():
                 self._response(entry)
 
-    def _unshow(self, model: str, images: tuple[Image, ...] | None) -> None:
-        """Stop sending these images, or all, to the model, and drop what it signed with them; on every branch."""
+    def _refuse_images(self, model: str, images: tuple[Image, ...] | None) -> None:
+        """Stop sending the model these images, or all, and drop thinking it signed after them, on every branch."""
         if images is None:
             self._models_without_vision |= {model}
         else:
             self._refused |= {(model, image) for image in images}
-        first = self._exchange.unshow(model, images)
-        for turn, known in self._prompts.items():
-            if known.last and known.asked.at > first:
-                self._prompts[turn] = msgspec.structs.replace(known, last=unsigned(known.last, model))
+        first = self._builder.forget_images(model, images)
+        for turn, point in self._prompts.items():
+            if point.last and point.prompt.at > first:
+                self._prompts[turn] = msgspec.structs.replace(point, last=drop_signed_thinking(point.last, model))
 
     def _progress(self, entry: c.CallProgress) -> None:
-        calls = self._exchange.open
+        calls = self._builder.open
         call = calls.get(entry.call)
         if isinstance(entry, e.ProcessStarted):
             self.tasks.process(entry)
@@ -263,25 +263,25 @@ class Fold:
 
     def _prompt(self, entry: e.PromptAccepted) -> None:
         self._leave_turn()
-        closed = self._exchange.closed
+        closed = self._builder.closed
         self._prompts.pop(entry.turn, None)  # two prompts of one turn: a damaged journal
         self._prompts[entry.turn] = c.RewindPoint(
-            asked=c.PromptMark(entry.turn, entry.text, len(closed), behind=len(self._exchange.texts)),
+            prompt=c.PromptMark(entry.turn, entry.text, len(closed), texts_before=len(self._builder.content)),
             last=closed[-1] if closed else None,
-            results=dict(self._exchange.results),
-            texts=tuple(self._exchange.texts),
+            results=dict(self._builder.results),
+            content=tuple(self._builder.content),
             notes=tuple(self._notes),
             lasting=len(self._lasting),
-            files=len(self._looks),
+            files=len(self._file_states),
             last_end=self._last_end,
             counted=self._counted,
-            cut=self._exchange.cut,
+            cut=self._builder.cut,
         )
-        self._exchange.texts.extend(self._notes)
+        self._builder.content.extend(self._notes)
         self._notes.clear()
-        self._say(entry)
+        self._add_content(entry)
         if self._queued.pop(entry.queued, None) is None:  # it was not a queued message
-            self._hold()
+            self._put_queue_on_hold()
         self._turns, self._open_turn = max(self._turns, entry.turn), entry.turn
         self._turn_steps, self._fell_back = 0, False
 
@@ -292,19 +292,19 @@ class Fold:
         self._leave_turn()
         while entry.turn in self._prompts:
             self._prompts.popitem()
-        kept = self._exchange.rewind(before)
+        calls = self._builder.rewind(before)
         self._notes, self._counted = list(before.notes), before.counted
-        self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in kept)
-        del self._looks[before.files :]
-        self._files, self._last_end, self._turn_steps = dict(self._looks), before.last_end, 0
+        self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in calls)
+        del self._file_states[before.files :]
+        self._files, self._last_end, self._turn_steps = dict(self._file_states), before.last_end, 0
         self._rewound.append(entry.turn)
         self._note(entry.note)
 
-    def _look(self, path: str, states: tuple[FileSeen, ...]) -> None:
-        self._looks.append((path, states))
+    def _see_file(self, path: str, states: tuple[FileSeen, ...]) -> None:
+        self._file_states.append((path, states))
         self._files[path] = states
 
-    def _said(self, entry: e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.Rewound) -> None:
+    def _message(self, entry: e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.Rewound) -> None:
         match entry:
             case e.PromptAccepted():
                 self._prompt(entry)
@@ -316,73 +316,73 @@ class Fold:
                 self._queued.pop(entry.queued, None)
             case e.Steered():
                 self._queued.pop(entry.queued, None)
-                self._say(entry)
+                self._add_content(entry)
 
-    def _say(self, entry: e.PromptAccepted | e.Steered) -> None:
-        self._exchange.texts.extend(entry.images)
+    def _add_content(self, entry: e.PromptAccepted | e.Steered) -> None:
+        self._builder.content.extend(entry.images)
         if entry.text.strip():
-            self._exchange.texts.append(entry.text)
+            self._builder.content.append(entry.text)
 
     def _leave_turn(self) -> None:
-        """Close what the journal left open without an end."""
+        """Close the unfinished response and the open calls of the turn."""
         if self._streaming is not None:
             streaming, self._streaming = self._streaming, None
-            self._exchange.response(streaming.step, streaming.model, (TextPart(streaming.text),), cut=True)
-        self._exchange.settle()
+            self._builder.response(streaming.step, streaming.model, (TextPart(streaming.text),), cut=True)
+        self._builder.settle()
         self._open_turn = None
 
     def _response(self, entry: e.ResponseEnded) -> None:
         self._streaming = None
         self._usage += entry.usage
-        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=entry.cut is not None)
+        place = self._builder.response(entry.step, entry.model, entry.parts, cut=entry.cut is not None)
         if place is not None and entry.usage.input_tokens:
             self._counted = c.Counted(entry.model, place, entry.usage.input_tokens)
 
     def _prune(self, entry: e.Pruned) -> None:
         """Leave results out on every branch: a rewind does not restore them."""
-        before = self._exchange.messages(self._left)
-        first = self._exchange.leave_out(entry.outputs)
+        before = self._builder.messages(self._left)
+        first = self._builder.leave_out(entry.outputs)
         if self._counted is not None:
-            after = self._exchange.messages(self._left)[: self._counted.messages]
+            after = self._builder.messages(self._left)[: self._counted.messages]
             self._counted = recounted(self._counted, self._opened, before, after)
-        for turn, known in self._prompts.items():
-            counted, hidden = known.counted, known.cut.messages if known.cut else 0
+        for turn, point in self._prompts.items():
+            last, counted, hidden = point.last, point.counted, point.cut.messages if point.cut else 0
             self._prompts[turn] = msgspec.structs.replace(
-                known,
-                last=without(known.last, entry.outputs) if known.last and known.asked.at > first else known.last,
-                results={call: result.replaced(entry.outputs) for call, result in known.results.items()},
+                point,
+                last=replace_results(last, entry.outputs) if last and point.prompt.at > first else last,
+                results={call: result.replaced(entry.outputs) for call, result in point.results.items()},
                 counted=None if counted and counted.messages + hidden > first else counted,
             )
 
     def _compact(self, entry: e.Compacted | e.Uncompacted) -> None:
         """Replace older messages by a note, or undo that. A blank note means damage and is ignored."""
-        before = self._exchange.messages(self._left)
+        before = self._builder.messages(self._left)
         if isinstance(entry, e.Uncompacted):
-            self._exchange.uncompact()
+            self._builder.uncompact()
         else:
             self._usage += entry.usage
             if entry.note.strip():
-                self._exchange.compact(entry)
-        after = self._exchange.messages(self._left)[: len(self._exchange.closed) - self._exchange.hidden]
+                self._builder.compact(entry)
+        after = self._builder.messages(self._left)[: len(self._builder.closed) - self._builder.hidden]
         self._counted = recounted(self._counted, self._opened, before, after)
 
     def _outcome(self, entry: e.CallEnded | e.CallLate) -> None:
-        if isinstance(entry, e.CallLate) or not self._exchange.ended(entry):
-            if (name := self._exchange.calls.get(entry.call)) is not None:
+        if isinstance(entry, e.CallLate) or not self._builder.ended(entry):
+            if (name := self._builder.calls.get(entry.call)) is not None:
                 self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
         else:
-            for seen in files_known(entry):
-                self._look(seen.path, (seen,))
+            for seen in known_files(entry):
+                self._see_file(seen.path, (seen,))
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
         match entry:
             case TaskStarted():
-                self.tasks.begin(entry, self._exchange.open.get(entry.call))
+                self.tasks.begin(entry, self._builder.open.get(entry.call))
             case TaskEnded():
                 self._note(entry.note if self.tasks.end(entry) else "", lasts=True)
             case TaskTold():
                 if note := self.tasks.note(entry.task, self._notes):
-                    self._exchange.texts.append(self._notes.pop(self._notes.index(note)))
+                    self._builder.content.append(self._notes.pop(self._notes.index(note)))
 
     def _note(self, note: str, *, lasts: bool = False, call: str = "") -> None:
         if note.strip():
@@ -390,9 +390,9 @@ class Fold:
             if lasts:
                 self._lasting.append((call, note))
 
-    def _hold(self) -> None:
-        """Hold all queued messages: their turn has ended, so they are no longer sent by themselves."""
-        self._queued = {each: msgspec.structs.replace(waiting, held=True) for each, waiting in self._queued.items()}
+    def _put_queue_on_hold(self) -> None:
+        """Put all queued messages on hold: their turn has ended, so they are no longer sent automatically."""
+        self._queued = {name: msgspec.structs.replace(each, on_hold=True) for name, each in self._queued.items()}
 
 
 def fold(entries: Iterable[e.Entry], *, left: e.Cause = "crash") -> c.Conversation:

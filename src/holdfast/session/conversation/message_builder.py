@@ -21,7 +21,7 @@ class MessageBuilder:
         self.closed: list[c.ConversationMessage] = []
         self.open: dict[str, c.OpenCall] = {}  # of the last assistant message
         self.results: dict[str, c.Result] = {}  # of the last assistant message
-        self.texts: list[c.UserContent] = []  # of the user message in progress
+        self.content: list[c.UserContent] = []  # of the user message in progress
         self.calls: dict[str, str | None] = {}  # every call id of the session, to its name; None after a rewind
         self.cut: c.ActiveCompaction | None = None
         self._answers: list[
@@ -32,15 +32,15 @@ class MessageBuilder:
     def copy(self) -> MessageBuilder:
         """Return an independent copy."""
         other = MessageBuilder()
-        other.closed, other.texts = self.closed.copy(), self.texts.copy()
+        other.closed, other.content = self.closed.copy(), self.content.copy()
         other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
         other.cut, other._answers, other._cuts = self.cut, self._answers.copy(), self._cuts
         return other
 
     @property
     def images(self) -> tuple[Image, ...]:
-        shown = (image for result in self.results.values() for image in result.images)
-        return (*shown, *(said for said in self.texts if isinstance(said, Image)))
+        of_results = (image for result in self.results.values() for image in result.images)
+        return (*of_results, *(item for item in self.content if isinstance(item, Image)))
 
     @property
     def hidden(self) -> int:
@@ -52,34 +52,34 @@ class MessageBuilder:
         """Return the step of each response that would be sent."""
         return tuple(step for step, _ in self._answers[self.hidden // 2 :])
 
-    def messages(self, left: Cause) -> tuple[c.ConversationMessage, ...]:
-        """Return the messages to send. Calls without an outcome get a provisional result that `left` explains."""
-        results = self._complete(left)
-        last = (c.UserMessage(results, tuple(self.texts)),) if results or self.texts else ()
+    def messages(self, cause: Cause) -> tuple[c.ConversationMessage, ...]:
+        """Return the messages to send. Calls without an outcome get a provisional result that `cause` explains."""
+        results = self._complete(cause)
+        last = (c.UserMessage(results, tuple(self.content)),) if results or self.content else ()
         return self._presented((*self.closed, *last)) if self._cuts else (*self.closed, *last)
 
     def compact(self, entry: Compacted) -> None:
         """Replace older messages by the entry's note. Nothing else changes, so it can be undone."""
         cut = max((place for place, (step, _) in enumerate(self._answers, start=1) if step <= entry.step), default=0)
-        after = self.closed[2 * cut] if 2 * cut < len(self.closed) else c.UserMessage((), tuple(self.texts))
-        there = len(after.said) if isinstance(after, c.UserMessage) else 0  # later texts are not covered
-        self.cut, self._cuts = c.ActiveCompaction(entry, 2 * cut, min(entry.said, there), self.cut), True
+        after = self.closed[2 * cut] if 2 * cut < len(self.closed) else c.UserMessage((), tuple(self.content))
+        present = len(after.content) if isinstance(after, c.UserMessage) else 0  # later texts are not covered
+        self.cut, self._cuts = c.ActiveCompaction(entry, 2 * cut, min(entry.said, present), self.cut), True
 
     def uncompact(self) -> None:
         """Undo the last compaction."""
-        self.cut = self.cut.under if self.cut else None
+        self.cut = self.cut.previous if self.cut else None
 
-    def _presented(self, whole: Sequence[c.ConversationMessage]) -> tuple[c.ConversationMessage, ...]:
-        """Return the messages to send: those after the cut, without thinking signed before another one."""
+    def _presented(self, messages: Sequence[c.ConversationMessage]) -> tuple[c.ConversationMessage, ...]:
+        """Return the messages after the compaction, without thinking that was signed under another one."""
         sent = [
             message
             if isinstance(message, c.UserMessage) or self._answers[place // 2][1] is self.cut
-            else without(message, {})
-            for place, message in enumerate(whole[self.hidden :], start=self.hidden)
+            else replace_results(message, {})
+            for place, message in enumerate(messages[self.hidden :], start=self.hidden)
         ]
         if self.cut is not None:
-            texts = sent[0].said if sent and isinstance(sent[0], c.UserMessage) else ()
-            sent[:1] = [c.UserMessage((), (self.cut.entry.note, *texts[self.cut.said :]))]
+            content = sent[0].content if sent and isinstance(sent[0], c.UserMessage) else ()
+            sent[:1] = [c.UserMessage((), (self.cut.entry.note, *content[self.cut.texts :]))]
         return tuple(sent)
 
     def settle(self) -> None:
@@ -99,47 +99,47 @@ class MessageBuilder:
 
     def response(self, step: int, model: str, parts: tuple[Part, ...], *, cut: bool) -> int | None:
         """Add the response to request `step`. Return its index among the sent messages, None if it is empty."""
-        kept: list[Part] = []
+        sent: list[Part] = []
         for part in parts:
             match part:
                 case TextPart():
                     if part.text.strip():
-                        kept.append(part)
+                        sent.append(part)
                 case ThinkingPart():
                     if not cut:
-                        kept.append(part)
+                        sent.append(part)
                 case CallPart():
                     # Calls of a cut response never started; the turn's note names them. A repeated id means damage.
                     if not cut and part.id not in self.calls:
-                        kept.append(part)
+                        sent.append(part)
                         self.calls[part.id] = part.name
-        if all(isinstance(part, ThinkingPart) for part in kept):
+        if all(isinstance(part, ThinkingPart) for part in sent):
             return None
         self._close()
         last = self.closed[-1] if self.closed else None
         if isinstance(last, c.AssistantMessage):  # only in a damaged journal: two responses in a row
             merged = (
-                part for part in (*last.parts, *kept) if not isinstance(part, ThinkingPart)
-            )  # it was signed without the other
+                part for part in (*last.parts, *sent) if not isinstance(part, ThinkingPart)
+            )  # each was signed without the other
             self.closed[-1] = c.AssistantMessage(last.model, tuple(merged))
             self._answers[-1] = step, self.cut
         else:
-            self.closed.append(c.AssistantMessage(model, tuple(kept)))
+            self.closed.append(c.AssistantMessage(model, tuple(sent)))
             self._answers.append((step, self.cut))
-        self.open = {part.id: c.OpenCall(part) for part in kept if isinstance(part, CallPart)}
+        self.open = {part.id: c.OpenCall(part) for part in sent if isinstance(part, CallPart)}
         return len(self.closed) - 1 - self.hidden
 
     def rewind(self, before: c.RewindPoint) -> set[str]:
-        """Restore the state before a prompt; return the calls that are still part of it."""
-        del self.closed[before.asked.at :]
-        del self._answers[before.asked.at // 2 :]
+        """Restore the state before a prompt; return the ids of the remaining calls."""
+        del self.closed[before.prompt.at :]
+        del self._answers[before.prompt.at // 2 :]
         self.cut = before.cut
         if before.last is not None:
             self.closed[-1] = before.last
-        self.results, self.texts = dict(before.results), list(before.texts)
-        kept = {part.id for each in self.closed if isinstance(each, c.AssistantMessage) for part in each.calls}
-        self.calls = {call: name if call in kept else None for call, name in self.calls.items()}
-        return kept
+        self.results, self.content = dict(before.results), list(before.content)
+        calls = {part.id for each in self.closed if isinstance(each, c.AssistantMessage) for part in each.calls}
+        self.calls = {call: name if call in calls else None for call, name in self.calls.items()}
+        return calls
 
     def leave_out(self, outputs: Mapping[str, str]) -> int:
         """Replace results by these texts and drop thinking signed after them. Return the index of the first change."""
@@ -150,12 +150,12 @@ class MessageBuilder:
         )
         first = next(touched, len(self.closed))
         for place in range(first, len(self.closed)):
-            self.closed[place] = without(self.closed[place], outputs)
+            self.closed[place] = replace_results(self.closed[place], outputs)
         self.results = {call: result.replaced(outputs) for call, result in self.results.items()}
         return first
 
-    def unshow(self, model: str, images: Collection[Image] | None) -> int:
-        """Drop thinking the model signed after these images, or after any. Return the first changed index."""
+    def forget_images(self, model: str, images: Collection[Image] | None) -> int:
+        """Drop thinking the model signed after these images, or after any. Return the index of the first change."""
         hidden = (
             place
             for place, message in enumerate(self.closed)
@@ -163,31 +163,31 @@ class MessageBuilder:
         )
         first = next(hidden, len(self.closed))
         for place in range(first, len(self.closed)):
-            self.closed[place] = unsigned(self.closed[place], model)
+            self.closed[place] = drop_signed_thinking(self.closed[place], model)
         return first
 
     def unsign(self) -> None:
         """Drop all signed thinking."""
-        self.closed = [without(message, {}) for message in self.closed]
+        self.closed = [replace_results(message, {}) for message in self.closed]
 
     def _close(self) -> None:
         self.settle()
         results = self._complete("crash")  # the cause does not matter: no call is open
-        if not results and not self.texts and len(self.closed) == self.hidden:  # else it would join a hidden message
-            self.texts.append(model_notices.MISSING_START)
-        if results or self.texts:
-            self.closed.append(c.UserMessage(results, tuple(self.texts)))
-        self.texts.clear()
+        if not results and not self.content and len(self.closed) == self.hidden:  # else it would join a hidden message
+            self.content.append(model_notices.MISSING_START)
+        if results or self.content:
+            self.closed.append(c.UserMessage(results, tuple(self.content)))
+        self.content.clear()
         self.results.clear()
 
-    def _complete(self, left: Cause) -> tuple[c.Result, ...]:
+    def _complete(self, cause: Cause) -> tuple[c.Result, ...]:
         last = self.closed[-1] if self.closed else None
         if not isinstance(last, c.AssistantMessage):
             return ()
-        return tuple(self.results.get(part.id) or self.open[part.id].unsettled(left) for part in last.calls)
+        return tuple(self.results.get(part.id) or self.open[part.id].unsettled(cause) for part in last.calls)
 
 
-def without(message: c.ConversationMessage, outputs: Mapping[str, str]) -> c.ConversationMessage:
+def replace_results(message: c.ConversationMessage, outputs: Mapping[str, str]) -> c.ConversationMessage:
     """Return the message with these replacement results, and without thinking signed after the originals.
 
     A signature may cover every byte before it. In a finished turn, thinking without one is not needed either.
@@ -196,12 +196,14 @@ def without(message: c.ConversationMessage, outputs: Mapping[str, str]) -> c.Con
         case c.UserMessage():
             if not any(result.call in outputs for result in message.results):
                 return message
-            return c.UserMessage(tuple(result.replaced(outputs) for result in message.results), message.said)
+            return c.UserMessage(tuple(result.replaced(outputs) for result in message.results), message.content)
         case c.AssistantMessage():
-            kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
-            return message if len(kept) == len(message.parts) else c.AssistantMessage(message.model, kept)
+            parts = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
+            return message if len(parts) == len(message.parts) else c.AssistantMessage(message.model, parts)
 
 
-def unsigned(message: c.ConversationMessage, model: str) -> c.ConversationMessage:
+def drop_signed_thinking(message: c.ConversationMessage, model: str) -> c.ConversationMessage:
     """Return the message without the thinking that this model signed."""
-    return without(message, {}) if isinstance(message, c.AssistantMessage) and message.model == model else message
+    return (
+        replace_results(message, {}) if isinstance(message, c.AssistantMessage) and message.model == model else message
+    )

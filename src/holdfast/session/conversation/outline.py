@@ -1,4 +1,4 @@
-"""The messages to be sent, as sizes and ids, for callers that want to know the structure without the content. Pure.
+"""The messages to be sent, as sizes and ids, for callers that need the structure without the content. Pure.
 
 An outline contains no text of the conversation.
 """
@@ -57,8 +57,8 @@ def outline(messages: Sequence[tuple[Role, ConversationMessage]], unsettled: Abs
 def _pieces(message: ConversationMessage) -> Iterator[OutlinePart]:
     if isinstance(message, UserMessage):
         yield from (OutlinePart("result", len(result.text), result.call) for result in message.results)
-        for said in message.said:
-            yield OutlinePart("text", len(said)) if isinstance(said, str) else OutlinePart("image", len(said.data))
+        for item in message.content:
+            yield OutlinePart("text", len(item)) if isinstance(item, str) else OutlinePart("image", len(item.data))
         return
     for part in message.parts:
         match part:

@@ -1,7 +1,7 @@
 """Prunes old results: which ones are replaced by a short notice, as one entry.
 
 Only results are pruned: prompts, notes and instructions stay. Only between turns: thinking signed after an old result
-goes with it, and during a turn a provider wants that thinking back.
+is dropped with it, and during a turn a provider requires that thinking.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def prune_entry(conversation: Conversation, settings: ContextSettings) -> tuple[
             results.extend((result, at <= place) for result in message.results)
     todo = next((result.call for result, _ in reversed(results) if result.name == TODO), "")
     instead = {
-        result.call: model_notices.left_out(result.outcome, result.text, len(result.images))
+        result.call: model_notices.pruned_result_notice(result.outcome, result.text, len(result.images))
         for result, is_old in results
         if is_old and result.outcome in ("ok", "failed") and result.call != todo and of_result(result) > SHORT
     }

@@ -1,4 +1,4 @@
-"""The background tasks of a session, as its journal has them: which run, and of which the end was not told yet."""
+"""The background tasks of a session by its journal: which run, and whose end the model has not read yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 
 
 class TaskRecord:
-    """The tasks so far. What damage can cause (an end twice, one without a beginning) is absorbed."""
+    """The tasks so far. Entries that only damage can cause (a second end, an end without a start) are absorbed."""
 
     def __init__(self) -> None:
         self._open: dict[str, OpenTask] = {}
@@ -41,9 +41,9 @@ class TaskRecord:
 
     def process(self, entry: ProcessStarted) -> None:
         """Record the process of the task that the call began, if it began one."""
-        for own, task in self._open.items():
+        for name, task in self._open.items():
             if task.started.call == entry.call:
-                self._open[own] = msgspec.structs.replace(task, process=entry.process)
+                self._open[name] = msgspec.structs.replace(task, process=entry.process)
 
     def end(self, entry: TaskEnded) -> bool:
         """Record an end and return whether it is the first of this task."""
@@ -53,10 +53,10 @@ class TaskRecord:
         return is_first
 
     def note(self, task: str, notes: Sequence[str]) -> str:
-        """Return the note about the end of the task if it is still among the `notes` to be told, else ""."""
+        """Return the note about the end of the task if the model has yet to read it (it is in `notes`), else ""."""
         ended = self._ended.get(task)
         return ended.note if ended is not None and ended.note in notes else ""
 
-    def untold(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the tasks whose end is among the `notes` to be told, in the order of their ends."""
-        return tuple(own for own in self._ended if self.note(own, notes))
+    def unreported(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """Return the tasks whose end the model has yet to read (it is in `notes`), in the order of their ends."""
+        return tuple(task for task in self._ended if self.note(task, notes))

@@ -29,8 +29,8 @@ def context_tokens(conversation: c.Conversation) -> int:
 
     The provider's own count is used where it is for the current model.
 
-    Laws (`tests/session/conversation/test_token_estimate_laws.py`): never negative; what is added adds at least its own
-    estimate; where a provider counts as holdfast does, it is the estimate after every entry.
+    Laws (`tests/session/conversation/test_token_estimate_laws.py`): never negative; an added message adds at least its
+    own estimate; where a provider counts as holdfast does, the result is the estimate after every entry.
     """
     model, messages, counted = conversation.model, conversation.messages, conversation.counted
     if counted is None or counted.model != model:
@@ -47,7 +47,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._messages = 0  # counted for good: all but the last two
+        self._messages = 0  # whose count is final: all but the last two
         self._tokens = 0
 
     def tokens(self, conversation: c.Conversation) -> int:
@@ -67,11 +67,11 @@ def estimate(messages: Sequence[c.ConversationMessage], model: str, *, since: in
     for message in islice(messages, since, None):
         total += MESSAGE
         match message:
-            case c.UserMessage(results=results, said=said):
+            case c.UserMessage(results=results, content=content):
                 for result in results:
                     total += CALL + of_result(result)
-                for one in said:
-                    total += tokens_of(one) if isinstance(one, str) else tokens_of_image(one.width, one.height)
+                for item in content:
+                    total += tokens_of(item) if isinstance(item, str) else tokens_of_image(item.width, item.height)
             case c.AssistantMessage(parts=parts):
                 for part in parts:
                     match part:
@@ -88,8 +88,8 @@ def estimate(messages: Sequence[c.ConversationMessage], model: str, *, since: in
 
 def of_result(result: c.Result) -> int:
     """Return the approximate number of tokens of a result with its images."""
-    shown = sum(tokens_of_image(image.width, image.height) for image in result.images) if result.images else 0
-    return tokens_of(result.text) + shown
+    images = sum(tokens_of_image(image.width, image.height) for image in result.images) if result.images else 0
+    return tokens_of(result.text) + images
 
 
 def overhead_tokens(opened: SessionOpened | None) -> int:
@@ -106,13 +106,15 @@ def recounted(
     before: Sequence[c.ConversationMessage],
     after: Sequence[c.ConversationMessage],
 ) -> c.Counted | None:
-    """Return the provider's count of `before`, adjusted to what a decision left of the counted messages.
+    """Return the provider's count of `before`, adjusted to the counted messages that are left after a decision.
 
     Providers count differently from the estimate, so their count is scaled by the estimated ratio.
     """
     if counted is None:
         return None
     fixed = overhead_tokens(opened)
-    was = fixed + estimate(before[: counted.messages], counted.model)
-    now = fixed + estimate(after, counted.model)
-    return msgspec.structs.replace(counted, messages=len(after), tokens=counted.tokens * now // max(was, 1))
+    estimate_before = fixed + estimate(before[: counted.messages], counted.model)
+    estimate_after = fixed + estimate(after, counted.model)
+    return msgspec.structs.replace(
+        counted, messages=len(after), tokens=counted.tokens * estimate_after // max(estimate_before, 1)
+    )

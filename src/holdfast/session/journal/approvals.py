@@ -24,7 +24,7 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
 
     `pattern` or `patterns`, if set, are allowed from now on, in this session or in every session of the project
     (`remember`). `mode` is the approval mode of the session from now on, None if the answer did not change it. `chosen`
-    are the options taken of a question of the model, `words` then what the user wrote themselves.
+    are the options chosen for a question of the model, and `words` is then the user's own text.
     """
 
     call: str
@@ -45,7 +45,7 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
 
 
 class CallWaits(msgspec.Struct, frozen=True, tag_field="kind", tag="call-waits", omit_defaults=True):
-    """The server that `call` asks wants answers of the user, who is asked from now on."""
+    """The server of `call` wants answers from the user, who is asked from now on."""
 
     call: str
     request: InputRequest

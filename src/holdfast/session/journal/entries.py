@@ -1,7 +1,7 @@
 """The entries of a journal: a tagged union of frozen structs, never changed once appended.
 
-An entry states what happened, never what should be done about it. Whatever a model was shown is stored as the exact
-text it was shown, so that a later version sends the same bytes (docs/reference/journal.md describes every field).
+An entry states what happened, never what should be done about it. Text that a model was shown is stored
+exactly, so that a later version sends the same bytes (docs/reference/journal.md describes every field).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ToolsChanged(_Fact, frozen=True, tag="tools-changed"):
 
 
 class Titled(_Fact, frozen=True, tag="titled"):
-    """The user named the session `title`, "" means by its first prompt; or `model` did, which cost `usage`."""
+    """The user, or `model` for `usage`, named the session `title`. With "" its title is its first prompt."""
 
     title: str
     model: str = ""
@@ -200,7 +200,7 @@ class Uncompacted(_Fact, frozen=True, tag="uncompacted"):
 class RequestStarted(_Fact, frozen=True, tag="request-started"):
     """A request is about to be sent; `step` counts over the session, `attempt` from 1.
 
-    `prefix` is what its body begins with, None if the model does not say: holdfast's own wires do.
+    `prefix` describes the beginning of its body, None if the model does not; holdfast's own protocols do.
     """
 
     step: int
@@ -255,9 +255,9 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
 
 
 class CallStarted(_Fact, frozen=True, tag="call-started"):
-    """The effect of `call` may begin now. `change`, or `changes`, let recovery look; `spool` holds live output.
+    """The effect of `call` may begin now. `change` or `changes` let recovery check files; `spool` holds live output.
 
-    `remote` is the tool of a server that it asks.
+    `remote` is the server's tool that it calls.
     """
 
     call: str
@@ -269,7 +269,7 @@ class CallStarted(_Fact, frozen=True, tag="call-started"):
 
 
 class ProcessStarted(_Fact, frozen=True, tag="process-started"):
-    """Call or user command `call` runs as `process`, by which recovery finds what is left of it."""
+    """Call or user command `call` runs as `process`; recovery finds leftovers by it."""
 
     call: str
     process: ProcessId
@@ -332,7 +332,7 @@ class FilesChanged(_Fact, frozen=True, tag="files-changed"):
 
 
 class Repaired(_Fact, frozen=True, tag="repaired"):
-    """Something in the record was repaired or found damaged; `note`, if any, opens the next user message."""
+    """Something in the journal was repaired or found damaged; `note`, if any, opens the next user message."""
 
     findings: tuple[str, ...]
     note: str = ""

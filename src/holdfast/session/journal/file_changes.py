@@ -11,6 +11,6 @@ def started_changes(started: CallStarted) -> tuple[FileChange, ...]:
     return started.changes if started.change is None else (started.change, *started.changes)
 
 
-def files_known(ended: CallEnded) -> tuple[FileSeen, ...]:
+def known_files(ended: CallEnded) -> tuple[FileSeen, ...]:
     """Return the files whose content the model knows since the call ended."""
     return ended.seen_also if ended.seen is None else (ended.seen, *ended.seen_also)

@@ -23,8 +23,8 @@ class ModeChanged(msgspec.Struct, frozen=True, tag_field="kind", tag="mode-chang
 
 
 def resumed_mode(journalled: Mode | None, run: Mode, *, chosen: bool) -> Mode:
-    """Return the mode of a session that is opened: its own, else that of the run; the run's if it was `chosen` there.
+    """Return the mode of a session that is opened: the journalled one unless the run's was `chosen` by the user.
 
-    `yolo` lasts only as long as the run in which it was chosen.
+    Without a journalled mode, or if that is `yolo`, it is the run's.
     """
     return run if chosen or journalled is None or journalled == "yolo" else journalled

@@ -1,4 +1,4 @@
-"""What the user sets about the answers of a model: effort, temperature, length, service tier."""
+"""The user's settings for the answers of a model: effort, temperature, length, service tier."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ServiceTier = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{1,40}\Z")]
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The settings of requests, for whichever model they go to. None: nothing is sent, so the provider decides.
 
-    `max_output` is the most tokens of an answer. Whether a model takes a setting, and in which words it is sent, is
+    `max_output` is the most tokens of an answer. Whether a model takes a setting, and how it is sent, is
     decided for each request (`holdfast.providers.protocols.settings`).
     """
 
@@ -34,12 +34,13 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return msgspec.structs.replace(defaults, **chosen)
 
     def moved(self, before: ModelSettings, after: ModelSettings) -> ModelSettings:
-        """Return these settings for another model: what equals the default `before` becomes the default `after`.
+        """Return these settings for another model: values equal to the default `before` become the default `after`.
 
-        What the user chose for the session stays; what only the config says of the old model does not.
+        Values that the user chose for the session stay. Those that only the config sets for the old model do not.
         """
-        own, old = msgspec.structs.asdict(self), msgspec.structs.asdict(before)
-        return msgspec.structs.replace(after, **{name: value for name, value in own.items() if value != old[name]})
+        current, old = msgspec.structs.asdict(self), msgspec.structs.asdict(before)
+        chosen = {name: value for name, value in current.items() if value != old[name]}
+        return msgspec.structs.replace(after, **chosen)
 
 
 NO_SETTINGS = ModelSettings()

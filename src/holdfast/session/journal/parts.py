@@ -34,11 +34,11 @@ class CallPart(msgspec.Struct, frozen=True, tag="call", tag_field="part", omit_d
 
 
 class RequestPrefix(msgspec.Struct, frozen=True):
-    """What the body of a request has before what only its last message has: the part that a provider can cache.
+    """The part of a request's body that a provider can cache: all but what only the last message has.
 
-    `head` is the digest of the fields beside the messages (model, system prompt, tools, settings), as 16 hexadecimal
-    digits. `messages` are the provider's messages, `bytes` their size with head, and `digest` is of their bytes, as
-    32 digits. Both are BLAKE2b.
+    `head` is the digest of the fields other than the messages (model, system prompt, tools, settings), as 16
+    hexadecimal digits. `messages` are the provider's messages, `bytes` their size with head, and `digest` is of their
+    bytes, as 32 digits. Both are BLAKE2b.
     """
 
     head: str

@@ -40,8 +40,8 @@ class Reading(msgspec.Struct, frozen=True):
 class Store(Protocol):
     """A journal held by one writer.
 
-    Laws (`holdfast.testing.check_store`): what `append` returned for is read back by this and any later reader, in
-    order; a failed `append` changed nothing and the next may succeed; several entries are appended all or none.
+    Laws (`holdfast.testing.check_store`): once `append` has returned, this and any later reader reads the entries,
+    in order; a failed `append` changed nothing and the next may succeed; several entries are appended all or none.
     """
 
     @property

@@ -1,8 +1,8 @@
-"""The entries of background tasks: commands that the model began, and that run on while turns end and begin.
+"""The entries of background tasks: commands that the model started, and that keep running across turns.
 
 A task is a call's command with a separate id. `task-started` comes before the command runs, or in one append with
-the end of the call whose running command the user moved to the background. What follows is either `task-ended`, or
-nothing, if the agent died: then nothing of the task runs any more, and the next start writes its end.
+the end of the call whose running command the user moved to the background. Then comes `task-ended`. If the agent died,
+that entry is missing: the task's processes have ended too, and the next start writes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.tool_calls import Outcome
 
 
 class _TaskFact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
-    """The base of these entries; they are stored as all others are."""
+    """The base of these entries; they are stored like all others."""
 
 
 class TaskStarted(_TaskFact, frozen=True, tag="task-started"):

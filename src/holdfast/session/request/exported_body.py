@@ -77,10 +77,10 @@ def _chat(message: UserMessage | AssistantMessage) -> Iterator[Body]:
     if isinstance(message, UserMessage):
         for result in message.results:
             yield {"role": "tool", "tool_call_id": result.call, "content": result.text}
-        if message.said:
-            parts = [_chat_part(said) for said in message.said]
-            alone = message.said[0] if len(parts) == 1 else None
-            yield {"role": "user", "content": alone if isinstance(alone, str) else parts}
+        if message.content:
+            parts = [_chat_part(item) for item in message.content]
+            first = message.content[0] if len(parts) == 1 else None
+            yield {"role": "user", "content": first if isinstance(first, str) else parts}
         return
     text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
     calls = [
@@ -88,15 +88,15 @@ def _chat(message: UserMessage | AssistantMessage) -> Iterator[Body]:
         for part in message.parts
         if isinstance(part, CallPart)
     ]
-    said: Body = {"role": "assistant", "content": text or None}
+    body: Body = {"role": "assistant", "content": text or None}
     if text or calls:
-        yield said | {"tool_calls": calls} if calls else said
+        yield body | {"tool_calls": calls} if calls else body
 
 
-def _chat_part(said: UserContent) -> Body:
-    if isinstance(said, str):
-        return {"type": "text", "text": said}
-    return {"type": "image_url", "image_url": {"url": f"data:{said.media_type};base64,{_base64(said)}"}}
+def _chat_part(item: UserContent) -> Body:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    return {"type": "image_url", "image_url": {"url": f"data:{item.media_type};base64,{_base64(item)}"}}
 
 
 def _base64(image: Image) -> str:
@@ -106,13 +106,13 @@ def _base64(image: Image) -> str:
 def _blocks(message: UserMessage | AssistantMessage) -> Iterator[Body]:
     if isinstance(message, UserMessage):
         for result in message.results:
-            held: Body = {"type": "tool_result", "tool_use_id": result.call, "content": result.text}
-            yield held if result.outcome == "ok" else held | {"is_error": True}
-        for said in message.said:
-            if isinstance(said, str):
-                yield {"type": "text", "text": said}
+            block: Body = {"type": "tool_result", "tool_use_id": result.call, "content": result.text}
+            yield block if result.outcome == "ok" else block | {"is_error": True}
+        for item in message.content:
+            if isinstance(item, str):
+                yield {"type": "text", "text": item}
             else:
-                source = {"type": "base64", "media_type": said.media_type, "data": _base64(said)}
+                source = {"type": "base64", "media_type": item.media_type, "data": _base64(item)}
                 yield {"type": "image", "source": source}
         return
     for part in message.parts:

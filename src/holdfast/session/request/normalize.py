@@ -22,7 +22,7 @@ from holdfast.session.journal.entries import Part, SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import Image, ToolSchema
 
-_GONE = "It was used earlier in this conversation. It is not available any more."
+_UNAVAILABLE = "It was used earlier in this conversation. It is not available any more."
 """The description of a tool that is declared only because the conversation has called it."""
 
 
@@ -34,14 +34,15 @@ def normalize(conversation: c.Conversation, profile: Profile) -> c.Conversation:
 
 
 class Normalizer:
-    """Normalizes the messages of one conversation in order. What one of them became never depends on a later one.
+    """Normalizes the messages of one conversation in order. The result for one never depends on a later one.
 
-    Only a response with more calls than one may have is `held` until its results are there: it is split with them.
+    Only a response with more calls than the provider accepts is `pending` until its results come: it is split with
+    them.
     """
 
     def __init__(self, conversation: c.Conversation, profile: Profile) -> None:
         self.messages: list[c.ConversationMessage] = []
-        self.held: c.AssistantMessage | None = None
+        self.pending: c.AssistantMessage | None = None
         self._profile = profile
         self._model = conversation.model
         self._facts = _facts(conversation)
@@ -51,7 +52,7 @@ class Normalizer:
         self._budget = _ImageBudget(profile.media if sees else NO_MEDIA, refused)
 
     def serves(self, conversation: c.Conversation, profile: Profile) -> bool:
-        """Return whether it would normalize the messages of this conversation alike."""
+        """Return whether it normalizes the messages of this conversation in the same way."""
         return profile is self._profile and _facts(conversation) == self._facts
 
     def add(self, messages: Iterable[c.ConversationMessage]) -> None:
@@ -59,24 +60,25 @@ class Normalizer:
         for message in messages:
             match message:
                 case c.UserMessage():
-                    said = tuple(self._budget.said(message))
-                    made = user_messages(message.results, said, self._ids, self._model, self._profile)
+                    content = tuple(self._budget.content(message))
+                    normal = user_messages(message.results, content, self._ids, self._model, self._profile)
                 case c.AssistantMessage():
-                    made = (_of_assistant(message, self._ids, self._model, self._profile),)
-            self.messages.extend(made if self._profile.calls is None else self._split(made, self._profile.calls))
+                    normal = (_of_assistant(message, self._ids, self._model, self._profile),)
+            self.messages.extend(normal if self._profile.calls is None else self._split(normal, self._profile.calls))
 
     def normalized(self, conversation: c.Conversation) -> c.Conversation:
-        """Return the conversation with what was made of its messages."""
-        held = () if self.held is None else (self.held,)
-        messages = (*self.messages, *held)
+        """Return the conversation with the normalized messages."""
+        pending = () if self.pending is None else (self.pending,)
+        messages = (*self.messages, *pending)
         return msgspec.structs.replace(conversation, messages=messages, opened=self._declared(conversation, messages))
 
     def _declared(
         self, conversation: c.Conversation, messages: tuple[c.ConversationMessage, ...]
     ) -> SessionOpened | None:
-        """Return the first entry, with a tool where a history of calls must not go without: all servers are gone, say.
+        """Return the first entry, with one tool if it has none and the provider requires one because of earlier calls.
 
-        It is that of the first call: one is enough, and which one that is no later call changes.
+        It has none if all its MCP servers were removed, say. The tool of the first call is declared: one is enough, and
+        no later call changes which it is.
         """
         opened = conversation.opened
         if opened is None or opened.tools or "tools-not-declared" not in self._profile.rules:
@@ -84,51 +86,51 @@ class Normalizer:
         calls = (call for each in messages if isinstance(each, c.AssistantMessage) for call in each.calls)
         if (first := next(calls, None)) is None:
             return opened
-        gone = ToolSchema(name=first.name, description=_GONE, parameters={"type": "object"})
-        return msgspec.structs.replace(opened, tools=(gone,))
+        unavailable = ToolSchema(name=first.name, description=_UNAVAILABLE, parameters={"type": "object"})
+        return msgspec.structs.replace(opened, tools=(unavailable,))
 
     def _split(self, messages: Iterable[c.ConversationMessage], most: int) -> Iterator[c.ConversationMessage]:
         """Yield the messages. A response with more than `most` calls is split, with the results in between."""
         for message in messages:
-            held, self.held = self.held, None
-            if held is not None and isinstance(message, c.UserMessage):
-                yield from _parts(held, message, most)
+            pending, self.pending = self.pending, None
+            if pending is not None and isinstance(message, c.UserMessage):
+                yield from _parts(pending, message, most)
                 continue
-            if held is not None:
-                yield held
+            if pending is not None:
+                yield pending
             if isinstance(message, c.AssistantMessage) and len(message.calls) > most:
-                self.held = message
+                self.pending = message
             else:
                 yield message
 
 
 def _facts(conversation: c.Conversation) -> tuple[object, ...]:
-    """Return what decides how its messages are normalized and checked, beside themselves."""
+    """Return all that decides how its messages are normalized and checked, except the messages."""
     return conversation.model, conversation.opened, conversation.models_without_vision, conversation.refused
 
 
-def _parts(answer: c.AssistantMessage, given: c.UserMessage, most: int) -> Iterator[c.ConversationMessage]:
+def _parts(answer: c.AssistantMessage, following: c.UserMessage, most: int) -> Iterator[c.ConversationMessage]:
     """Yield the response in parts, each with its results. Text and thinking stay with the first calls."""
     part_of = {call.id: number // most for number, call in enumerate(answer.calls)}
     last = (len(answer.calls) - 1) // most
     for number in range(last + 1):
         parts = (each for each in answer.parts if number == (part_of[each.id] if isinstance(each, CallPart) else 0))
-        results = (each for each in given.results if number == part_of.get(each.call, last))
+        results = (each for each in following.results if number == part_of.get(each.call, last))
         yield c.AssistantMessage(answer.model, tuple(parts))
-        yield c.UserMessage(tuple(results), given.said if number == last else ())
+        yield c.UserMessage(tuple(results), following.content if number == last else ())
 
 
 def user_messages(
-    given: tuple[c.Result, ...], said: tuple[c.UserContent, ...], ids: _Ids, model: str, profile: Profile
+    of_calls: tuple[c.Result, ...], content: tuple[c.UserContent, ...], ids: _Ids, model: str, profile: Profile
 ) -> Iterator[c.ConversationMessage]:
-    """Yield what is sent for one message of results and content."""
-    results = tuple(_of_result(result, ids) for result in given)
-    if results and said and "user-after-result" in profile.rules:
+    """Yield the messages to send for one message of results and content."""
+    results = tuple(_of_result(result, ids) for result in of_calls)
+    if results and content and "user-after-result" in profile.rules:
         yield c.UserMessage(results, ())
         yield c.AssistantMessage(model, (TextPart(NO_RESPONSE),))
-        yield c.UserMessage((), said)
+        yield c.UserMessage((), content)
     else:
-        yield c.UserMessage(results, said)
+        yield c.UserMessage(results, content)
 
 
 def _of_result(result: c.Result, ids: _Ids) -> c.Result:
@@ -144,29 +146,31 @@ def _of_assistant(message: c.AssistantMessage, ids: _Ids, model: str, profile: P
     DeepSeek's Messages validator mistakes text after a call for a missing result. Where signed thinking is sent along,
     the order stays as the model wrote it: the signature may cover it.
     """
-    own = message.model == model
-    kept = [
+    same_model = message.model == model
+    sent = [
         part
         for part in message.parts
-        if not isinstance(part, ThinkingPart) or _goes_back(part, message.model, model, profile)
+        if not isinstance(part, ThinkingPart) or _is_sent_back(part, message.model, model, profile)
     ]
     if "thinking-unbound" in profile.rules:
-        kept = _bound(kept)
-    parts: list[Part] = [_of_call(part, ids, own=own) if isinstance(part, CallPart) else part for part in kept]
+        sent = _bound(sent)
+    parts: list[Part] = [
+        _of_call(part, ids, same_model=same_model) if isinstance(part, CallPart) else part for part in sent
+    ]
     signed = any(isinstance(part, ThinkingPart) and part.signature for part in parts)
     if not signed or "call-not-last" in profile.rules:
         parts.sort(key=lambda part: isinstance(part, CallPart))
     return c.AssistantMessage(message.model, tuple(parts))
 
 
-def _goes_back(part: ThinkingPart, maker: str, model: str, profile: Profile) -> bool:
+def _is_sent_back(part: ThinkingPart, maker: str, model: str, profile: Profile) -> bool:
     if maker != model or "thinking-off" in profile.rules:
         return False
     return bool(part.signature) or "thinking-unsigned" not in profile.rules
 
 
 def _bound(parts: list[Part]) -> list[Part]:
-    """Return the parts, with only the thinking that is encrypted and followed by what it led to.
+    """Return the parts, with only the thinking that is encrypted and followed by a text or a call.
 
     Several summaries form one item, and the first of its parts carries the encrypted content.
     """
@@ -177,57 +181,57 @@ def _bound(parts: list[Part]) -> list[Part]:
     ]
 
 
-def _of_call(part: CallPart, ids: _Ids, *, own: bool) -> CallPart:
+def _of_call(part: CallPart, ids: _Ids, *, same_model: bool) -> CallPart:
     """Return the call as it is sent. Extras such as a signature go back only to the model that made them."""
     call, name, arguments = ids[part.id], sendable_name(part.name), sendable_arguments(part.arguments)
     if (call, name, arguments) != (part.id, part.name, part.arguments):
         part = msgspec.structs.replace(part, id=call, name=name, arguments=arguments)
-    if own or (part.item_id is None and part.provider is None and part.details is None):
+    if same_model or (part.item_id is None and part.provider is None and part.details is None):
         return part
     return msgspec.structs.replace(part, item_id=None, provider=None, details=None)
 
 
 class _ImageBudget:
-    """The images of a conversation, as far as the provider accepts them. An image once sent is always sent again.
+    """The images that the provider accepts. An image sent once is always sent again.
 
-    A provider that accepts many images only if all are small never gets more than that limit once a large one was sent.
-    The total per request is limited too; the first images stay.
+    Some providers accept many images only if all are small: once a large one was sent, they get no more than the limit
+    for large ones. The total size per request is limited too; the first images stay.
     """
 
     def __init__(self, limits: MediaLimits, refused: frozenset[Image]) -> None:
         self._limits = limits
-        self._refused_before = refused
+        self._refused = refused
         self._shown = 0
         self._bytes = 0
         self._side = 0  # of the largest
 
-    def said(self, message: c.UserMessage) -> Iterator[c.UserContent]:
-        """Yield the content behind the results, starting with the images of the results."""
-        for one in (*(image for result in message.results for image in result.images), *message.said):
-            if not isinstance(one, Image):
-                yield one
-            elif reason := self._refused(one):
-                yield f"[Image {one.described} cannot be shown: {reason}.]"
+    def content(self, message: c.UserMessage) -> Iterator[c.UserContent]:
+        """Yield the content after the results, starting with the images of the results."""
+        for item in (*(image for result in message.results for image in result.images), *message.content):
+            if not isinstance(item, Image):
+                yield item
+            elif reason := self._refusal(item):
+                yield f"[Image {item.described} cannot be shown: {reason}.]"
             else:
                 self._shown += 1
-                self._bytes += len(one.data)
-                self._side = max(self._side, self._side_of(one))
-                yield f"[Image {one.described}:]"
-                yield one
+                self._bytes += len(item.data)
+                self._side = max(self._side, self._side_of(item))
+                yield f"[Image {item.described}:]"
+                yield item
 
-    def _refused(self, image: Image) -> str:
+    def _refusal(self, image: Image) -> str:
         limits = self._limits
         if not limits.types:
             return "this model cannot see images"
         if image.media_type not in limits.types:
             return f"this model takes no {image.media_type}"
-        if image in self._refused_before:
+        if image in self._refused:
             return "this model's provider refused it, or one beside it"
         if len(image.data) > limits.size or max(image.width, image.height) > limits.side:
             return "it is larger than this model takes"
-        return self._too_much(image)
+        return self._over_limit(image)
 
-    def _too_much(self, image: Image) -> str:
+    def _over_limit(self, image: Image) -> str:
         limits = self._limits
         if self._shown >= limits.most:
             return f"there are {self._shown} already, and this model takes no more"
@@ -247,14 +251,14 @@ class _Ids:
 
     def __init__(self) -> None:
         self._sent: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
 
     def __getitem__(self, call: str) -> str:
         """Return the id to send, always the same for the same call."""
         if call not in self._sent:
             fits = ANY.id_pattern is not None and ANY.id_fits(call) and ANY.id_pattern.fullmatch(call) is not None
-            self._sent[call] = call if fits else hashed_id(call, is_used=self._taken.__contains__)
-            self._taken.add(self._sent[call])
+            self._sent[call] = call if fits else hashed_id(call, is_used=self._used.__contains__)
+            self._used.add(self._sent[call])
         return self._sent[call]
 
 

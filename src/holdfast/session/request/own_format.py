@@ -27,21 +27,21 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import Image
 
 _OTHER = "another"
-"""The maker of another model's thinking; which one does not matter."""
+"""The maker of thinking by any other model."""
 
 
 class OwnFormat:
-    """The format, arranged for a provider: results in user messages or separate. `model` is the one that is asked."""
+    """The format, arranged for a provider: results in user messages or separate. `model` gets the request."""
 
     keys = ("messages",)
 
     def __init__(self, profile: Profile, model: str) -> None:
         self._model = model
-        self._apart = profile.name in PAIRS["openai-chat"]
+        self._separate = profile.name in PAIRS["openai-chat"]
         self.name = "holdfast"
         self.profile = profile.name
         self._texts = profile.texts
-        self.grammar = Grammar(results="own" if self._apart else "user")
+        self.grammar = Grammar(results="own" if self._separate else "user")
 
     def request_facts(self, body: Mapping[str, object]) -> RequestFacts:  # noqa: ARG002 - there is no body
         """Return nothing: a conversation declares its tools itself."""
@@ -49,17 +49,17 @@ class OwnFormat:
 
     def written(self, messages: Sequence[c.ConversationMessage]) -> list[c.ConversationMessage]:
         """Return the messages split as the provider counts them."""
-        if not self._apart:
+        if not self._separate:
             return list(messages)
-        apart: list[c.ConversationMessage] = []
+        split: list[c.ConversationMessage] = []
         for message in messages:
             if isinstance(message, c.UserMessage):
-                apart.extend(c.UserMessage((result,), ()) for result in message.results)
-                if message.said or not message.results:
-                    apart.append(c.UserMessage((), message.said) if message.results else message)
+                split.extend(c.UserMessage((result,), ()) for result in message.results)
+                if message.content or not message.results:
+                    split.append(c.UserMessage((), message.content) if message.results else message)
             else:
-                apart.append(message)
-        return apart
+                split.append(message)
+        return split
 
     def read(self, messages: Sequence[object]) -> list[c.ConversationMessage]:
         """Return the messages with consecutive user-side ones joined, results first."""
@@ -68,7 +68,7 @@ class OwnFormat:
             assert isinstance(message, c.UserMessage | c.AssistantMessage)
             last = joined[-1] if joined else None
             if isinstance(message, c.UserMessage) and isinstance(last, c.UserMessage):
-                joined[-1] = c.UserMessage((*last.results, *message.results), (*last.said, *message.said))
+                joined[-1] = c.UserMessage((*last.results, *message.results), (*last.content, *message.content))
             else:
                 joined.append(message)
         return joined
@@ -77,7 +77,7 @@ class OwnFormat:
         """Return the role of one message."""
         if isinstance(raw, c.AssistantMessage):
             return "assistant"
-        return "tool" if self._apart and raw.results else "user"
+        return "tool" if self._separate and raw.results else "user"
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
@@ -86,12 +86,14 @@ class OwnFormat:
             case c.UserMessage():
                 role = self.role(raw)
                 results = [_result((index, "results", at), result, role) for at, result in enumerate(raw.results)]
-                texts = [_said((index, "texts", at), said) for at, said in enumerate(raw.said)]
-                items = (*results, *texts)
+                content = [_content_item((index, "texts", at), item) for at, item in enumerate(raw.content)]
+                items = (*results, *content)
             case c.AssistantMessage():
                 role = "assistant"
-                own = raw.model == self._model
-                items = tuple(_part((index, "parts", at), part, own=own) for at, part in enumerate(raw.parts))
+                same_model = raw.model == self._model
+                items = tuple(
+                    _part((index, "parts", at), part, same_model=same_model) for at, part in enumerate(raw.parts)
+                )
             case _:
                 raise TypeError(f"Message {raw!r} is of an unknown type")
         long_texts = tuple(_too_long(items, raw, self._texts))
@@ -107,23 +109,23 @@ class OwnFormat:
             )  # only thinking of the conversation's own model is here
             return c.AssistantMessage(self._model if thinks or not makers else makers[0], parts)
         results = tuple(_built_result(piece, messages) for piece in row.pieces if piece.kind == "result")
-        texts = tuple(_built_said(piece, messages) for piece in row.pieces if piece.kind != "result")
-        return c.UserMessage(results, texts)
+        content = tuple(_built_content(piece, messages) for piece in row.pieces if piece.kind != "result")
+        return c.UserMessage(results, content)
 
 
 # --- from messages to items, and back -------------------------------------------------------------------------------
 
 
-def _said(path: Path, said: c.UserContent) -> Item:
-    if isinstance(said, str):
-        return _text(path, said, "user")
+def _content_item(path: Path, content: c.UserContent) -> Item:
+    if isinstance(content, str):
+        return _text(path, content, "user")
     media = Media(
-        declared=said.media_type,
-        found=said.media_type,
-        size=len(said.data),
-        width=said.width,
-        height=said.height,
-        name=said.name,
+        declared=content.media_type,
+        found=content.media_type,
+        size=len(content.data),
+        width=content.width,
+        height=content.height,
+        name=content.name,
     )
     return Item("media", "user", path, media=(media,))
 
@@ -142,13 +144,13 @@ def _result(path: Path, result: c.Result, role: Role) -> Item:
     return Item("result", role, path, result.call, result.name, kinds, None, digest(result.text))
 
 
-def _part(path: Path, part: Part, *, own: bool) -> Item:
+def _part(path: Path, part: Part, *, same_model: bool) -> Item:
     match part:
         case TextPart():
             return _text(path, part.text, "assistant")
         case ThinkingPart():
             flags: frozenset[Flag] = NO_FLAGS if part.signature else frozenset({"unsigned"})
-            return Item("thinking", "assistant", path, flags=flags, maker=None if own else _OTHER)
+            return Item("thinking", "assistant", path, flags=flags, maker=None if same_model else _OTHER)
         case CallPart():
             flags = NO_FLAGS if is_arguments(part.arguments) else frozenset({"arguments"})
             return Item("call", "assistant", path, part.id, part.name, flags)
@@ -156,7 +158,7 @@ def _part(path: Path, part: Part, *, own: bool) -> Item:
 
 def _too_long(items: Sequence[Item], raw: object, limits: TextLimits) -> Iterator[LongText]:
     for item in items:
-        match _held(item, raw):
+        match _value_of(item, raw):
             case str() as text if limits.text is not None and len(text) > limits.text:
                 yield LongText(item.path, "text", len(text))
             case c.Result(text=text) | TextPart(text=text) if limits.text is not None and len(text) > limits.text:
@@ -168,7 +170,7 @@ def _too_long(items: Sequence[Item], raw: object, limits: TextLimits) -> Iterato
 
 
 def shortened(index: int, raw: object, long: Container[Path], limits: TextLimits) -> c.ConversationMessage:
-    """Return the message with the beginning and the end of what is too long in it."""
+    """Return the message with the beginning and the end of each text or argument that is too long."""
     text, arguments = limits.text or 0, limits.arguments or 0
     match raw:
         case c.UserMessage():
@@ -178,11 +180,11 @@ def shortened(index: int, raw: object, long: Container[Path], limits: TextLimits
                 else each
                 for at, each in enumerate(raw.results)
             )
-            said = (
+            content = (
                 shortened_text(each, text) if isinstance(each, str) and (index, "texts", at) in long else each
-                for at, each in enumerate(raw.said)
+                for at, each in enumerate(raw.content)
             )
-            return c.UserMessage(tuple(results), tuple(said))
+            return c.UserMessage(tuple(results), tuple(content))
         case c.AssistantMessage():
             parts: list[Part] = []
             for at, part in enumerate(raw.parts):
@@ -200,22 +202,22 @@ def shortened(index: int, raw: object, long: Container[Path], limits: TextLimits
 
 def _raw(piece: DraftPart, messages: Sequence[object]) -> c.UserContent | c.Result | Part:
     assert piece.item is not None
-    return _held(piece.item, messages[piece.item.message])
+    return _value_of(piece.item, messages[piece.item.message])
 
 
-def _held(item: Item, raw: object) -> c.UserContent | c.Result | Part:
-    """Return what the item is in the message."""
+def _value_of(item: Item, raw: object) -> c.UserContent | c.Result | Part:
+    """Return the part of the message that the item stands for."""
     place = int(item.path[2])
     match raw:
         case c.UserMessage():
-            return raw.results[place] if item.kind == "result" else raw.said[place]
+            return raw.results[place] if item.kind == "result" else raw.content[place]
         case c.AssistantMessage():
             return raw.parts[place]
         case _:
             raise TypeError(f"Message {raw!r} is of an unknown type")
 
 
-def _built_said(piece: DraftPart, messages: Sequence[object]) -> c.UserContent:
+def _built_content(piece: DraftPart, messages: Sequence[object]) -> c.UserContent:
     raw = None if piece.text is not None or piece.left_out else _raw(piece, messages)
     return raw if isinstance(raw, Image) else _built_text(piece, messages)
 
@@ -226,14 +228,14 @@ def _built_text(piece: DraftPart, messages: Sequence[object]) -> str:
     if piece.left_out:
         return note_block(piece.left_out)
     raw = _raw(piece, messages)
-    said = (
+    text = (
         raw
         if isinstance(raw, str)
         else raw.text
         if isinstance(raw, c.Result | TextPart)
         else json_text(msgspec.to_builtins(raw))
     )
-    return said if piece.label is None else quoted(piece.label, said)
+    return text if piece.label is None else quoted(piece.label, text)
 
 
 def _built_result(piece: DraftPart, messages: Sequence[object]) -> c.Result:

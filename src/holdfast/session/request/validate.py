@@ -36,10 +36,10 @@ from holdfast.session.request.normalize import Normalizer, normalize
 from holdfast.session.request.own_format import OwnFormat, shortened
 
 FULL_CHECK = 50
-"""How many requests are checked by what was added before one is checked whole again."""
+"""One request in so many is checked in full, the others only from the last valid request on."""
 
 _EARLIER = c.UserMessage((), ("(The conversation before.)",))
-"""What stands for the messages before those that are checked."""
+"""A stand-in for the messages before the window that is checked."""
 
 
 class ValidRequest(msgspec.Struct, frozen=True):
@@ -58,19 +58,20 @@ def validate_request(conversation: c.Conversation, profile: Profile) -> ValidReq
 
 
 class RequestValidator:
-    """Validates the requests of one session: what a valid one had is neither normalized nor checked again.
+    """Validates the requests of one session. Messages of a valid request are not normalized or checked again.
 
     How it works. A conversation that begins with the messages of the last valid request is normalized from there on.
-    Checked is a window: the last response of that request and everything after it, behind a message that stands for
-    the rest. Rules look at a message, at its neighbours, or at a call and its result, and a window has all of these;
-    what they count over the whole conversation (call ids, images) makes it be checked whole. So does any broken rule,
-    any other beginning (a rewind, a compaction, another model), and every `FULL_CHECK`th request.
+    Only a window is checked: the last response of that request and everything after it, with one message in place of
+    the rest. Rules look at a message, at its neighbours, or at a call and its result, and the window has all of these.
+    Some rules count over the whole conversation (call ids, images): messages that such a rule concerns lead to a full
+    check. So does any broken rule, any other beginning (a rewind, a compaction, another model), and every
+    `FULL_CHECK`th request.
 
-    `whole` checks every request whole.
+    With `always_full` every request is checked in full.
     """
 
-    def __init__(self, *, whole: bool = False) -> None:
-        self._always = whole
+    def __init__(self, *, always_full: bool = False) -> None:
+        self._always_full = always_full
         self._normalizer: Normalizer | None = None  # of the last valid request
         self._known: tuple[c.ConversationMessage, ...] = ()
         self._calls: set[str] = set()
@@ -79,7 +80,7 @@ class RequestValidator:
     def validate(self, conversation: c.Conversation, profile: Profile) -> ValidRequest:
         """Return the conversation to send. Raise `InvalidRequest` as `validate_request` does."""
         try:
-            return self._lengthened(conversation, profile) or self._whole(conversation, profile)
+            return self._check_added(conversation, profile) or self._check_all(conversation, profile)
         except InvalidRequest:
             raise
         except Exception as error:
@@ -89,8 +90,8 @@ class RequestValidator:
                 rule="",
             ) from error
 
-    def _lengthened(self, conversation: c.Conversation, profile: Profile) -> ValidRequest | None:
-        """Return the valid request if it continues the last one, None if it has to be checked whole."""
+    def _check_added(self, conversation: c.Conversation, profile: Profile) -> ValidRequest | None:
+        """Return the valid request if it continues the last one, None if it needs a full check."""
         normalizer, self._normalizer = self._normalizer, None
         known = len(self._known)
         if (
@@ -102,19 +103,19 @@ class RequestValidator:
             return None
         messages = normalizer.messages
         begin = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], c.AssistantMessage)), 0)
-        there = len(messages)
+        count = len(messages)
         normalizer.add(conversation.messages[known:])
-        if normalizer.held is not None or not self._is_local(messages[there:]):
+        if normalizer.pending is not None or not self._is_local(messages[count:]):
             return None
         window = messages[begin:] if begin == 0 else [_EARLIER, *messages[begin:]]
         form = OwnFormat(profile, conversation.model)
         if rules.check_shape(_shape(form, form.written(window), conversation), profile):
             return None
-        self._keep(normalizer, conversation, self._left - 1)
+        self._remember(normalizer, conversation, self._left - 1)
         return ValidRequest(msgspec.structs.replace(conversation, messages=tuple(messages)), ())
 
     def _is_local(self, messages: Sequence[c.ConversationMessage]) -> bool:
-        """Return whether no rule that counts over the whole conversation can be concerned; remember the calls."""
+        """Return whether no rule that counts over the whole conversation applies to them; remember their calls."""
         for message in messages:
             if isinstance(message, c.UserMessage):
                 if message.images:
@@ -126,17 +127,17 @@ class RequestValidator:
                 self._calls.add(call.id)
         return True
 
-    def _whole(self, conversation: c.Conversation, profile: Profile) -> ValidRequest:
+    def _check_all(self, conversation: c.Conversation, profile: Profile) -> ValidRequest:
         normalizer = Normalizer(conversation, profile)
         normalizer.add(conversation.messages)
-        valid = _admitted(normalizer.normalized(conversation), profile)
-        if not valid.violations and normalizer.held is None and not self._always:
+        valid = _checked(normalizer.normalized(conversation), profile)
+        if not valid.violations and normalizer.pending is None and not self._always_full:
             responses = (each for each in normalizer.messages if isinstance(each, c.AssistantMessage))
             self._calls = {call.id for response in responses for call in response.calls}
-            self._keep(normalizer, conversation, FULL_CHECK - 1)
+            self._remember(normalizer, conversation, FULL_CHECK - 1)
         return valid
 
-    def _keep(self, normalizer: Normalizer, conversation: c.Conversation, left: int) -> None:
+    def _remember(self, normalizer: Normalizer, conversation: c.Conversation, left: int) -> None:
         self._normalizer, self._known, self._left = normalizer, conversation.messages, left
 
 
@@ -145,14 +146,14 @@ def could_not_check(error: Exception) -> str:
     return f"Conversation could not be checked: {type(error).__name__}: {error}"
 
 
-def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:
+def _checked(sent: c.Conversation, profile: Profile) -> ValidRequest:
     form = OwnFormat(profile, sent.model)
     messages = form.written(sent.messages)
     shape = _shape(form, messages, sent)
     violations = rules.check_shape(shape, profile)
     if not violations:
         return ValidRequest(sent, ())
-    from holdfast.history.apply_edits import apply  # noqa: PLC0415 - as a rule nothing is to repair
+    from holdfast.history.apply_edits import apply  # noqa: PLC0415 - normally there is nothing to repair
     from holdfast.history.repair import repair_shape  # noqa: PLC0415 - likewise
 
     repaired = apply(form, messages, shape, repair_shape(shape, profile))
@@ -186,7 +187,7 @@ def violations(conversation: c.Conversation, profile: Profile) -> tuple[Violatio
 def left_broken(conversation: c.Conversation, profile: Profile) -> str:
     """Return the rule that prevents sending the next prompt, "" if repair restores all."""
     try:
-        _admitted(_prompted(normalize(conversation, profile)), profile)
+        _checked(_prompted(normalize(conversation, profile)), profile)
     except InvalidRequest as error:
         return error.rule
     return ""

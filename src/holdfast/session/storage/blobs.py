@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.errors import DamageError
-from holdfast.system.durable_files import make_folder, sync_path, write_whole
+from holdfast.system.durable_files import make_folder, replace_file, sync_path
 from holdfast.typed_data import decode_json
 
 BLOB_LIMIT = 32 * 1024
@@ -44,11 +44,11 @@ class Blobs:
         if path.is_file() and path.read_bytes() == body:
             sync_path(self._folder)  # an earlier attempt may have failed between the rename and this
         else:
-            write_whole(path, body)
+            replace_file(path, body)
         return msgspec.json.encode(_Reference(blob=name, bytes=len(body)))
 
     def body(self, stored: bytes) -> bytes:
-        """Return the whole body of a row; raises `DamageError` saying what is wrong with its file."""
+        """Return the full body of a row; raises `DamageError` if its file is missing or altered."""
         if not stored.startswith(_REFERENCE):
             return stored
         try:

@@ -140,11 +140,11 @@ def read_rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
 
 def salvage(path: Path, why: str) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
     """Keep the damaged files, build a new database from the readable rows, and return it open."""
-    kept = keep_copy(path)
+    copy = keep_copy(path)
     found = rescue(path)
     write_database(path.with_name(NEW), found)
     finish_replacement(path)
-    return usable(path), (damage_finding(why, len(found), kept),)
+    return usable(path), (damage_finding(why, len(found), copy),)
 
 
 def unfit(path: Path) -> str:
@@ -158,16 +158,16 @@ def unfit(path: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
         try:
             with closing(usable(copy_files(new, Path(scratch, "new")))) as connection:
-                held = {(values[0], values[-1]) for values in read_rows(connection)}
+                in_new = {(values[0], values[-1]) for values in read_rows(connection)}
         except Damaged as damage:
             return damage.what
     found = rescue(path)
-    whole = {record.seq for record in verify_rows(found, Blobs(path.with_name(BLOBS))).records}
-    lacks = next((row.seq for row in found if row.seq in whole and (row.seq, row.sum) not in held), 0)
-    return f"entry {lacks} of {DATABASE} is not in it" if lacks else ""
+    readable = {record.seq for record in verify_rows(found, Blobs(path.with_name(BLOBS))).records}
+    missing = next((row.seq for row in found if row.seq in readable and (row.seq, row.sum) not in in_new), 0)
+    return f"entry {missing} of {DATABASE} is not in it" if missing else ""
 
 
-def write_database(path: Path, whole: Iterable[StoredRow] = ()) -> None:
+def write_database(path: Path, rows: Iterable[StoredRow] = ()) -> None:
     """Put a complete new database at `path`, durably, or nothing."""
     temporary = path.with_name(DATABASE + ".tmp")
     temporary.unlink(missing_ok=True)  # left by a killed process
@@ -181,7 +181,7 @@ def write_database(path: Path, whole: Iterable[StoredRow] = ()) -> None:
         connection.execute(f"PRAGMA application_id={APPLICATION | FORMAT}")
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(SCHEMA)
-        connection.executemany(INSERT, whole)
+        connection.executemany(INSERT, rows)
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode=WAL")  # here, so that the first page is never rewritten in place
     sync_path(temporary)
@@ -204,7 +204,7 @@ def rescue(path: Path) -> list[StoredRow]:
 
 
 def _walk(path: Path, query: str, seq: int) -> Generator[StoredRow]:
-    """Yield the rows after `seq` up to the damage. The opposite direction gives those behind it."""
+    """Yield the rows after `seq` up to the damage. The opposite direction gives the rows on its other side."""
     seen: set[int] = set()
     with suppress(sqlite3.Error, UnicodeDecodeError), closing(_connect(path)) as connection:  # the damage starts here
         # One row at a time: a failing cursor would also lose the good row before the bad one.

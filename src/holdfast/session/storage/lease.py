@@ -23,7 +23,7 @@ from holdfast.text import printable
 _HOLDER_BYTES = 300
 
 _PASSING = 2.0
-"""Seconds to wait for the lease of a dead process: a child that it was starting has a copy until it runs its own."""
+"""Seconds to wait for the lease of a dead process: a child that it was starting has a copy of it until its exec."""
 
 _RETRY = 0.02  # seconds
 
@@ -78,7 +78,7 @@ class Lease:
             os.close(descriptor)
 
 
-def refuse_held(folder: Path) -> None:
+def raise_if_busy(folder: Path) -> None:
     """Raise `SessionBusy` if another process holds the session in `folder`.
 
     This reserves nothing. A caller that needs certainty takes the lease.

@@ -1,4 +1,4 @@
-"""The rows of a journal: what each must contain, and the finding if it does not.
+"""The rows of a journal: encodes and verifies them, and reports damage as findings.
 
 A row is verified by itself and against the stored checksum of the row before, so damage stays local. Bodies over
 `BLOB_LIMIT` are stored in files named by their content; the checksum covers the content either way.
@@ -21,7 +21,7 @@ _HALF = 8
 
 
 class BodySource(Protocol):
-    """Where the bodies of rows are."""
+    """The source of the bodies of rows."""
 
     def body(self, stored: bytes) -> bytes:
         """Return the body of a row that stores `stored`; raises `DamageError`."""
@@ -54,8 +54,8 @@ def checksum(link: bytes, seq: int, at: float, kind: str, body: bytes) -> bytes:
     The first half covers the row alone, so it can be verified even if the row before is lost. The second half chains it
     to all earlier rows.
     """
-    own = hashlib.blake2b(struct.pack(">qd", seq, at) + kind.encode() + b"\0" + body, digest_size=_HALF).digest()
-    return own + hashlib.blake2b(link + own, digest_size=_HALF).digest()
+    row_sum = hashlib.blake2b(struct.pack(">qd", seq, at) + kind.encode() + b"\0" + body, digest_size=_HALF).digest()
+    return row_sum + hashlib.blake2b(link + row_sum, digest_size=_HALF).digest()
 
 
 def verify_rows(rows: Iterable[Sequence[object]], blobs: BodySource) -> Reading:

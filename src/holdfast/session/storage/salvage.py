@@ -23,44 +23,46 @@ _TABLE_LEAF = 0x0D
 
 def keep_copy(path: Path) -> Path:
     """Return the path of a durable copy of the database and its companion files."""
-    kept = _free(path)
+    copied = _free(path)
     for suffix in ("-wal", "-journal", ""):
         if companion_path(path, suffix).is_file():
-            companion_path(kept, suffix).unlink(missing_ok=True)  # of a copy that a power loss or a kill interrupted
-            with companion_path(path, suffix).open("rb") as damaged, companion_path(kept, suffix).open("xb") as copy:
+            companion_path(copied, suffix).unlink(
+                missing_ok=True
+            )  # left by a copy that a power loss or a kill interrupted
+            with companion_path(path, suffix).open("rb") as damaged, companion_path(copied, suffix).open("xb") as copy:
                 shutil.copyfileobj(damaged, copy)
-            shutil.copystat(companion_path(path, suffix), companion_path(kept, suffix))
-            sync_path(companion_path(kept, suffix))
+            shutil.copystat(companion_path(path, suffix), companion_path(copied, suffix))
+            sync_path(companion_path(copied, suffix))
     sync_path(path.parent)
-    return kept
+    return copied
 
 
 def _free(path: Path) -> Path:
     """Return an unused name next to the database for a damaged file."""
     number = 1
-    while os.path.lexists(kept := path.with_name(f"{DATABASE}.damaged-{number}")):
+    while os.path.lexists(unused_path := path.with_name(f"{DATABASE}.damaged-{number}")):
         number += 1
-    return kept
+    return unused_path
 
 
 def put_aside(path: Path, why: str) -> Finding:
     """Keep an unusable replacement under the name of a damaged file."""
-    kept = _free(path)
-    path.with_name(NEW).rename(kept)
+    target = _free(path)
+    path.with_name(NEW).rename(target)
     sync_path(path.parent)
-    return unused(why, kept)
+    return unused(why, target)
 
 
-def unused(why: str, kept: Path | None = None) -> Finding:
+def unused(why: str, copy: Path | None = None) -> Finding:
     """Return the finding for a replacement that was not used."""
-    aside = f" It is kept as {kept.name}." if kept else ""
-    return Finding(seq=0, what=f"The file {NEW} was not put in the place of {DATABASE}: {why}.{aside}")
+    place = f" It is kept as {copy.name}." if copy else ""
+    return Finding(seq=0, what=f"The file {NEW} was not put in the place of {DATABASE}: {why}.{place}")
 
 
-def damage_finding(why: str, rows: int, kept: Path | None = None) -> Finding:
+def damage_finding(why: str, rows: int, copy: Path | None = None) -> Finding:
     """Return the finding for a damaged database of which this many rows could be read."""
-    aside = f" The damaged file is kept as {kept.name}." if kept else ""
-    what = f"The file {DATABASE} is damaged ({why}); {rows} entries could be read, later ones may be lost.{aside}"
+    place = f" The damaged file is kept as {copy.name}." if copy else ""
+    what = f"The file {DATABASE} is damaged ({why}); {rows} entries could be read, later ones may be lost.{place}"
     return Finding(seq=0, what=what)
 
 

@@ -1,7 +1,7 @@
 """The durable store: a session's journal in one SQLite database, opened only by the holder of its lease.
 
-What `append` returned for survives power loss. Damage never ends a session: whatever can be read is read, the damaged
-file is kept, and findings report it (docs/reference/journal.md describes the format).
+Entries survive power loss once `append` has returned. Damage never ends a session: all readable entries are read, the
+damaged file is kept, and findings report it (docs/reference/journal.md describes the format).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SqliteStore:
         self._closed = False
         self._failed = False
         self.appended_at = 0.0
-        """When the last append was made, as its entries say; 0 before the first."""
+        """The time of the last append, as stored in its entries; 0 before the first."""
         self._blobs.clear()
         self._connection, self._findings = database.attach(self._path)
         try:
@@ -190,9 +190,9 @@ class SqliteStore:
 
 
 def _claimed(folder: Path) -> Lease:
-    """Return the lease on a folder, made if it is not there.
+    """Return the lease on a folder, which is created if it is missing.
 
-    A process that lists sessions in between takes an unclaimed folder for what a dead process left, and removes it.
+    A process that lists sessions in between may take the folder for a leftover of a dead process and remove it.
     """
     give_up = time.monotonic() + _REMOVING
     while True:
@@ -219,8 +219,8 @@ def read_copy(folder: Path) -> Reading:
     return Reading(records=reading.records, findings=findings + reading.findings)
 
 
-def whole_rows(folder: Path) -> tuple[StoredRow, ...]:
-    """Return the rows of the session in `folder` as they are, with their whole bodies, to be kept elsewhere.
+def complete_rows(folder: Path) -> tuple[StoredRow, ...]:
+    """Return the rows of the session in `folder` as they are, with full bodies, for storage elsewhere.
 
     Raises as `read_copy` does, and `DamageError` if any is damaged: a copy must not look sound.
     """
@@ -237,7 +237,7 @@ def whole_rows(folder: Path) -> tuple[StoredRow, ...]:
 
 
 def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ...]]:
-    """Return the rows of a private copy, and findings about files that could not be used."""
+    """Return the rows of a private copy, and findings about unusable files."""
     source, findings = _readable(folder)
     rows: Sequence[Sequence[object]] = ()
     with database.naming(source), tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:

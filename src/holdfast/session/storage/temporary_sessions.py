@@ -1,7 +1,7 @@
-"""Sessions that are kept only while their run lasts: deleted at its end, or by a later start if the run was killed.
+"""Temporary sessions: deleted when their run ends, or by a later start if the run was killed.
 
-A temporary session is a session like every other, in a folder that no list looks into, so that its run keeps every
-promise. The lease says whether its run still lives: only a folder whose lease is free is deleted.
+A temporary session is a session like every other, in a folder that no list reads, so that its run keeps every
+promise. The lease shows whether its run is still alive: only a folder whose lease is free is deleted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from holdfast.errors import HoldfastError
-from holdfast.session.storage.lease import Lease, refuse_held
+from holdfast.session.storage.lease import Lease, raise_if_busy
 
 
 def delete_temporary(folder: Path) -> bool:
@@ -35,8 +35,8 @@ def abandoned(root: Path) -> tuple[Path, ...]:
     """Return the temporary sessions under `root` whose runs are dead. Deletes nothing."""
     found: list[Path] = []
     for folder in _sessions(root):
-        with contextlib.suppress(OSError, HoldfastError):  # its run lives, or it cannot be read
-            refuse_held(folder)
+        with contextlib.suppress(OSError, HoldfastError):  # its run is alive, or it cannot be read
+            raise_if_busy(folder)
             found.append(folder)
     return tuple(found)
 

@@ -1,7 +1,7 @@
 """Detects leftovers of a session creation that was killed: a folder without a journal, or with an empty one.
 
-A journal is empty only if it is intact; unreadable entries mean that it is a session. A journal with a summary once had
-an entry.
+A journal is empty only if it is intact; unreadable entries mean that it is a session. A journal with a summary has
+had an entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WAL, _TEMPORARY, _SPOOL = DATABASE + "-wal", DATABASE + ".tmp", "spool"
 _LEFT = frozenset({LOCK_FILE, DATABASE, _WAL, DATABASE + "-journal", _TEMPORARY, BLOBS, _SPOOL, ABOUT})
 
 
-class _About(msgspec.Struct, frozen=True):
+class _SummaryFields(msgspec.Struct, frozen=True):
     """The part of a summary that shows whether there ever was an entry."""
 
     cwd: str
@@ -29,7 +29,7 @@ class _About(msgspec.Struct, frozen=True):
 def is_nothing(folder: Path) -> bool:
     """Return whether the folder holds no session and never held one; False in doubt.
 
-    Another process may be about to create one there: it holds the lease, or takes it and finds the folder gone.
+    Another process may be about to create one there: it holds the lease, or takes it and finds the folder deleted.
     """
     try:
         names = {path.name for path in folder.iterdir()}
@@ -51,7 +51,7 @@ def has_blobs(folder: Path) -> bool:
 
 def _had_entry(folder: Path) -> bool:
     try:
-        about = decode_json((folder / ABOUT).read_bytes(), _About)
+        summary = decode_json((folder / ABOUT).read_bytes(), _SummaryFields)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return True
-    return bool(about.cwd or about.title)
+    return bool(summary.cwd or summary.title)

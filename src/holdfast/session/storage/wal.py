@@ -1,4 +1,4 @@
-"""Reads SQLite's write-ahead log without SQLite: is it damaged, what does it contain, is a copy of it complete.
+"""Reads SQLite's write-ahead log without SQLite: its damage, its content, and whether a copy is complete.
 
 Only copies of a session's files are written here. The file format is SQLite's, documented at
 https://www.sqlite.org/fileformat2.html (section 4), and stable.
@@ -51,16 +51,16 @@ def _current(wal: bytes) -> list[_Frame]:
     if not frames:
         return []
     # Without a header, two that agree: one may be damaged as well.
-    agreed = (one.salts for one, two in pairwise(frames) if one.salts == two.salts)
-    salts = wal[16:24] if _header_holds(wal) else next(agreed, frames[0].salts)
+    agreed = (first.salts for first, second in pairwise(frames) if first.salts == second.salts)
+    salts = wal[16:24] if _is_header_valid(wal) else next(agreed, frames[0].salts)
     end = max((frame.index + 1 for frame in frames if frame.salts == salts), default=0)
     return [frame for frame in frames[:end] if not _is_leftover(frame.salts, salts)]
 
 
-def _is_leftover(salts: bytes, now: bytes) -> bool:
+def _is_leftover(salts: bytes, current: bytes) -> bool:
     """Return whether the salts predate the last restart, which increments the first and randomizes the second."""
-    restarts = (int.from_bytes(now[:4], "big") - int.from_bytes(salts[:4], "big")) & _MASK
-    return salts[4:] != now[4:] and 0 < restarts <= _MOST_RESTARTS
+    restarts = (int.from_bytes(current[:4], "big") - int.from_bytes(salts[:4], "big")) & _MASK
+    return salts[4:] != current[4:] and 0 < restarts <= _MOST_RESTARTS
 
 
 def _add(sums: tuple[int, int], data: bytes, order: str) -> tuple[int, int]:
@@ -75,14 +75,14 @@ def _order(wal: bytes) -> str:
     return ">" if wal[3] & 1 else "<"
 
 
-def _header_holds(wal: bytes) -> bool:
+def _is_header_valid(wal: bytes) -> bool:
     return struct.unpack_from(">II", wal, 24) == _add((0, 0), wal[:24], _order(wal))
 
 
-def _holding(wal: bytes) -> int:
-    """Return how many frames from the first SQLite will accept."""
+def _valid_frames(wal: bytes) -> int:
+    """Return how many frames SQLite will accept, from the first."""
     magic, _, page = struct.unpack_from(">III", wal)
-    if magic & ~1 != _MAGIC or page != PAGE or not _header_holds(wal):
+    if magic & ~1 != _MAGIC or page != PAGE or not _is_header_valid(wal):
         return 0
     order = _order(wal)
     sums: tuple[int, int] = struct.unpack_from(">II", wal, 24)
@@ -95,7 +95,7 @@ def _holding(wal: bytes) -> int:
 
 
 def wal_damage(database: Path) -> str:
-    """Return what is wrong with the log of `database`, "" if nothing is.
+    """Return the damage of the log of `database`, "" if there is none.
 
     SQLite stops at the first bad frame without an error. That is right for the last transaction, which a power loss may
     tear before it was acknowledged. A later commit, however, was acknowledged and would be lost. Nothing is lost if
@@ -108,7 +108,7 @@ def wal_damage(database: Path) -> str:
     current = _current(wal)
     if database.stat().st_size < PAGE and current:  # SQLite would delete the log of an empty database
         return "it is empty, but its write-ahead log is not"
-    bad = _holding(wal)
+    bad = _valid_frames(wal)
     doubtful = [frame for frame in current if frame.index >= bad]
     pages = [frame.page for frame in doubtful if frame.page]  # without a page number it never reached the disk
     # A transaction writes each page once, so a repeated page shows a second one even if its commit is unreadable.

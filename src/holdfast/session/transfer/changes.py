@@ -10,7 +10,7 @@ _LISTED = 5
 
 
 class Changes:
-    """Sentences about what the journal holds otherwise than the document, each with the messages it applies to."""
+    """Sentences about differences between the journal and the document, each with the messages it applies to."""
 
     def __init__(self) -> None:
         self._places: dict[str, list[int]] = {}
@@ -26,17 +26,19 @@ class Changes:
         return tuple(_placed(places, sentence) for sentence, places in self._places.items())
 
 
-def edits_told(edits: Iterable[Edit]) -> tuple[str, ...]:
-    """Return the sentences of the edits; of many of one kind the first few, and how many more there are."""
+def edit_sentences(edits: Iterable[Edit]) -> tuple[str, ...]:
+    """Return the sentences of the edits. Of many of the same kind, the first few and the number of the others."""
     by_kind: dict[type[Edit], list[str]] = {}
     for edit in edits:
         by_kind.setdefault(type(edit), []).append(edit.sentence)
-    return tuple(sentence for told in by_kind.values() for sentence in _first(told))
+    return tuple(sentence for sentences in by_kind.values() for sentence in _first(sentences))
 
 
-def _first(told: Sequence[str]) -> Sequence[str]:
-    more = len(told) - _LISTED
-    return told if more <= 0 else (*told[: _LISTED - 1], f"{told[_LISTED - 1]} The same {more} times more.")
+def _first(sentences: Sequence[str]) -> Sequence[str]:
+    more = len(sentences) - _LISTED
+    if more <= 0:
+        return sentences
+    return (*sentences[: _LISTED - 1], f"{sentences[_LISTED - 1]} The same {more} times more.")
 
 
 def _placed(places: Sequence[int], sentence: str) -> str:

@@ -51,7 +51,7 @@ def export(conversation: Conversation) -> dict[str, object]:
     }
     if conversation.open_turn is None and conversation.last_end is not None:
         document["ended"] = msgspec.to_builtins(conversation.last_end)
-    if conversation.rewound:  # what a rewind left behind is only in the journal
+    if conversation.rewound:  # rewound turns are only in the journal
         document["rewound"] = list(conversation.rewound)
     return document | {"messages": messages}
 
@@ -60,15 +60,15 @@ def _request_parts(message: UserMessage, system: str, first: bool) -> list[dict[
     parts: list[dict[str, object]] = [{"part_kind": "system-prompt", "content": system}] if first and system else []
     parts.extend(_result(result) for result in message.results)
     images = (image for result in message.results for image in result.images)
-    parts.extend({"part_kind": "user-prompt", "content": _content(said)} for said in (*images, *message.said))
+    parts.extend({"part_kind": "user-prompt", "content": _content(item)} for item in (*images, *message.content))
     return parts
 
 
-def _content(said: UserContent) -> object:
-    if isinstance(said, str):
-        return said
-    data = base64.b64encode(said.data).decode()
-    return [{"kind": "binary", "media_type": said.media_type, "data": data}]
+def _content(item: UserContent) -> object:
+    if isinstance(item, str):
+        return item
+    data = base64.b64encode(item.data).decode()
+    return [{"kind": "binary", "media_type": item.media_type, "data": data}]
 
 
 def _result(result: Result) -> dict[str, object]:

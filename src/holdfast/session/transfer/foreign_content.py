@@ -1,4 +1,4 @@
-"""The text of a content: text stays, content that is not text is named in brackets."""
+"""Content as text: text stays, content that is not text is named in brackets."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from holdfast.history.formats.format import Json, as_object, as_text, is_array, 
 from holdfast.history.formats.pydantic_ai.parts import FILE_KEYS, TEXTS
 
 
-def content_text(content: object, told: Callable[[str], None]) -> str:
-    """Return content as text. Each file is named in brackets, and `told`."""
-    return _flat(_without_files(content, told))
+def content_text(content: object, record: Callable[[str], None]) -> str:
+    """Return content as text, with each file named in brackets. `record` gets a sentence about each file."""
+    return _flat(_without_files(content, record))
 
 
 def raw_arguments(args: object) -> str:
-    """Return the arguments as the raw string kept in the journal."""
+    """Return the arguments as the raw string that the journal stores."""
     return "" if args is None else args if isinstance(args, str) else _json(args)
 
 
-def bracketed(what: str, text: str) -> str:
-    """Return `text` as a bracketed notice under the heading `what`."""
-    return f"[{what}:\n{text}]"
+def bracketed(heading: str, text: str) -> str:
+    """Return `text` as a bracketed notice with this heading."""
+    return f"[{heading}:\n{text}]"
 
 
 def _flat(content: object) -> str:
@@ -34,18 +34,18 @@ def _flat(content: object) -> str:
     return _json(content)
 
 
-def _without_files(content: object, told: Callable[[str], None]) -> object:
+def _without_files(content: object, record: Callable[[str], None]) -> object:
     if is_array(content):
-        return [_without_files(item, told) for item in content if as_object(item).get("kind") != "cache-point"]
+        return [_without_files(item, record) for item in content if as_object(item).get("kind") != "cache-point"]
     if not is_object(content):
         return content
     kind = as_text(content.get("kind"))
     if kind in FILE_KEYS:
-        told(f"content that is not text ({kind}) was left out and named in its place.")
+        record(f"content that is not text ({kind}) was left out and named in its place.")
         return _named(kind, content)
     if kind in TEXTS and isinstance(content.get("content"), str):
         return content["content"]
-    return {key: _without_files(value, told) for key, value in content.items()}
+    return {key: _without_files(value, record) for key, value in content.items()}
 
 
 def _named(kind: str, file: Json) -> str:

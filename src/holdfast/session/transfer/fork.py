@@ -17,10 +17,10 @@ from holdfast.session.transfer.transfer import without_signatures
 def fork_entries(
     reading: Reading, session: str, *, opened: SessionOpened | None = None, until: int | None = None
 ) -> tuple[Entry, ...]:
-    """Return the entries of `reading`, or those `until` one of them, as the journal of a new session.
+    """Return the entries of `reading`, up to position `until` if given, as the journal of a new session.
 
-    The new session names its original. `opened` replaces a lost first entry; then nothing signed under the lost one is
-    kept. Raises `DamageError` if the first entry is lost and `opened` is missing.
+    The new session names its original. `opened` replaces a lost first entry; then everything signed under the lost one
+    is dropped. Raises `DamageError` if the first entry is lost and `opened` is missing.
     """
     entries = [record.entry for record in reading.records if until is None or record.seq <= until]
     first = next((index for index, entry in enumerate(entries) if isinstance(entry, SessionOpened)), None)
@@ -34,5 +34,5 @@ def fork_entries(
             "Session cannot be forked: its first entry, which names its directory and tools, is lost. "
             "Export the session, and import the file as a new one."
         )
-    said = (Repaired(findings=tuple(each.what for each in reading.findings)),) if reading.findings else ()
-    return (msgspec.structs.replace(opened, session=session, forked_from=opened.session), *entries, *said)
+    repaired = (Repaired(findings=tuple(each.what for each in reading.findings)),) if reading.findings else ()
+    return (msgspec.structs.replace(opened, session=session, forked_from=opened.session), *entries, *repaired)

@@ -1,6 +1,6 @@
-"""What the parts of a valid pydantic-ai document are in a journal: parts of a response, prompts, results.
+"""Converts the parts of a valid pydantic-ai document to those of a journal: parts of a response, prompts, results.
 
-What a journal has no part for becomes text in brackets; `told` is called with a sentence where that changes something.
+A part that a journal cannot hold becomes text in brackets; `record` gets a sentence where that changes something.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OUTCOMES: Mapping[str, Outcome] = MappingProxyType(
         "interrupted": "interrupted",
     }
 )
-_Told = Callable[[str], None]
+_Record = Callable[[str], None]
 
 
 class _Tokens(msgspec.Struct):
@@ -49,7 +49,7 @@ class _Tokens(msgspec.Struct):
     cache_write_tokens: int = 0
 
 
-def response_part(part: Json, response: Json, told: _Told) -> Part:
+def response_part(part: Json, response: Json, record: _Record) -> Part:
     """Return a part of a response. The id of a call is the document's."""
     match kind_of(part):
         case "thinking":  # signed: byte for byte or not at all
@@ -61,58 +61,60 @@ def response_part(part: Json, response: Json, told: _Told) -> Part:
                 details=_object(part.get("provider_details")),
             )
         case "tool-call":
-            own = as_text(part.get("tool_call_id")) or ""
+            call = as_text(part.get("tool_call_id")) or ""
             wire_ids = as_object(response.get("metadata")).get(WIRE_IDS)
             return CallPart(
-                id=own,
+                id=call,
                 name=as_text(part.get("tool_name")) or "",
                 arguments=raw_arguments(part.get("args")),
-                wire_id=own if wire_ids is None else _text(as_object(wire_ids).get(own)),
+                wire_id=call if wire_ids is None else _text(as_object(wire_ids).get(call)),
                 item_id=_text(part.get("id")),
                 provider=_text(part.get("provider_name")),
                 details=_object(part.get("provider_details")),
             )
         case _:
-            return TextPart(_written(part, told))
+            return TextPart(_written(part, record))
 
 
-def _written(part: Json, told: _Told) -> str:
+def _written(part: Json, record: _Record) -> str:
     """Return the text of a part that has no other representation here."""
     match kind_of(part):
         case "builtin-tool-call":
-            told("a call of a tool that the provider runs itself became text.")
+            record("a call of a tool that the provider runs itself became text.")
             return bracketed(f"The provider's own tool {_name(part)} was called", raw_arguments(part.get("args")))
         case "builtin-tool-return":
-            told("a result of a tool that the provider runs itself became text.")
-            return bracketed(f"The provider's own tool {_name(part)} gave", _content(part, told))
+            record("a result of a tool that the provider runs itself became text.")
+            return bracketed(f"The provider's own tool {_name(part)} gave", _content(part, record))
         case _:
-            return said_text(part, told)
+            return part_text(part, record)
 
 
-def said_text(part: Json, told: _Told) -> str:
-    """Return what a part says: of the user, or of an answer."""
+def part_text(part: Json, record: _Record) -> str:
+    """Return the text of a part, by the user or of an answer."""
     match kind_of(part):
         case "retry-prompt" | "retry-feedback":
-            return f"Validation feedback:\n{_content(part, told)}"
+            return f"Validation feedback:\n{_content(part, record)}"
         case "compaction":
             summary = as_text(part.get("content")) or "it cannot be read here"
             return bracketed("Summary of an earlier part of this conversation", summary)
         case "speech":
             return as_text(part.get("transcript")) or "[speech without a transcript]"
         case _:
-            return _content(part, told)
+            return _content(part, record)
 
 
-def result_of(part: Json, told: _Told) -> tuple[Outcome, str]:
+def result_of(part: Json, record: _Record) -> tuple[Outcome, str]:
     """Return the outcome and the text of a result."""
-    text = _content(part, told)
+    text = _content(part, record)
     if kind_of(part) == "retry-prompt":
         return "failed", text
     metadata = as_object(part.get("metadata"))
-    made_up = metadata.get(SYNTHETIC) is True
-    named = as_text(metadata.get(OUTCOME)) or as_text(part.get("outcome")) or ("interrupted" if made_up else "success")
+    is_synthetic = metadata.get(SYNTHETIC) is True
+    named = (
+        as_text(metadata.get(OUTCOME)) or as_text(part.get("outcome")) or ("interrupted" if is_synthetic else "success")
+    )
     if named not in _OUTCOMES:
-        told(f"a result with the unknown outcome {named!r} was taken as it is, as an ordinary one.")
+        record(f"a result with the unknown outcome {named!r} was taken as it is, as an ordinary one.")
     return _OUTCOMES.get(named, "ok"), text
 
 
@@ -122,12 +124,12 @@ def model_of(response: Json) -> str:
     return as_text(response.get("model_id")) or ":".join(name for name in names if name)
 
 
-def usage_of(response: Json, told: _Told) -> Usage:
+def usage_of(response: Json, record: _Record) -> Usage:
     """Return the token counts, zeros where there are none."""
     try:
         tokens = convert_value(response.get("usage") or {}, _Tokens)
     except msgspec.ValidationError as error:
-        told(f"the token counts could not be read ({error}) and are not counted.")
+        record(f"the token counts could not be read ({error}) and are not counted.")
         return Usage()
     return Usage(
         input_tokens=tokens.input_tokens or tokens.request_tokens or 0,
@@ -137,8 +139,8 @@ def usage_of(response: Json, told: _Told) -> Usage:
     )
 
 
-def _content(part: Json, told: _Told) -> str:
-    return content_text(part.get("content"), told)
+def _content(part: Json, record: _Record) -> str:
+    return content_text(part.get("content"), record)
 
 
 def _name(part: Json) -> str:

@@ -19,7 +19,7 @@ from holdfast.history.formats.pydantic_ai.messages import FORMAT
 from holdfast.history.formats.pydantic_ai.parts import kind_of, part_role
 from holdfast.session.journal.entries import Entry, Repaired, ResponseEnded, SessionOpened, TurnEnded
 from holdfast.session.journal.parts import ThinkingPart
-from holdfast.session.transfer.changes import Changes, edits_told
+from holdfast.session.transfer.changes import Changes, edit_sentences
 from holdfast.session.transfer.foreign_content import content_text
 from holdfast.session.transfer.to_entries import JOURNAL, calls_listed_alone, entries_of
 from holdfast.tool_calls import ToolSchema
@@ -40,7 +40,7 @@ _THINKING = (
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """A document that was read and repaired.
 
-    `session` and `model` are as the document says, "" if it does not; `system` and `tools` are those of its requests,
+    `session` and `model` are those of the document, "" if it has none; `system` and `tools` are those of its requests,
     if known. `body` is the journal after its `SessionOpened`.
     """
 
@@ -52,7 +52,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[str, ...]
 
     def changes(self, opened: SessionOpened) -> tuple[str, ...]:
-        """Return what differs from the document in a session that begins with `opened`, one sentence each."""
+        """Return how a session that begins with `opened` differs from the document, one sentence each."""
         system = () if self.system in ("", opened.system) else (_SYSTEM,)
         thinking = () if self._keeps_thinking(opened) else (_THINKING,)
         return (*self.repairs, *system, *thinking)
@@ -60,9 +60,9 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     def entries(self, opened: SessionOpened) -> tuple[Entry, ...]:
         """Return the whole journal of a session that begins with `opened`."""
         changes = self.changes(opened)
-        said = (Repaired(findings=changes),) if changes else ()
+        repaired = (Repaired(findings=changes),) if changes else ()
         body = self.body if self._keeps_thinking(opened) else tuple(without_signatures(entry) for entry in self.body)
-        return (opened, *said, *body)
+        return (opened, *repaired, *body)
 
     def _keeps_thinking(self, opened: SessionOpened) -> bool:
         """Return whether signed thinking is usable: providers accept it only after exactly the same requests."""
@@ -135,19 +135,19 @@ def _imported(document: object) -> Imported:
         system="\n\n".join(dict.fromkeys(text for message in messages for text in _system(as_object(message)))),
         tools=tools or (),
         body=body,
-        repairs=(*left, *edits_told(repaired.edits), *changes.sentences()),
+        repairs=(*left, *edit_sentences(repaired.edits), *changes.sentences()),
     )
 
 
 def _is_readable(message: object) -> bool:
-    """Return whether it is a response, or a request that says something other than its system prompts."""
+    """Return whether it is a response, or a request with content other than system prompts."""
     found = FORMAT.message(0, message)
-    said = (item for item in found.items if item.role != "system" and len(item.path) > 1)
-    return found.role == "assistant" or any("foreign" not in item.flags for item in said)
+    content = (item for item in found.items if item.role != "system" and len(item.path) > 1)
+    return found.role == "assistant" or any("foreign" not in item.flags for item in content)
 
 
 def _compare(at: int, message: Json, changes: Changes) -> None:
-    """Record what is read of a message otherwise than it is written."""
+    """Record the ways in which a message is read differently from how it is written."""
     for kind in map(kind_of, as_array(message.get("parts"))):
         if kind in RECORD_KINDS:
             changes.add(at, f"a part that only records settings ({kind}) was left out.")
@@ -162,10 +162,10 @@ def _compare(at: int, message: Json, changes: Changes) -> None:
 
 def _system(message: Json) -> Iterator[str]:
     """Yield the system prompts of a message, as sent at the time."""
-    said = [
+    prompts = [
         part.get("content") for part in map(as_object, as_array(message.get("parts"))) if part_role(part) == "system"
     ]
-    for content in (message.get("instructions"), *said) if message.get("kind") == "request" else ():
+    for content in (message.get("instructions"), *prompts) if message.get("kind") == "request" else ():
         if content:
             yield content_text(content, lambda _: None)
 
@@ -199,8 +199,8 @@ def without_signatures(entry: Entry) -> Entry:
     """Return the entry without thinking that is bound to its original requests."""
     if not isinstance(entry, ResponseEnded):
         return entry
-    kept = tuple(part for part in entry.parts if not (isinstance(part, ThinkingPart) and _bound(part)))
-    return msgspec.structs.replace(entry, parts=kept)
+    parts = tuple(part for part in entry.parts if not (isinstance(part, ThinkingPart) and _bound(part)))
+    return msgspec.structs.replace(entry, parts=parts)
 
 
 def _bound(part: ThinkingPart) -> bool:

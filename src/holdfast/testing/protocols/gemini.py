@@ -12,10 +12,10 @@ from holdfast.testing.protocols.protocol import (
     Incoming,
     Refusal,
     ResponseHead,
-    Voice,
+    StreamWriter,
     WireReply,
     document,
-    encode_event,
+    scripted_arguments,
     text_chunks,
 )
 from holdfast.testing.protocols.strict_json import NotJson, is_json_array, is_json_object, parse_strict_json
@@ -74,13 +74,13 @@ class GeminiWire:
     """
 
     name: WireName = "gemini"
-    wants_key = True
+    requires_key = True
 
     def serves(self, path: str) -> bool:
         """Return whether it answers a POST on the path."""
         return _PATH.match(path) is not None
 
-    def lost(self, incoming: Incoming) -> Refusal:
+    def not_found(self, incoming: Incoming) -> Refusal:
         """Return Google's error for an unknown path or method."""
         del incoming
         return Refusal(_FAILURES[404], status=404)
@@ -101,7 +101,7 @@ class GeminiWire:
         message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
         return Refusal(fail.message or message, status=fail.status, retry_after=fail.retry_after)
 
-    def refused(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
+    def error_response(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
         """Return the error response; the retry delay is in its details, not in a header."""
         del number  # Gemini has no request IDs
         error: _Json = {"code": refusal.status, "message": refusal.message}
@@ -112,65 +112,65 @@ class GeminiWire:
             {"error": error}
         )
 
-    def voice(self, answer: WireReply) -> Voice:
-        """Return the streamed form of the answer."""
+    def stream_writer(self, answer: WireReply) -> StreamWriter:
+        """Return a writer for the streamed answer."""
         return _Chunks(answer)
 
-    def whole(self, answer: WireReply) -> bytes:
+    def non_streaming_body(self, answer: WireReply) -> bytes:
         """Return the answer as one JSON document."""
-        mouth = _Mouth(answer)
+        writer = _PartWriter(answer)
         parts: list[_Json] = []
         for action in answer.reply:
             if isinstance(action, Say | Think | Call):
-                parts += mouth.whole(action)
-        last, told = mouth.last(answer.finish) if answer.finish else ([], None)
-        return document(_frame(answer, _joined([*parts, *last]), told))
+                parts += writer.parts(action)
+        final_parts, finish_fields = writer.final_parts(answer.finish) if answer.finish else ([], None)
+        return document(_frame(answer, _merge_texts([*parts, *final_parts]), finish_fields))
 
 
-class _Mouth:
+class _PartWriter:
     """Writes the parts of a response with their signatures."""
 
     def __init__(self, answer: WireReply) -> None:
         self._answer = answer
-        self._new = gemini_rules.generation(answer.request.model) >= gemini_rules.SIGNING
+        self._signs_calls = gemini_rules.generation(answer.request.model) >= gemini_rules.SIGNING
         self._thought: Think | None = None  # the thinking before the next content
         self._calls = 0
-        self._said = ""  # the text since then
+        self._text = ""  # the text since then
         self.unreadable = ""  # the call that could not be sent, which ends the response
 
-    def begins(self, action: Say | Think | Call) -> None:
+    def begin(self, action: Say | Think | Call) -> None:
         """Note which action starts now."""
         match action:
             case Think():
-                self._thought, self._said = action, ""
+                self._thought, self._text = action, ""
             case Say(text):
-                self._said += text
+                self._text += text
             case Call():
-                self._said = ""
+                self._text = ""
 
     def call(self, call: Call) -> list[_Json]:
         """Return the call as a part; none if its arguments cannot be sent."""
         try:
-            args: object = json.loads(encode_event(call))
+            args: object = json.loads(scripted_arguments(call))
         except ValueError:
             args = None
         if not is_json_object(args):
-            self.unreadable = f"{call.name}({encode_event(call)})"
+            self.unreadable = f"{call.name}({scripted_arguments(call)})"
             return []
         function: _Json = {"name": call.name, "args": args}
-        if call.id or self._new:
+        if call.id or self._signs_calls:
             function["id"] = call.id or f"fc_{self._answer.number}_{self._calls}"
         part: _Json = {"functionCall": function}
-        if not self._calls and (self._new or self._thought):
-            part["thoughtSignature"] = self._signature(gemini_rules.signed(call.name, args))
+        if not self._calls and (self._signs_calls or self._thought):
+            part["thoughtSignature"] = self._signature(gemini_rules.signed_content(call.name, args))
         self._calls += 1
         return [part]
 
-    def whole(self, action: Say | Think | Call) -> list[_Json]:
+    def parts(self, action: Say | Think | Call) -> list[_Json]:
         """Return the action as parts."""
         if self.unreadable:
             return []
-        self.begins(action)
+        self.begin(action)
         match action:
             case Call():
                 return self.call(action)
@@ -179,19 +179,19 @@ class _Mouth:
             case Think(text):
                 return [{"text": text, "thought": True}]
 
-    def last(self, reason: FinishReason) -> tuple[list[_Json], _Json]:
+    def final_parts(self, reason: FinishReason) -> tuple[list[_Json], _Json]:
         """Return the parts that come with the end, and the finish reason."""
         if self.unreadable and reason != "length":
-            told = f"Malformed function call: {self.unreadable}"
-            return [], {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": told}
+            finish_fields = f"Malformed function call: {self.unreadable}"
+            return [], {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": finish_fields}
         parts: list[_Json] = []
-        if self._thought and self._said and not self._calls:
-            parts.append({"text": "", "thoughtSignature": self._signature(gemini_rules.signed(self._said))})
+        if self._thought and self._text and not self._calls:
+            parts.append({"text": "", "thoughtSignature": self._signature(gemini_rules.signed_content(self._text))})
         return parts, {"finishReason": _FINISH[reason]}
 
-    def _signature(self, made_for: str) -> str:
+    def _signature(self, signed_content: str) -> str:
         foreign = self._thought.signature if self._thought else None
-        return signatures.sign(made_for, place=0) if foreign is None else foreign
+        return signatures.sign(signed_content, place=0) if foreign is None else foreign
 
 
 class _Chunks:
@@ -199,12 +199,12 @@ class _Chunks:
 
     def __init__(self, answer: WireReply) -> None:
         self._answer = answer
-        self._mouth = _Mouth(answer)
+        self._part_writer = _PartWriter(answer)
 
-    def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
-        if self._mouth.unreadable:
+    def write(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+        if self._part_writer.unreadable:
             return
-        self._mouth.begins(action)
+        self._part_writer.begin(action)
         for piece in text_chunks(action):
             match action:
                 case _ if isinstance(piece, Wait):
@@ -215,21 +215,21 @@ class _Chunks:
                     yield self._chunk([{"text": piece, "thought": True}])
                 case Call():
                     pass  # a call is sent whole, after its pauses
-        if isinstance(action, Call) and (parts := self._mouth.call(action)):
+        if isinstance(action, Call) and (parts := self._part_writer.call(action)):
             yield self._chunk(parts)
 
     def ping(self) -> Iterator[bytes]:
         yield b"\r\n"  # the service sends none; its own SDK ignores an empty line
 
     def finish(self, reason: FinishReason) -> Iterator[bytes]:
-        parts, told = self._mouth.last(reason)
-        yield self._chunk(parts or [{"text": ""}], told)
+        parts, finish_fields = self._part_writer.final_parts(reason)
+        yield self._chunk(parts or [{"text": ""}], finish_fields)
 
     def end(self) -> bytes:
         return b""  # after the finish reason, the body ends
 
-    def _chunk(self, parts: list[_Json], told: _Json | None = None) -> bytes:
-        return b"data: " + document(_frame(self._answer, parts, told)) + b"\r\n\r\n"
+    def _chunk(self, parts: list[_Json], finish_fields: _Json | None = None) -> bytes:
+        return b"data: " + document(_frame(self._answer, parts, finish_fields)) + b"\r\n\r\n"
 
 
 def _place(path: str) -> tuple[str, str, str]:
@@ -239,10 +239,10 @@ def _place(path: str) -> tuple[str, str, str]:
 
 
 def _refuse_other_keys(incoming: Incoming, key: str) -> None:
-    given = incoming.headers.get("x-goog-api-key")
-    if given is None:
+    api_key = incoming.headers.get("x-goog-api-key")
+    if api_key is None:
         raise Refusal(_NO_KEY, status=403)
-    if given != key:
+    if api_key != key:
         raise Refusal("API key not valid. Please pass a valid API key.", code="API_KEY_INVALID")
 
 
@@ -270,26 +270,26 @@ def _request(conversation: GeminiBody, model: str, *, stream: bool) -> ReceivedR
     )
 
 
-def _joined(parts: list[_Json]) -> list[_Json]:
+def _merge_texts(parts: list[_Json]) -> list[_Json]:
     """Return the parts with consecutive texts merged; a signed part stays separate."""
-    joined: list[_Json] = []
+    merged: list[_Json] = []
     for part in parts:
-        if joined and "text" in part and joined[-1].keys() == part.keys() - {"thoughtSignature"}:
-            joined[-1] = part | {"text": f"{joined[-1]['text']}{part['text']}"}
+        if merged and "text" in part and merged[-1].keys() == part.keys() - {"thoughtSignature"}:
+            merged[-1] = part | {"text": f"{merged[-1]['text']}{part['text']}"}
         else:
-            joined.append(part)
-    return joined
+            merged.append(part)
+    return merged
 
 
-def _frame(answer: WireReply, parts: list[_Json], told: _Json | None) -> _Json:
-    candidate: _Json = {"content": {"parts": parts, "role": "model"}, **(told or {}), "index": 0}
+def _frame(answer: WireReply, parts: list[_Json], finish_fields: _Json | None) -> _Json:
+    candidate: _Json = {"content": {"parts": parts, "role": "model"}, **(finish_fields or {}), "index": 0}
     return {
         "candidates": [candidate],
         "usageMetadata": {
-            "promptTokenCount": answer.sent,
-            "candidatesTokenCount": answer.received,
-            "totalTokenCount": answer.sent + answer.received,
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.sent}],
+            "promptTokenCount": answer.input_tokens,
+            "candidatesTokenCount": answer.output_tokens,
+            "totalTokenCount": answer.input_tokens + answer.output_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.input_tokens}],
         },
         "modelVersion": answer.request.model,
         "responseId": f"resp_{answer.number}",

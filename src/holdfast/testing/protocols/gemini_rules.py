@@ -18,8 +18,8 @@ from holdfast.testing.protocols.protocol import Refusal
 SIGNING = 3
 """The generation from which calls are signed and have IDs."""
 
-_IN_PLACE_OF_ONE = b"skip_thought_signature_validator"
-_STAND_INS = (_IN_PLACE_OF_ONE, base64.urlsafe_b64decode(_IN_PLACE_OF_ONE))  # as bytes, and as base64 text
+_NO_SIGNATURE = b"skip_thought_signature_validator"
+_STAND_INS = (_NO_SIGNATURE, base64.urlsafe_b64decode(_NO_SIGNATURE))  # as bytes, and as base64 text
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}\Z")
 _BAD_NAME = (
     "Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores"
@@ -40,7 +40,7 @@ def generation(model: str) -> int:
     return int(found[1]) if found else 0
 
 
-def signed(part: str, args: object = None) -> str:
+def signed_content(part: str, args: object = None) -> str:
     """Return the content that a signature covers: a text, or a call's name and arguments."""
     return part if args is None else f"{part} {json.dumps(args, sort_keys=True)}"
 
@@ -110,11 +110,11 @@ def _unequal() -> Refusal:
 
 
 def _signatures(contents: tuple[Content, ...], *, required: bool) -> None:
-    said = [i for i, content in enumerate(contents) if content.role == "user" and _count(content, "text")]
-    opened = said[-1] if said else 0
+    prompts = [i for i, content in enumerate(contents) if content.role == "user" and _count(content, "text")]
+    turn_start = prompts[-1] if prompts else 0
     for i, content in enumerate(contents):
         calls = [part for part in content.parts if part.kind == "function_call"]
-        if required and i > opened and calls and calls[0].signature is None:
+        if required and i > turn_start and calls and calls[0].signature is None:
             raise Refusal(_UNSIGNED.format(calls[0].name, i + 1))
         for part in content.parts:
             if part.signature is not None and part.signature not in _STAND_INS and not _fits(part):
@@ -123,7 +123,7 @@ def _signatures(contents: tuple[Content, ...], *, required: bool) -> None:
 
 def _fits(part: GeminiPart) -> bool:
     signature = signatures.read_signature(base64.b64encode(part.signature or b"").decode())
-    return signature is not None and signature.fits(signed(part.name or part.text, part.args))
+    return signature is not None and signature.fits(signed_content(part.name or part.text, part.args))
 
 
 def _count(content: Content, kind: str) -> int:

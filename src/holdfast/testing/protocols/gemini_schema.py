@@ -111,18 +111,18 @@ def _settings(config: object) -> None:
     """Check the settings as Google's types declare them. Raise `Refusal`."""
     if not is_json_object(config):
         return
-    _declared(config, "GenerationConfig", "generation_config")
+    _check_declared(config, "GenerationConfig", "generation_config")
     thinking = _message(config).get("thinking_config")
     if thinking is None:
         return
-    _declared(thinking, "ThinkingConfig", "generation_config.thinking_config")
+    _check_declared(thinking, "ThinkingConfig", "generation_config.thinking_config")
     inner = _message(_object(thinking, "generation_config.thinking_config", "ThinkingConfig"))
     if {"thinking_budget", "thinking_level"} <= inner.keys():
         raise Refusal("You can only set only one of thinking budget and thinking level.", kind="INVALID_ARGUMENT")
 
 
 def _content(item: object, at: str) -> Content:
-    _declared(item, "Content", at)
+    _check_declared(item, "Content", at)
     fields = _message(_object(item, at, "Content"))
     parts = tuple(_part(part, f"{at}.parts[{i}]") for i, part in enumerate(_list(fields, "parts", at)))
     return Content(at=at, role=str(fields.get("role") or "user"), parts=parts)
@@ -153,12 +153,12 @@ def _part(item: object, at: str) -> GeminiPart:
 
 
 def _tool(item: object, at: str) -> tuple[str, ...]:
-    _declared(item, "Tool", at)
+    _check_declared(item, "Tool", at)
     fields = _message(_object(item, at, "Tool"))
     names: list[str] = []
     for i, declared in enumerate(_list(fields, "function_declarations", at)):
         place = f"{at}.function_declarations[{i}]"
-        _declared(declared, "FunctionDeclaration", place)
+        _check_declared(declared, "FunctionDeclaration", place)
         inner = _message(_object(declared, place, "FunctionDeclaration"))
         names.append(str(inner.get("name", "")))
     if not names and not fields.keys() - {"function_declarations"}:
@@ -172,7 +172,7 @@ def _message(raw: Mapping[str, object]) -> _Json:
     return {_SCHEMA.snake(key): value for key, value in raw.items() if value is not None}
 
 
-def _declared(value: object, name: str, at: str) -> None:
+def _check_declared(value: object, name: str, at: str) -> None:
     """Refuse what is not as the SDK declares it, in the words of Google's gateway."""
     fault = _SCHEMA.fault(value, name)
     if fault is None:

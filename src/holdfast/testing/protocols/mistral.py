@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from holdfast.testing.protocols import mistral_rules
 from holdfast.testing.protocols.openai.chat import FINISH, Chat, Chunks, chat_request, chat_usage, choice
-from holdfast.testing.protocols.protocol import Incoming, Refusal, ResponseHead, Voice, WireReply, document
+from holdfast.testing.protocols.protocol import Incoming, Refusal, ResponseHead, StreamWriter, WireReply, document
 from holdfast.testing.protocols.strict_json import NotJson, parse_strict_json
 from holdfast.testing.script import Fail, FinishReason, ReceivedRequest, Say
 
@@ -27,7 +27,7 @@ class Mistral(Chat):
 
     path = "/mistral/v1/chat/completions"
 
-    def lost(self, incoming: Incoming) -> Refusal:
+    def not_found(self, incoming: Incoming) -> Refusal:
         """Return the error for an unknown path or method."""
         return Refusal(f"no Route matched with {incoming.method} {incoming.path}", status=404, kind="not_found")
 
@@ -49,7 +49,7 @@ class Mistral(Chat):
         kind, message = _FAILURES.get(fail.status, ("invalid_request_error", "Bad request"))
         return Refusal(fail.message or message, status=fail.status, kind=kind)
 
-    def refused(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
+    def error_response(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
         """Return the error response."""
         message, kind = refusal.message, refusal.kind
         if refusal.param is not None:  # schema errors are a list
@@ -59,18 +59,18 @@ class Mistral(Chat):
         headers = (("content-type", "application/json"), ("mistral-correlation-id", f"{number:032d}"))
         return ResponseHead(refusal.status, headers), document(error | {"code": refusal.code})
 
-    def voice(self, answer: WireReply) -> Voice:
-        """Return the streamed form of the answer."""
-        return _Chunks(answer, thinks_in=self.thinks_in)
+    def stream_writer(self, answer: WireReply) -> StreamWriter:
+        """Return a writer for the streamed answer."""
+        return _Chunks(answer, thinking_field=self.thinking_field)
 
-    def whole(self, answer: WireReply) -> bytes:
+    def non_streaming_body(self, answer: WireReply) -> bytes:
         """Return the completion as one JSON document."""
-        body = json.loads(super().whole(answer))
+        body = json.loads(super().non_streaming_body(answer))
         message = body["choices"][0]["message"]
         del message["refusal"]
-        if thoughts := message.pop(self.thinks_in, None):
-            said = "".join(action.text for action in answer.reply if isinstance(action, Say))
-            message["content"] = [_thought(thoughts), {"type": "text", "text": said}]
+        if thoughts := message.pop(self.thinking_field, None):
+            text = "".join(action.text for action in answer.reply if isinstance(action, Say))
+            message["content"] = [_thought(thoughts), {"type": "text", "text": text}]
         return document(body)
 
 
@@ -81,7 +81,7 @@ class _Chunks(Chunks):
         yield from self.open()
         yield self.chunk([choice({"content": ""}, FINISH[reason])], chat_usage(self.answer))
 
-    def thought(self, piece: str) -> dict[str, object]:
+    def thinking_delta(self, piece: str) -> dict[str, object]:
         return {"content": [_thought(piece)]}
 
 

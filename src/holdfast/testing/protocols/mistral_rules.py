@@ -39,13 +39,13 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 def check(body: object) -> dict[str, object]:
     """Return the body. Raise `Refusal` for the first broken rule."""
     if not is_json_object(body):
-        raise _detail("model_attributes_type", "body", said="Input should be a valid dictionary")
+        raise _detail("model_attributes_type", "body", message="Input should be a valid dictionary")
     _known(body, _PARAMETERS, "body")
     for key in ("model", "messages"):
         if key not in body:
-            raise _detail("missing", "body", key, said="Field required")
+            raise _detail("missing", "body", key, message="Field required")
     for i, tool in enumerate(_objects(body.get("tools"))):
-        _declared(tool, "Tool", "body", "tools", str(i))
+        _check_declared(tool, "Tool", "body", "tools", str(i))
         _function(tool, "body", "tools", str(i))
     messages = list(_objects(body["messages"]))
     if not messages:
@@ -63,10 +63,10 @@ def _message(message: dict[str, object], index: int) -> None:
     if not isinstance(role, str) or role not in _ROLES:
         listed = ", ".join(f"'{each}'" for each in _ROLES)
         what = f"Input tag '{role}' found using 'role' does not match any of the expected tags: {listed}"
-        raise _detail("union_tag_invalid", *at, said=what)
+        raise _detail("union_tag_invalid", *at, message=what)
     if role != "assistant" and not isinstance(content, str | list):
-        raise _detail("string_type", *at, role, "content", said="Input should be a valid string")
-    _declared(message, role, *at, role)
+        raise _detail("string_type", *at, role, "content", message="Input should be a valid string")
+    _check_declared(message, role, *at, role)
     calls = list(_objects(message.get("tool_calls")))
     if role == "assistant" and not content and not calls:
         raise _order("Assistant message must have either content or tool_calls, but not none.", code="3240")
@@ -80,7 +80,7 @@ def _message(message: dict[str, object], index: int) -> None:
 def _function(owner: dict[str, object], *at: str) -> None:
     function = owner.get("function")
     if not is_json_object(function):
-        raise _detail("missing", *at, "function", said="Field required")
+        raise _detail("missing", *at, "function", message="Field required")
     if not _NAME.match(str(function.get("name"))):
         what = f"Function name was {function.get('name')} but must be a-z, A-Z, 0-9, or contain underscores and dashes,"
         raise Refusal(f"{what} with a maximum length of 64.", kind="invalid_function_call", code="3280")
@@ -130,18 +130,18 @@ def _objects(value: object) -> Iterable[dict[str, object]]:
 def _known(owner: dict[str, object], keys: frozenset[str], *at: str) -> None:
     for key in owner:
         if key not in keys:
-            raise _detail("extra_forbidden", *at, key, said="Extra inputs are not permitted")
+            raise _detail("extra_forbidden", *at, key, message="Extra inputs are not permitted")
 
 
-def _declared(value: object, name: str, *at: str) -> None:
+def _check_declared(value: object, name: str, *at: str) -> None:
     if fault := _SCHEMA.fault(value, name):
-        raise _detail(_DETAILS[fault.problem], *at, *map(str, fault.path), said=pydantic_words(fault))
+        raise _detail(_DETAILS[fault.problem], *at, *map(str, fault.path), message=pydantic_words(fault))
 
 
-def _detail(kind: str, *at: str, said: str) -> Refusal:
+def _detail(kind: str, *at: str, message: str) -> Refusal:
     """Return the refusal of a body by its schema, with the position."""
-    return Refusal(said, status=422, kind=kind, param=".".join(at))
+    return Refusal(message, status=422, kind=kind, param=".".join(at))
 
 
-def _order(said: str, *, code: str = "3230") -> Refusal:
-    return Refusal(said, kind="invalid_request_message_order", code=code)
+def _order(message: str, *, code: str = "3230") -> Refusal:
+    return Refusal(message, kind="invalid_request_message_order", code=code)

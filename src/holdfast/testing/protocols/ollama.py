@@ -12,5 +12,5 @@ class Ollama(Chat):
     """Ollama's protocol."""
 
     path = "/ollama/v1/chat/completions"
-    wants_key = False
-    thinks_in = "reasoning"
+    requires_key = False
+    thinking_field = "reasoning"

@@ -15,8 +15,8 @@ from holdfast.testing.script import (
     Hold,
     ReceivedRequest,
     Reset,
+    ResponseAction,
     Say,
-    Spoken,
     Think,
     Wait,
     WireName,
@@ -75,19 +75,19 @@ class WireReply:
     """A reply to a request; IDs are made from its `number`, so that the same script gives the same bytes."""
 
     request: ReceivedRequest
-    reply: tuple[Spoken, ...]
+    reply: tuple[ResponseAction, ...]
     number: int
 
     @property
-    def sent(self) -> int:
+    def input_tokens(self) -> int:
         """Return the tokens of the request, at four characters each: plausible, and always the same."""
         return len(json.dumps(self.request.body)) // 4 + 1
 
     @property
-    def received(self) -> int:
-        said = [action.text for action in self.reply if isinstance(action, Say | Think)]
-        said += [action.name + encode_event(action) for action in self.reply if isinstance(action, Call)]
-        return sum(len(text) for text in said) // 4 + 1
+    def output_tokens(self) -> int:
+        texts = [action.text for action in self.reply if isinstance(action, Say | Think)]
+        texts += [action.name + scripted_arguments(action) for action in self.reply if isinstance(action, Call)]
+        return sum(len(text) for text in texts) // 4 + 1
 
     @property
     def finish(self) -> FinishReason | None:
@@ -95,10 +95,10 @@ class WireReply:
         return next((action.reason for action in self.reply if isinstance(action, Finish)), None)
 
 
-class Voice(Protocol):
-    """A streamed response; each method yields the bytes for one action."""
+class StreamWriter(Protocol):
+    """Writes a streamed response; each method yields the bytes for one action."""
 
-    def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+    def write(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
         """Yield text, reasoning or a call, in chunks and at its pace."""
         ...
 
@@ -122,7 +122,7 @@ class WireProtocol(Protocol):
     def name(self) -> WireName: ...
 
     @property
-    def wants_key(self) -> bool:
+    def requires_key(self) -> bool:
         """Return whether it refuses requests without a key."""
         ...
 
@@ -130,7 +130,7 @@ class WireProtocol(Protocol):
         """Return whether it answers a POST on the path."""
         ...
 
-    def lost(self, incoming: Incoming) -> Refusal:
+    def not_found(self, incoming: Incoming) -> Refusal:
         """Return the provider's error for an unknown path or method."""
         ...
 
@@ -142,27 +142,27 @@ class WireProtocol(Protocol):
         """Return the provider's own error for that status."""
         ...
 
-    def refused(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
+    def error_response(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
         """Return the error response; `number` counts the requests, for the provider's request ID."""
         ...
 
-    def voice(self, answer: WireReply) -> Voice:
-        """Return the streamed form of the answer."""
+    def stream_writer(self, answer: WireReply) -> StreamWriter:
+        """Return a writer for the streamed answer."""
         ...
 
-    def whole(self, answer: WireReply) -> bytes:
+    def non_streaming_body(self, answer: WireReply) -> bytes:
         """Return the answer as one document, for a client that did not ask for streaming."""
         ...
 
 
-def encode_event(call: Call) -> str:
+def scripted_arguments(call: Call) -> str:
     """Return the arguments as the model writes them."""
     return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
 
 
 def text_chunks(action: Say | Think | Call) -> Iterator[str | Wait]:
     """Yield the action's text in chunks, with its delay between them; an empty text is one empty chunk."""
-    text = encode_event(action) if isinstance(action, Call) else action.text
+    text = scripted_arguments(action) if isinstance(action, Call) else action.text
     for start in range(0, len(text) or 1, action.chunk):
         if start and action.delay:
             yield Wait(action.delay)

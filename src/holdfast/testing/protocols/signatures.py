@@ -28,18 +28,18 @@ class Signature:
 
 def sign(text: str, *, place: int) -> str:
     """Return the signature of the response's thinking block number `place`, from 0."""
-    told = place.to_bytes(2, "big") + _digest(text)
-    return base64.b64encode(told + _sealed(told)).decode()
+    payload = place.to_bytes(2, "big") + _digest(text)
+    return base64.b64encode(payload + _seal_of(payload)).decode()
 
 
 def read_signature(signature: str) -> Signature | None:
     """Return the content of the signature, None if it was not made by `sign`."""
     try:
-        told = base64.b64decode(signature, validate=True)
+        payload = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         return None
-    place, digest, seal = told[:2], told[2:34], told[34:]
-    if not hmac.compare_digest(seal, _sealed(place + digest)):
+    place, digest, seal = payload[:2], payload[2:34], payload[34:]
+    if not hmac.compare_digest(seal, _seal_of(place + digest)):
         return None
     return Signature(int.from_bytes(place, "big"), digest)
 
@@ -48,5 +48,5 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def _sealed(told: bytes) -> bytes:
-    return hmac.digest(_SEAL, told, "sha256")
+def _seal_of(payload: bytes) -> bytes:
+    return hmac.digest(_SEAL, payload, "sha256")

@@ -1,10 +1,10 @@
-"""What the types of a vendor's own SDK say of a request: which fields there are, which are required, and of what type.
+"""The fields of a request as the types of a vendor's own SDK declare them: names, types, and which are required.
 
-The scripted provider refuses by what the vendor has declared, not by what holdfast believes. The declarations are JSON
-Schemas in `schemas`, which `tests/sdk_schemas.py` writes from the SDKs. They are committed as data, because this
-package is used without any SDK. An object has no fields but those declared.
+The scripted provider refuses what contradicts the vendor's declarations, not what holdfast believes to be wrong. The
+declarations are JSON Schemas in `schemas`, which `tests/sdk_schemas.py` writes from the SDKs. They are committed as
+data, because this package is used without any SDK. An object has no fields but those declared.
 
-Of several kinds that may stand in a place, an object is the one that its `type` names, or else its `role`. So a block
+If a place allows several kinds, the `type` of an object, or else its `role`, selects the kind. So a block
 `{"type": "image", "source": 5}` is a wrong image, and not a text without its text.
 """
 
@@ -77,7 +77,7 @@ _Place = tuple[_Option, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kinds:
-    """The objects that may stand in a place, and those that call themselves by a name in the field `by`.
+    """The objects allowed in a place, and by name those that the field `by` distinguishes.
 
     `by` is "" where there is only one, or they have no names.
     """
@@ -102,7 +102,7 @@ def _kinds(place: _Place) -> _Kinds:
 class VendorSchema:
     """The declared objects of a wire, by name.
 
-    With `nulls`, a null is as good as a field that is left out. With `protobuf`, too; names may be in camel case, a
+    With `nulls`, a null counts as a missing field. With `protobuf`, too; names may be in camel case, a
     list of one item may be the item, and an enumeration may be a number.
     """
 
@@ -123,16 +123,16 @@ class VendorSchema:
             return None
         if self.protobuf and is_json_object(value) and any("array" in each.types for each in place):
             value = [value]
-        fitting = [each for each in place if self._is_of_type(value, each)]
-        if not fitting:
+        options = [each for each in place if self._is_of_type(value, each)]
+        if not options:
             types = tuple(dict.fromkeys(type_ for each in place for type_ in each.types))
             return SchemaFault(path=path, problem="type", expected=types, value=value)
         if is_json_object(value):
-            return None if any(each.fields is None for each in fitting) else self._object_fault(value, place, path)
+            return None if any(each.fields is None for each in options) else self._object_fault(value, place, path)
         if is_json_array(value):
-            each = (self._fault(item, fitting[0].items, (*path, i)) for i, item in enumerate(value))
+            each = (self._fault(item, options[0].items, (*path, i)) for i, item in enumerate(value))
             return next((found for found in each if found), None)
-        return self._scalar_fault(value, fitting, path)
+        return self._scalar_fault(value, options, path)
 
     def _is_of_type(self, value: object, option: _Option) -> bool:
         is_of = _TYPES[type(value)]
@@ -160,15 +160,21 @@ class VendorSchema:
     def _fields_fault(self, value: dict[str, object], option: _Option, path: _Path) -> SchemaFault | None:
         declared = option.fields or {}
         names = {self.snake(key): key for key in value}
-        held = {name: key for name, key in names.items() if value[key] is not None or not (self.nulls or self.protobuf)}
+        present_keys = {
+            name: key for name, key in names.items() if value[key] is not None or not (self.nulls or self.protobuf)
+        }
         for name in option.required:
-            if name not in held and not (name in names and any("null" in each.types for each in declared[name])):
+            if name not in present_keys and not (
+                name in names and any("null" in each.types for each in declared[name])
+            ):
                 return SchemaFault(path=(*path, name), problem="missing")
         for name, key in names.items():
             if name not in declared:
                 return SchemaFault(path=(*path, key), problem="unknown")
         each = (
-            self._fault(value[held[name]], place, (*path, name)) for name, place in declared.items() if name in held
+            self._fault(value[present_keys[name]], place, (*path, name))
+            for name, place in declared.items()
+            if name in present_keys
         )
         return next((found for found in each if found), None)
 

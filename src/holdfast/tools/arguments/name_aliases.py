@@ -1,4 +1,4 @@
-"""The names that models were trained on, and what they are called here. Data only.
+"""The names that models were trained on, and holdfast's names for the same things. Data only.
 
 Sources: the tools of Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, opencode and pi, and what weaker models make
 of them. A name is written in lower case with underscores; `folded_name` brings the model's spelling to that form.
@@ -102,14 +102,14 @@ TOOL_NAMES: Mapping[str, str] = {
 NAMESPACES = frozenset(
     {"functions", "function", "tools", "tool", "default_api", "container", "repo_browser", "builtin"}
 )
-"""What models write before the name of a tool, with a dot between."""
+"""Prefixes that models write before the name of a tool, with a dot in between."""
 
-GIVEN: Mapping[str, Mapping[str, str]] = {
+FIELD_DEFAULTS: Mapping[str, Mapping[str, str]] = {
     name: {"pattern": "*"} for name in ("ls", "list_dir", "list_directory", "list_files", "list")
 }
-"""Fields that a tool of another name does not have, and what they are then, by that name, folded."""
+"""Values for fields that a tool of another name does not have, by that name, folded."""
 
-MEANT: Mapping[str, str] = {
+REPLACEMENT_HINTS: Mapping[str, str] = {
     **dict.fromkeys(
         ("read_many_files", "read_multiple_files", "read_files"), "call read with 'path' once for each file"
     ),
@@ -127,7 +127,7 @@ MEANT: Mapping[str, str] = {
         ("save_memory", "memory", "remember"), "write what must be kept into a file, if the user wants that"
     ),
 }
-"""Names of tools that none here is like, folded, and what to do in place of them."""
+"""What to do instead of calling a tool that has no counterpart here, by its folded name."""
 
 
 def _names(**fields: str) -> dict[str, str]:
@@ -187,7 +187,7 @@ FIELD_NAMES: Mapping[str, Mapping[str, str]] = {
     "task": _names(id="task_id task bash_id shell_id session_id process_id", wait_seconds="timeout wait yield_seconds"),
     "stop_task": _names(id="task_id task bash_id shell_id session_id process_id"),
 }
-"""The fields of a tool, and of the objects in its lists (`edit.edits`), by what models call them, folded."""
+"""The fields of a tool, and of the objects in its lists (`edit.edits`), by the folded names that models use."""
 
 VALUES: Mapping[str, str] = {
     "pending": "open",
@@ -200,7 +200,7 @@ VALUES: Mapping[str, str] = {
     "completed": "done",
     "finished": "done",
 }
-"""Values of a field with a fixed choice, folded, and what they are called here."""
+"""The values of fields with fixed choices, by the folded values that models use."""
 
 MILLISECONDS = frozenset({"timeout_ms", "timeoutms", "yield_time_ms"})
 """Names that say the value is in milliseconds."""
@@ -214,7 +214,7 @@ LABELS = _set(
 )
 """Unknown fields that only describe the call. They are left out without a word: every call would repeat it."""
 
-WOULD_CHANGE: Mapping[str, frozenset[str]] = {
+MEANINGFUL_FIELDS: Mapping[str, frozenset[str]] = {
     "bash": _set(
         "cwd workdir working_directory working_dir directory dir dir_path "
         "workspace stdin input env environment background run_in_background is_background"
@@ -231,7 +231,7 @@ HARMLESS: Mapping[str, frozenset[object]] = {
     "mode": frozenset(["", "overwrite", "write", "w", "replace"]),
     "method": frozenset(["", "get", "GET"]),
 }
-"""Values with which a field of `WOULD_CHANGE` changes nothing; false, null and empty ones never do."""
+"""Values with which a field of `MEANINGFUL_FIELDS` changes nothing; false, null and empty ones never do."""
 
 
 def folded_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls by which a model means another tool than it names: an editor with commands, and a patch in the shell."""
+"""Calls that mean another tool than they name: an editor with commands, and a patch in the shell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.tool_calls import Effect, ToolSchema
 from holdfast.tools.tool import Plan, Tool
 
 EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool", "text_editor", "editor"})
-"""Names, folded, of the tool of which the argument `command` says what it does."""
+"""Folded names of the editor tool, whose argument `command` selects what it does."""
 
 _COMMANDS: Mapping[str, str] = {
     "view": "read",
@@ -36,13 +36,13 @@ _HERE = re.compile(r"\s*apply_?patch\s*<<-?\s*(['\"]?)(\w+)\1[ \t]*\n(.*)\n[ \t]
 
 
 class EditorTool:
-    """The editor of Anthropic's API, whose commands are tools here. `tools` are those that there are."""
+    """The editor tool of Anthropic's API: each of its commands calls one of `tools`."""
 
     effect: Effect = "write"
 
     def __init__(self, tools: Mapping[str, Tool], called: str) -> None:
         self._tools = tools
-        self._called = called
+        self._called_as = called
 
     @property
     def schema(self) -> ToolSchema:
@@ -50,7 +50,7 @@ class EditorTool:
         return self._tools["read"].schema
 
     def plan(self, call: str, arguments: str) -> Plan:
-        """Return the plan of the tool that is meant; raises `ToolFailed` naming what to call if there is none."""
+        """Return the plan of the tool that the command means; raises `ToolFailed` with advice if there is none."""
         command, rest = _command(arguments)
         meant = _COMMANDS.get(command, "")
         if meant not in self._tools:
@@ -61,31 +61,33 @@ class EditorTool:
         return msgspec.structs.replace(plan, tool=plan.tool or meant)
 
     def _refusal(self, command: str, meant: str) -> str:
-        said = f"Command {command!r} of {self._called!r}" if command else f"Tool {self._called!r} without a command"
+        subject = (
+            f"Command {command!r} of {self._called_as!r}" if command else f"Tool {self._called_as!r} without a command"
+        )
         if meant or "edit" not in self._tools:
-            return f"{said} does not exist here. Nothing was done. Change files with apply_patch."
+            return f"{subject} does not exist here. Nothing was done. Change files with apply_patch."
         if command in _INSTEAD:
-            return f"{said} does not exist here. Nothing was done. {_INSTEAD[command]}."
+            return f"{subject} does not exist here. Nothing was done. {_INSTEAD[command]}."
         return (
-            f"{said} does not exist here (expected view, create or str_replace). Nothing was done. "
+            f"{subject} does not exist here (expected view, create or str_replace). Nothing was done. "
             "Call read(path, offset, limit), write(path, content) or edit(path, old, new)."
         )
 
 
 def _command(arguments: str) -> tuple[str, dict[str, object]]:
     try:
-        given = cast("object", msgspec.json.decode(arguments))
+        value = cast("object", msgspec.json.decode(arguments))
     except (msgspec.DecodeError, RecursionError):
         return "", {}
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         return "", {}
-    rest = cast("dict[str, object]", given)
+    rest = cast("dict[str, object]", value)
     command = rest.pop("command", "")
     return (command.strip() if isinstance(command, str) else ""), rest
 
 
 def patch_in_shell(arguments: str) -> str:
-    """Return the patch that the arguments of `bash` hand to `apply_patch` and nothing else, "" if they do not."""
+    """Return the patch if a call of `bash` only passes a patch to `apply_patch`, else ""."""
     if "patch" not in arguments:
         return ""
     _, rest = "", cast("object", msgspec.json.decode(arguments))

@@ -1,4 +1,4 @@
-"""Blocks of text to search and to put in its place, which some models write in one field, read as edits."""
+"""Reads SEARCH and REPLACE blocks, which some models write into one field, as edits."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _BLOCK = re.compile(
 
 
 def with_edits(value: dict[str, object]) -> tuple[dict[str, object], str]:
-    """Return the arguments of `edit` with the blocks in one of them as `edits`, and which had them, "" if none."""
-    for name, given in value.items():
-        if folded_name(name) not in _FIELDS or not isinstance(given, str) or "SEARCH" not in given:
+    """Return the arguments of `edit` with the blocks as `edits`, and the field that had them, "" if none had."""
+    for name, text in value.items():
+        if folded_name(name) not in _FIELDS or not isinstance(text, str) or "SEARCH" not in text:
             continue
-        blocks = _BLOCK.findall(given)
-        if not blocks or _BLOCK.sub("", given).strip(" \t\n`"):
-            continue  # more than blocks stands there
+        blocks = _BLOCK.findall(text)
+        if not blocks or _BLOCK.sub("", text).strip(" \t\n`"):
+            continue  # there is other text too
         rest = {other: each for other, each in value.items() if other != name and folded_name(other) != "edits"}
         return {**rest, "edits": [_edit(old, new) for old, new in blocks]}, name
     return value, ""
 
 
 def _edit(old: str, new: str) -> dict[str, str]:
-    """Return the edit of a block; without its last line ends, unless all lines of the text go."""
+    """Return the edit of a block, without its last line ends unless the block deletes its text."""
     return {"old": old.removesuffix("\n"), "new": new.removesuffix("\n")} if new else {"old": old, "new": ""}

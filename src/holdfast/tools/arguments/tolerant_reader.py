@@ -1,16 +1,16 @@
-"""Reads the arguments of a call as the model meant them, and says what it took them for.
+"""Reads the arguments of a call as the model meant them, and reports how they were read.
 
-How it works. The schema that the model was given leads: each field of it is looked for under its name, then under the
-names models were trained on (`name_aliases`). A value of another type is converted where only one reading is possible:
-"12" where a number belongs, a list of one where text belongs, JSON written into a string. What no field of the schema
-stands for is left out and named in the result; where leaving it out would change what the call does, the call is
-refused. Every step is one pass over the value, no deeper than the schema.
+How it works. The schema that the model was given leads: each of its fields is looked up by its name, then by the names
+that models were trained on (`name_aliases`). A value of another type is converted where only one reading is possible:
+"12" where a number belongs, a list of one where text belongs, JSON written into a string. A field that the schema does
+not have is left out and named in the result; if leaving it out would change what the call does, the call is refused.
+Every step is one pass over the value, no deeper than the schema.
 
 Why not refuse, as the schema says? A refused call costs a request, and weak models repeat it. Why not a looser schema?
 Models follow the schema mostly, and a strict one lets providers constrain what they write.
 
 Example: `{"file_path": "a.py", "limit": "20"}` for `read` becomes `{"path": "a.py", "limit": 20}`, and the result ends
-with `[Arguments: "file_path" was read as "path".]`. That text was read as a number is not said: it is plain.
+with `[Arguments: "file_path" was read as "path".]`. A converted type is not reported.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from holdfast.tools.arguments.name_aliases import (
     FIELD_NAMES,
     HARMLESS,
     LABELS,
+    MEANINGFUL_FIELDS,
     MILLISECONDS,
     OPPOSITES,
     VALUES,
-    WOULD_CHANGE,
     folded_name,
 )
 from holdfast.tools.arguments.question_list import without_list
@@ -42,53 +42,52 @@ _SURELY_MS = 10_000
 """From here on a number of seconds that is too large is taken for milliseconds."""
 
 _WRAPPERS = frozenset({"arguments", "parameters", "input", "args", "params", "tool_input", "kwargs"})
-_CALLED = frozenset({"name", "tool", "tool_name", "function", "type", "id"})
-"""What stands beside the arguments where a whole call was written in their place."""
+_CALL_FIELDS = frozenset({"name", "tool", "tool_name", "function", "type", "id"})
+"""Fields next to the arguments, if the model wrote a complete call in their place."""
 
 _NUMBER = re.compile(r"\s*[+-]?\d{1,15}(?:\.\d{1,15})?\s*")
 _INDEX = re.compile(r"\[\d+\]")
 _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0", ""})
-_NAMED = 8
+_MOST_NOTES = 8
 _LARGEST_PYTHON = 100_000
 _NOTHING: Mapping[str, str] = {}
 
 
 class ArgumentReading(msgspec.Struct, frozen=True):
-    """Arguments as JSON that a tool's strict parser takes, and sentences about what was done to them."""
+    """Arguments as JSON for a tool's strict parser, and notes on how they were read."""
 
     raw: str
     notes: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
-        """Return the sentences as one line for the model, "" if there are none."""
-        more = [f"and {len(self.notes) - _NAMED} more"] if len(self.notes) > _NAMED else []
-        return f"[Arguments: {'; '.join([*self.notes[:_NAMED], *more])}.]" if self.notes else ""
+        """Return the notes as one line for the model, "" if there are none."""
+        more = [f"and {len(self.notes) - _MOST_NOTES} more"] if len(self.notes) > _MOST_NOTES else []
+        return f"[Arguments: {'; '.join([*self.notes[:_MOST_NOTES], *more])}.]" if self.notes else ""
 
 
-def read_arguments(raw: str, schema: ToolSchema, *, given: Mapping[str, str] = _NOTHING) -> ArgumentReading:
-    """Return the arguments as the schema has them. What cannot be read is returned unchanged.
+def read_arguments(raw: str, schema: ToolSchema, *, defaults: Mapping[str, str] = _NOTHING) -> ArgumentReading:
+    """Return the arguments in the form of the schema; unreadable arguments are returned unchanged.
 
-    `given` are fields that the tool which the model named does not have, with their values: used if they are missing.
-
+    `defaults` are values of fields that the tool which the model named does not have: used if they are missing.
     Raises `ToolFailed` if a field that the tool does not have would change what the call does.
     """
     reading = _Reading(schema.name)
     try:
-        value = reading.whole(raw, schema.parameters)
+        value = reading.parse(raw, schema.parameters)
         if not isinstance(value, dict):
             return ArgumentReading(raw)
         if schema.name == "ask_user":
-            value, listed = without_list(cast("dict[str, object]", value)), cast("dict[str, object]", value)
-            reading.repaired |= value is not listed
+            value, original = without_list(cast("dict[str, object]", value)), cast("dict[str, object]", value)
+            reading.repaired |= value is not original
         if schema.name == "edit":
             value, field = with_edits(cast("dict[str, object]", value))
             if field:
                 reading.repaired = True
                 reading.notes[f"the SEARCH and REPLACE blocks in {field!r} were read as 'edits'"] = None
-        fitted = reading.fitted(cast("dict[str, object]", value), schema.parameters, place=schema.name, at="")
-        for name, text in given.items():
+        fitted = reading.fit_fields(cast("dict[str, object]", value), schema.parameters, place=schema.name, at="")
+        for name, text in defaults.items():
             if name not in fitted:
                 fitted[name] = text
                 reading.notes[f"{name!r} is {text!r}"] = None
@@ -106,11 +105,11 @@ class _Reading:
         self.repaired = False  # the text was not the JSON object that is passed on
         self._tool = tool
 
-    def _say(self, note: str) -> None:
+    def _add_note(self, note: str) -> None:
         note = _INDEX.sub("[]", note)  # once for a list
         self.notes[note] = None
 
-    def whole(self, raw: str, schema: Mapping[str, object]) -> object:
+    def parse(self, raw: str, schema: Mapping[str, object]) -> object:
         """Return the arguments as a JSON value; one that is wrapped, fenced or bare is unwrapped first."""
         value = _decoded(raw or "{}")
         if value is None and (fenced := _FENCE.fullmatch(raw)):
@@ -118,7 +117,7 @@ class _Reading:
         if value is None:
             value, self.repaired = _with_raw_line_ends(raw), True
         if value is None and raw.lstrip()[:1] == "{" and (value := _as_python(raw)) is not None:
-            self._say("they were read as Python, not JSON")
+            self._add_note("they were read as Python, not JSON")
         if isinstance(value, str):
             inner, self.repaired = _decoded(value), True
             value = cast("object", inner) if isinstance(inner, dict | list) else value
@@ -131,41 +130,41 @@ class _Reading:
             value = raw
         if isinstance(value, str | list):
             self.repaired = True
-            self._say(f"all of it was read as {only!r}")
+            self._add_note(f"all of it was read as {only!r}")
             return cast("object", {only: value})
         return None
 
     def _unwrapped(self, value: dict[str, object], fields: Mapping[str, object]) -> object:
-        around = [name for name in value if folded_name(name) not in _CALLED or name in fields]
+        around = [name for name in value if folded_name(name) not in _CALL_FIELDS or name in fields]
         if len(around) == 1:
             name, inner = around[0], value[around[0]]
             inner = _decoded(inner) if isinstance(inner, str) else inner
             if name not in fields and folded_name(name) in _WRAPPERS and isinstance(inner, dict):
                 self.repaired = True
-                self._say(f"{name!r} around them was left out")
+                self._add_note(f"{name!r} around them was left out")
                 return cast("object", inner)
         return value
 
-    def fitted(
+    def fit_fields(
         self, value: dict[str, object], schema: Mapping[str, object], *, place: str, at: str
     ) -> dict[str, object]:
         """Return the object with the fields of its schema. `place` is its row in FIELD_NAMES, `at` its path so far."""
         fields = _properties(schema)
         required = cast("list[str]", schema.get("required", []))
         found: dict[str, object] = {}
-        for name, given in value.items():
+        for name, field_value in value.items():
             if name in fields:
-                self._put(found, name, given, _Field(fields[name], place, at, name in required))
-        for name, given in value.items():
+                self._put(found, name, field_value, _Field(fields[name], place, at, name in required))
+        for name, field_value in value.items():
             if name not in fields:
-                self._foreign(found, name, given, place=place, at=at, fields=fields, required=required)
+                self._put_unknown(found, name, field_value, place=place, at=at, fields=fields, required=required)
         return found
 
-    def _foreign(  # noqa: PLR0913 - one field and where it stands
+    def _put_unknown(  # noqa: PLR0913 - one field and where it stands
         self,
         found: dict[str, object],
         name: str,
-        given: object,
+        value: object,
         *,
         place: str,
         at: str,
@@ -173,167 +172,167 @@ class _Reading:
         required: list[str],
     ) -> None:
         """Put the value of an unknown field under the name it stands for, or leave it out and say so."""
-        own = folded_name(name)
-        field = own if own in fields else FIELD_NAMES.get(place, {}).get(own, "")
+        folded = folded_name(name)
+        field = folded if folded in fields else FIELD_NAMES.get(place, {}).get(folded, "")
         if field in fields:
             if field in found:
-                if found[field] != given:
-                    self._say(f"{at + name!r} was ignored beside {at + field!r}")
+                if found[field] != value:
+                    self._add_note(f"{at + name!r} was ignored beside {at + field!r}")
                 return
-            if own in OPPOSITES:
-                given = not _boolean(given)
-            self._put(found, field, given, _Field(fields[field], place, at, field in required, own in MILLISECONDS))
+            if folded in OPPOSITES:
+                value = not _boolean(value)
+            self._put(found, field, value, _Field(fields[field], place, at, field in required, folded in MILLISECONDS))
             if field in found:
-                self._say(f"{at + name!r} was read as {at + field!r}")
+                self._add_note(f"{at + name!r} was read as {at + field!r}")
             return
-        if self._span(found, own, given, fields=fields):
+        if self._put_line_range(found, folded, value, fields=fields):
             return
-        empty = given in (None, False, "", 0) or given in ([], {})
-        if own in LABELS or empty:
+        empty = value in (None, False, "", 0) or value in ([], {})
+        if folded in LABELS or empty:
             return
-        harmless = isinstance(given, str | int) and given in HARMLESS.get(own, ())
-        if own in WOULD_CHANGE.get(place, ()) and not harmless:
+        harmless = isinstance(value, str | int) and value in HARMLESS.get(folded, ())
+        if folded in MEANINGFUL_FIELDS.get(place, ()) and not harmless:
             has = ", ".join(fields)
             raise ToolFailed(
                 f"Argument {name!r} of {self._tool!r} is not supported, and the call would change without it. "
                 f"Its fields are: {has}. Nothing was done; call it again without {name!r}."
             )
-        self._say(f"{at + name!r} is unknown and was ignored")
+        self._add_note(f"{at + name!r} is unknown and was ignored")
 
-    def _span(
-        self, found: dict[str, object], own: str, given: object, *, fields: Mapping[str, Mapping[str, object]]
+    def _put_line_range(
+        self, found: dict[str, object], folded: str, value: object, *, fields: Mapping[str, Mapping[str, object]]
     ) -> bool:
-        """Read a range of lines as `offset` and `limit`; return whether `own` was one."""
+        """Read a range of lines as `offset` and `limit`; return whether `folded` names one."""
         if self._tool != "read" or not {"offset", "limit"} <= set(fields):
             return False
-        given = _decoded(given) if isinstance(given, str) else given
-        start, end = found.get("offset", 1), given
-        if own in ("view_range", "line_range", "lines_range", "range") and isinstance(given, list):
-            bounds = cast("list[object]", given)
+        value = _decoded(value) if isinstance(value, str) else value
+        start, end = found.get("offset", 1), value
+        if folded in ("view_range", "line_range", "lines_range", "range") and isinstance(value, list):
+            bounds = cast("list[object]", value)
             if len(bounds) != 2:  # noqa: PLR2004 - the first and the last line
                 return False
             start, end = bounds
-        elif own not in ("end_line", "line_end", "end", "to_line"):
+        elif folded not in ("end_line", "line_end", "end", "to_line"):
             return False
         if not isinstance(start, int) or not isinstance(end, int):
             return False
         found["offset"] = max(1, start)
         if end >= max(1, start):  # -1 is the end of the file
             found["limit"] = end - max(1, start) + 1
-        self._say(f"{own!r} was read as 'offset' and 'limit'")
+        self._add_note(f"{folded!r} was read as 'offset' and 'limit'")
         return True
 
-    def _put(self, found: dict[str, object], name: str, given: object, field: _Field) -> None:
-        """Put a value under `name`, unless it says that the field was not given."""
+    def _put(self, found: dict[str, object], name: str, value: object, field: _Field) -> None:
+        """Put a value under `name`, unless it means that the field is missing."""
         schema = field.schema
-        if not field.required and ("default" not in schema or given != schema["default"]):
-            if given is None or (given == "" and _type_of(schema) == "string" and "default" in schema):
+        if not field.required and ("default" not in schema or value != schema["default"]):
+            if value is None or (value == "" and _type_of(schema) == "string" and "default" in schema):
                 return
-            if isinstance(given, str) and not given.strip() and _type_of(schema) in ("array", "integer", "number"):
+            if isinstance(value, str) and not value.strip() and _type_of(schema) in ("array", "integer", "number"):
                 return
-        found[name] = self._value(given, name, field)
+        found[name] = self._value(value, name, field)
 
-    def _value(self, given: object, name: str, field: _Field) -> object:
-        schema, value = field.schema, given
+    def _value(self, value: object, name: str, field: _Field) -> object:
+        schema, converted = field.schema, value
         match _type_of(schema):
             case "string":
-                value = self._text(given)
+                converted = self._text(value)
             case "integer" | "number" as kind:
-                value = self._number(given, kind, name, field)
+                converted = self._number(value, kind, name, field)
             case "boolean":
-                read = _boolean(given)
-                value = given if read is None else read
+                read = _boolean(value)
+                converted = value if read is None else read
             case "array":
-                value = self._list(given, name, field)
+                converted = self._list(value, name, field)
             case "enum":
-                value = self._choice(given, cast("list[object]", schema["enum"]))
+                converted = self._choice(value, cast("list[object]", schema["enum"]))
             case "object":
-                value = _decoded(given) if isinstance(given, str) and _decoded(given) is not None else given
-                if isinstance(value, dict):
-                    inner = cast("dict[str, object]", value)
-                    value = self.fitted(inner, schema, place=f"{field.place}.{name}", at=f"{field.at}{name}.")
+                converted = _decoded(value) if isinstance(value, str) and _decoded(value) is not None else value
+                if isinstance(converted, dict):
+                    inner = cast("dict[str, object]", converted)
+                    converted = self.fit_fields(inner, schema, place=f"{field.place}.{name}", at=f"{field.at}{name}.")
             case _:
                 pass
-        return value
+        return converted
 
-    def _text(self, given: object) -> object:
-        value = given
-        if self._tool == "bash" and isinstance(given, str) and given.startswith('["'):
-            given = _decoded(given)
-        match given:
-            case int() if not isinstance(given, bool):
-                value = str(given)
+    def _text(self, value: object) -> object:
+        text = value
+        if self._tool == "bash" and isinstance(value, str) and value.startswith('["'):
+            value = _decoded(value)
+        match value:
+            case int() if not isinstance(value, bool):
+                text = str(value)
             case list():
-                pieces = cast("list[object]", given)
+                pieces = cast("list[object]", value)
                 words = [piece for piece in pieces if isinstance(piece, str)]
                 if words and len(words) == len(pieces):
                     if self._tool == "bash" and len(words) > 1:
-                        value = self._words(words)
+                        text = self._words(words)
                     elif len(words) == 1 or self._tool == "apply_patch":
-                        value = words[-1]
+                        text = words[-1]
             case _:
                 pass
-        return value
+        return text
 
     def _words(self, words: list[str]) -> str:
         """Return a command given as a list of words, without the shell that it names itself."""
         shell = words[0].rpartition("/")[2]
         if len(words) == 3 and shell in ("bash", "sh", "zsh") and words[1] in ("-c", "-lc", "-l", "-ic"):  # noqa: PLR2004 - shell, flag, command
             return words[2]
-        self._say("a list of words was joined to one command")
+        self._add_note("a list of words was joined to one command")
         return shlex.join(words)
 
-    def _number(self, given: object, kind: str, name: str, field: _Field) -> object:
-        if isinstance(given, str) and _NUMBER.fullmatch(given):
-            given = float(given) if "." in given else int(given)
-        if isinstance(given, bool) or not isinstance(given, int | float) or given != given or abs(given) > 1e15:  # noqa: PLR0124, PLR2004 - NaN; beyond this, it is not a number of anything
-            return given
+    def _number(self, value: object, kind: str, name: str, field: _Field) -> object:
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            value = float(value) if "." in value else int(value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 1e15:  # noqa: PLR0124, PLR2004 - NaN; beyond this, it is not a number of anything
+            return value
         smallest, largest = field.schema.get("minimum"), field.schema.get("maximum")
         shown = f"{field.at + name!r}"
         if name == "timeout" and isinstance(largest, int | float):
-            if field.milliseconds or (given > largest and given >= _SURELY_MS):
-                self._say(f"{shown} {given:g} was read as milliseconds: {given / 1000:g} s")
-                given = given / 1000
-            if 0 < given < 1:
-                given = 1
-        if isinstance(largest, int | float) and given > largest:
-            self._say(f"{shown} {given:g} is above its limit, {largest:g} was used")
-            given = largest
-        if given == 0 and smallest == 1:
-            given = 1
-        return int(given) if kind == "integer" and given == int(given) else given
+            if field.milliseconds or (value > largest and value >= _SURELY_MS):
+                self._add_note(f"{shown} {value:g} was read as milliseconds: {value / 1000:g} s")
+                value = value / 1000
+            if 0 < value < 1:
+                value = 1
+        if isinstance(largest, int | float) and value > largest:
+            self._add_note(f"{shown} {value:g} is above its limit, {largest:g} was used")
+            value = largest
+        if value == 0 and smallest == 1:
+            value = 1
+        return int(value) if kind == "integer" and value == int(value) else value
 
-    def _list(self, given: object, name: str, field: _Field) -> object:
-        if isinstance(given, str):
-            inner = _decoded(given)
-            given = cast("object", inner) if isinstance(inner, list | dict) else given
+    def _list(self, value: object, name: str, field: _Field) -> object:
+        if isinstance(value, str):
+            inner = _decoded(value)
+            value = cast("object", inner) if isinstance(inner, list | dict) else value
         item = cast("Mapping[str, object]", field.schema.get("items", {}))
-        if isinstance(given, dict) or (isinstance(given, str) and given and _type_of(item) == "string"):
-            given = [cast("object", given)]
-        if not isinstance(given, list):
-            return given
-        return [self._item(each, f"{name}[{i}]", field, item) for i, each in enumerate(cast("list[object]", given))]
+        if isinstance(value, dict) or (isinstance(value, str) and value and _type_of(item) == "string"):
+            value = [cast("object", value)]
+        if not isinstance(value, list):
+            return value
+        return [self._item(each, f"{name}[{i}]", field, item) for i, each in enumerate(cast("list[object]", value))]
 
-    def _item(self, given: object, name: str, field: _Field, schema: Mapping[str, object]) -> object:
+    def _item(self, value: object, name: str, field: _Field, schema: Mapping[str, object]) -> object:
         if _type_of(schema) != "object":
-            return self._value(given, name, _Field(schema, field.place, field.at, required=True))
-        if isinstance(given, str):
-            inner, only = _decoded(given), _only(schema, "string")
-            given = cast("object", inner) if isinstance(inner, dict) else {only: given} if only else given
-        if not isinstance(given, dict):
-            return given
+            return self._value(value, name, _Field(schema, field.place, field.at, required=True))
+        if isinstance(value, str):
+            inner, only = _decoded(value), _only(schema, "string")
+            value = cast("object", inner) if isinstance(inner, dict) else {only: value} if only else value
+        if not isinstance(value, dict):
+            return value
         inside = f"{field.place}.{name.partition('[')[0]}"
-        return self.fitted(cast("dict[str, object]", given), schema, place=inside, at=f"{field.at}{name}.")
+        return self.fit_fields(cast("dict[str, object]", value), schema, place=inside, at=f"{field.at}{name}.")
 
-    def _choice(self, given: object, allowed: list[object]) -> object:
-        if not isinstance(given, str) or given in allowed:
-            return given
-        own = folded_name(given)
-        return own if own in allowed else VALUES[own] if VALUES.get(own) in allowed else given
+    def _choice(self, value: object, allowed: list[object]) -> object:
+        if not isinstance(value, str) or value in allowed:
+            return value
+        folded = folded_name(value)
+        return folded if folded in allowed else VALUES[folded] if VALUES.get(folded) in allowed else value
 
 
 class _Field(msgspec.Struct, frozen=True):
-    """A field of the schema, and where it stands."""
+    """A field of the schema, and its place."""
 
     schema: Mapping[str, object]
     place: str
@@ -354,7 +353,7 @@ def _type_of(schema: Mapping[str, object]) -> str:
 
 
 def _only(schema: Mapping[str, object], kind: str) -> str | None:
-    """Return the one field that must be given, if it is of this type."""
+    """Return the only required field if it has this type, else None."""
     match schema.get("required"):
         case [str(name)] if _type_of(_properties(schema)[name]) == kind:
             return name
@@ -363,7 +362,7 @@ def _only(schema: Mapping[str, object], kind: str) -> str | None:
 
 
 def _decoded(text: str) -> object:
-    """Return the JSON value, None if it is none."""
+    """Return the value of a JSON text, None if it is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -371,7 +370,7 @@ def _decoded(text: str) -> object:
 
 
 def _as_python(raw: str) -> object:
-    """Return an object with single quotes, `True` or `None`, as Python writes it; None if it is none."""
+    """Return an object with single quotes, `True` or `None`, as Python writes it; None if it is not one."""
     import ast  # noqa: PLC0415 - for arguments that are not JSON
 
     try:
@@ -391,8 +390,8 @@ def _with_raw_line_ends(text: str) -> object:
         return None
 
 
-def _boolean(given: object) -> bool | None:
-    if isinstance(given, bool):
-        return given
-    text = str(given).strip().lower() if isinstance(given, str | int) else "?"
+def _boolean(value: object) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower() if isinstance(value, str | int) else "?"
     return True if text in _TRUE else False if text in _FALSE else None

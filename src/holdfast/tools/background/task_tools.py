@@ -21,12 +21,12 @@ class TaskTool:
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the plan to look at a task. Whether it exists is checked when it runs."""
-        wanted = parse_arguments(arguments, TaskArguments, tool="task")
+        args = parse_arguments(arguments, TaskArguments, tool="task")
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await _tasks(context).look(wanted.id, call=call, seconds=wanted.wait_seconds, stop=context.stop)
+            return await _tasks(context).poll(args.id, call=call, seconds=args.wait_seconds, stop=context.stop)
 
-        return Plan(effect="read", title=f"look at task {wanted.id}", run=run)
+        return Plan(effect="read", title=f"look at task {args.id}", run=run)
 
 
 class StopTaskTool:
@@ -37,12 +37,12 @@ class StopTaskTool:
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan to stop a task. Whether it exists is checked when it runs."""
-        wanted = parse_arguments(arguments, StopTaskArguments, tool="stop_task")
+        args = parse_arguments(arguments, StopTaskArguments, tool="stop_task")
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await _tasks(context).stop(wanted.id)
+            return await _tasks(context).stop(args.id)
 
-        return Plan(effect="read", title=f"stop task {wanted.id}", run=run)
+        return Plan(effect="read", title=f"stop task {args.id}", run=run)
 
 
 def _tasks(context: ToolContext) -> Tasks:

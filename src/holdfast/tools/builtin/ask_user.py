@@ -35,16 +35,16 @@ class AskUserTool:
 
         short = len(question.text) <= _ONE_LINE and "\n" not in question.text
         detail = "" if short else question.text
-        return Plan(effect="read", title="ask the user", detail=detail, asks=question, run=run)
+        return Plan(effect="read", title="ask the user", detail=detail, question=question, run=run)
 
 
-def _question(given: AskUserArguments) -> UserQuestion:
-    text = given.question.strip()
+def _question(args: AskUserArguments) -> UserQuestion:
+    text = args.question.strip()
     if not text:
         raise ToolFailed("The question is blank. Nothing was asked. Give it as text.")
     options = tuple(
         QuestionOption(escape_newlines(each.label.strip()), escape_newlines(each.description.strip()))
-        for each in given.options
+        for each in args.options
     )
     if not LEAST_OPTIONS <= len(options) <= MOST_OPTIONS:
         raise ToolFailed(
@@ -56,4 +56,4 @@ def _question(given: AskUserArguments) -> UserQuestion:
         if not label or labels.count(label) > 1:
             why = "is given twice" if label else "is blank"
             raise ToolFailed(f"Option {label!r} {why}. Nothing was asked. Give each option another label.")
-    return UserQuestion(text=text, options=options, several=given.several)
+    return UserQuestion(text=text, options=options, several=args.several)

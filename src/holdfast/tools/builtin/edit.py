@@ -13,7 +13,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import EDIT_SCHEMA, EditArguments, Replacement
-from holdfast.tools.builtin.read_write import written
+from holdfast.tools.builtin.read_write import write_plan
 from holdfast.tools.patches.loose_match import find_loosely
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, Workspace
@@ -25,7 +25,7 @@ from holdfast.tools.workspace.atomic_write import (
     replacement,
 )
 from holdfast.tools.workspace.file_kinds import SNIFF
-from holdfast.tools.workspace.safe_paths import SafePath, failing_at
+from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure
 
 _MATCHES_SHOWN = 20
 _LINES_SHOWN = 12
@@ -45,11 +45,11 @@ class EditTool:
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of an edit, with its diff; raises `ToolFailed` if one `old` is missing or not unique."""
-        wanted = parse_arguments(arguments, EditArguments, tool="edit")
-        parts = [Replacement(old=wanted.old, new=wanted.new, all=wanted.all)] if wanted.old or not wanted.edits else []
-        parts += wanted.edits
+        args = parse_arguments(arguments, EditArguments, tool="edit")
+        parts = [Replacement(old=args.old, new=args.new, all=args.all)] if args.old or not args.edits else []
+        parts += args.edits
         if len(parts) == 1 and not parts[0].old and parts[0].new:
-            return change_plan(self._workspace, "edit", wanted.path, partial(_created, parts[0].new))
+            return change_plan(self._workspace, "edit", args.path, partial(_creation_plan, parts[0].new))
         for number, part in enumerate(parts, 1):
             where = _numbered_part(number, len(parts))
             if not part.old:
@@ -57,64 +57,64 @@ class EditTool:
             if part.old == part.new:
                 msg = f"{where}Arguments 'old' and 'new' are the same. Nothing was written."
                 raise ToolFailed(msg)
-        return change_plan(self._workspace, "edit", wanted.path, partial(_edited, parts))
+        return change_plan(self._workspace, "edit", args.path, partial(_edit_plan, parts))
 
 
 _NO_OLD = "Give the text to replace, and 'new'; to create a file, or to replace all of it, use write."
 
 
-def _created(new: str, place: SafePath, title: str) -> Plan:
-    """Return the plan of a new file, which models mean by an edit of nothing; raises `ToolFailed` if there is one."""
-    present = read_existing(place)
-    if present is not None and present.content != b"":
+def _creation_plan(new: str, place: SafePath, title: str) -> Plan:
+    """Return the plan to create a file, which models mean by an empty `old`; raises `ToolFailed` if it exists."""
+    existing = read_existing(place)
+    if existing is not None and existing.content != b"":
         msg = f"Argument 'old' is empty, and file {place.name!r} exists. {_NO_OLD} Nothing was written."
         raise ToolFailed(msg)
-    return written(new, place, title)
+    return write_plan(new, place, title)
 
 
 def _numbered_part(number: int, of: int) -> str:
     return f"Replacement {number} of {of}: " if of > 1 else ""
 
 
-def _edited(parts: Sequence[Replacement], place: SafePath, title: str) -> Plan:
-    present = read_existing(place)
-    if present is None:
-        with failing_at(place):  # it lists the existing names
+def _edit_plan(parts: Sequence[Replacement], place: SafePath, title: str) -> Plan:
+    existing = read_existing(place)
+    if existing is None:
+        with as_tool_failure(place):  # it lists the existing names
             raise FileNotFoundError
-    if present.content is None:
+    if existing.content is None:
         msg = f"File {place.name!r} is too large: more than {LARGEST_FILE} bytes. Use bash to change it."
         raise ToolFailed(msg)
-    if b"\0" in present.content[:SNIFF]:
+    if b"\0" in existing.content[:SNIFF]:
         msg = f"File {place.name!r} is binary, not text. Use bash to change it."
         raise ToolFailed(msg)
     # Bytes that are not UTF-8 pass through unchanged.
-    text = present.content.decode("utf-8", "surrogateescape")
-    times, lines, said = 0, list[int](), dict[str, None]()
+    text = existing.content.decode("utf-8", "surrogateescape")
+    times, lines, notes = 0, list[int](), dict[str, None]()
     for number, part in enumerate(parts, 1):
         where = _numbered_part(number, len(parts))
         try:
-            done = _replaced(text, part, place.name)
+            done = _replace(text, part, place.name)
         except ToolFailed as failed:
             raise ToolFailed(*(f"{where}{reason}" for reason in failed.args)) from failed
         text = done.text
         times += done.times
         lines.append(done.line)
         if done.how:
-            said[f" {where}Text 'old' was found loosely: {done.how}."] = None
+            notes[f" {where}Text 'old' was found loosely: {done.how}."] = None
 
     def report(diff: FileDiff) -> str:
         first = min(lines)
         many = f"1 replacement at line {first}" if times == 1 else f"{times} replacements, the first at line {first}"
-        return f"Edited {place.name}: {many} (+{diff.added} -{diff.removed} lines).{''.join(said)}"
+        return f"Edited {place.name}: {many} (+{diff.added} -{diff.removed} lines).{''.join(notes)}"
 
     after = text.encode("utf-8", "surrogateescape")
-    if after == present.content:
+    if after == existing.content:
         msg = f"File {place.name!r} would stay as it is: the replacements undo each other. Nothing was written."
         raise ToolFailed(msg)
-    return replacement(place, present, after, title=title, done=report)
+    return replacement(place, existing, after, title=title, describe=report)
 
 
-class _Replaced(msgspec.Struct, frozen=True):
+class _ReplaceResult(msgspec.Struct, frozen=True):
     """A text after a replacement: how many `times`, the first at `line`; `how` it was found if not exactly."""
 
     text: str
@@ -123,7 +123,7 @@ class _Replaced(msgspec.Struct, frozen=True):
     how: str = ""
 
 
-def _replaced(text: str, part: Replacement, name: str) -> _Replaced:
+def _replace(text: str, part: Replacement, name: str) -> _ReplaceResult:
     """Return the text after one replacement; raises `ToolFailed` if `old` is missing, ambiguous or changes nothing."""
     old, new = _with_endings(text, valid_unicode(part.old), valid_unicode(part.new))
     if old == new:
@@ -135,10 +135,10 @@ def _replaced(text: str, part: Replacement, name: str) -> _Replaced:
         if loose is None:
             raise ToolFailed(_absent(name, text, old))
         line = text.count("\n", 0, loose.start) + 1
-        return _Replaced(text[: loose.start] + loose.new + text[loose.end :], 1, line, loose.how)
+        return _ReplaceResult(text[: loose.start] + loose.new + text[loose.end :], 1, line, loose.how)
     if not part.all and len(starts := _starts(text, old)) > 1:
         raise ToolFailed(_ambiguous(name, text, starts))
-    return _Replaced(text.replace(old, new), found, text.count("\n", 0, text.index(old)) + 1)
+    return _ReplaceResult(text.replace(old, new), found, text.count("\n", 0, text.index(old)) + 1)
 
 
 def _with_endings(text: str, old: str, new: str) -> tuple[str, str]:
@@ -174,24 +174,24 @@ def _ambiguous(name: str, text: str, starts: list[int]) -> str:
 
 def _absent(name: str, text: str, old: str) -> str:
     """Return why `old` was not found, with the most similar lines of `text`."""
-    said = f"Text 'old' does not occur in {name!r} exactly as given. Nothing was written."
+    message = f"Text 'old' does not occur in {name!r} exactly as given. Nothing was written."
     lines = text.split("\n")
     squeezed = [_squeezed(line) for line in lines]
     sought = [_squeezed(line) for line in old.strip().split("\n")]
     anchor = max(sought, key=len)
     if not anchor:
-        return f"{said} It is only white space. Add the lines around it."
-    whole = "\n".join(squeezed)
-    at = whole.find("\n".join(sought))
+        return f"{message} It is only white space. Add the lines around it."
+    squeezed_text = "\n".join(squeezed)
+    at = squeezed_text.find("\n".join(sought))
     if at >= 0:
-        first = whole.count("\n", 0, at)
+        first = squeezed_text.count("\n", 0, at)
         shown = _numbered(lines, range(first, first + len(sought)))
-        return f"{said} These lines differ only in white space or line endings. Copy them exactly:\n{shown}"
+        return f"{message} These lines differ only in white space or line endings. Copy them exactly:\n{shown}"
     near = [anchor] if anchor in squeezed else difflib.get_close_matches(anchor, squeezed[:_LINES_COMPARED], n=3)
     if not near:
-        return f"{said} No line is similar to {anchor[:_LINE_SHOWN]!r}. Read the file again."
+        return f"{message} No line is similar to {anchor[:_LINE_SHOWN]!r}. Read the file again."
     numbers = (i for i, line in enumerate(squeezed) if line in near)
-    return f"{said} The most similar lines (read around them and try again):\n{_numbered(lines, numbers)}"
+    return f"{message} The most similar lines (read around them and try again):\n{_numbered(lines, numbers)}"
 
 
 def _squeezed(line: str) -> str:

@@ -21,7 +21,7 @@ from holdfast.tool_calls import Effect
 from holdfast.tools.bounded_work import run_bounded
 from holdfast.tools.builtin.address_policy import may_ask
 from holdfast.tools.builtin.declarations import FETCH_SCHEMA, FetchArguments
-from holdfast.tools.builtin.html_to_markdown import DownloadedPage, page_text, refuse_kind, unpacked
+from holdfast.tools.builtin.html_to_markdown import DownloadedPage, decompress, page_text, refuse_kind
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.truncation import escape_newlines
@@ -61,9 +61,9 @@ class FetchTool:
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a fetch. Nothing is sent."""
-        wanted = parse_arguments(arguments, FetchArguments, tool="fetch")
-        url = _parsed(wanted.url)
-        fetch = _Fetch(look_up=self._look_up, networks=self.networks, offset=wanted.offset)
+        args = parse_arguments(arguments, FetchArguments, tool="fetch")
+        url = _parse_url(args.url)
+        fetch = _Fetch(look_up=self._look_up, networks=self.networks, offset=args.offset)
 
         async def run(context: ToolContext) -> ToolOutput:
             late = f"Page {str(url)!r} was not received within {SECONDS:g} s. Try again later, or use another address."
@@ -83,7 +83,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
         """Return the page, an error page, or a redirect; raises `ToolFailed` if there is none."""
         import httpx2  # noqa: PLC0415 - 0.2 s that only a page pays
 
-        asked = url
+        first_url = url
         until = time.monotonic() + SECONDS
         # Ignore the environment: a proxy would replace the checked address, and .netrc contains passwords.
         with httpx2.Client(trust_env=False, timeout=_SILENCE, follow_redirects=False) as client:
@@ -94,13 +94,13 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
                         return self._shown(response, url, stop, until)
                 finally:
                     response.close()
-                to = _parsed(response.headers["location"], url)
+                to = _parse_url(response.headers["location"], url)
                 if to.host != url.host or (url.scheme, to.scheme) == ("https", "http"):
                     return ToolOutput(
                         text=f"Page {str(url)!r} redirects to {str(to)!r}. Fetch that address if you need it."
                     )
                 url = to
-        msg = f"Page {str(asked)!r} redirects more than {_REDIRECTS} times. Use another address."
+        msg = f"Page {str(first_url)!r} redirects more than {_REDIRECTS} times. Use another address."
         raise ToolFailed(msg)
 
     def _sent(self, client: httpx2.Client, url: httpx2.URL) -> httpx2.Response:
@@ -162,7 +162,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
         if stop.is_set():
             return interrupted
         encoding = response.headers.get("content-encoding", "").strip().lower()
-        plain, more = unpacked(bytes(raw), encoding, most=MOST, url=str(url))
+        plain, more = decompress(bytes(raw), encoding, most=MOST, url=str(url))
         page = DownloadedPage(
             url=str(url),
             kind=kind,
@@ -193,7 +193,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
         return part
 
 
-def _parsed(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
+def _parse_url(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
     """Return a link on a page at `base` as a URL; raises `ToolFailed` if it cannot be fetched."""
     import httpx2  # noqa: PLC0415 - as above
 

@@ -20,7 +20,7 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import cap, escape_newlines
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
 from holdfast.tools.workspace.globs import Glob, globs, matches_any
-from holdfast.tools.workspace.safe_paths import SafePath, failing_at, resolve
+from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
 
 _PATHS_MOST = 500
 
@@ -38,17 +38,17 @@ class GlobTool:
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a listing."""
-        wanted = parse_arguments(arguments, GlobArguments, tool="glob")
-        lead, pattern = _split(wanted.pattern)
-        start = resolve(self._root, os.path.join(wanted.path, lead))  # noqa: PTH118 - resolve takes what models write
+        args = parse_arguments(arguments, GlobArguments, tool="glob")
+        lead, pattern = _split(args.pattern)
+        start = resolve(self._root, os.path.join(args.path, lead))  # noqa: PTH118 - resolve takes what models write
         patterns = globs(pattern)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await in_thread(partial(_listed, self._root, start, patterns, context.may_read), context.stop)
+            return await in_thread(partial(_list_files, self._root, start, patterns, context.may_read), context.stop)
 
         return Plan(
             effect="read",
-            title=escape_newlines(f"glob {wanted.pattern} in {wanted.path}"),
+            title=escape_newlines(f"glob {args.pattern} in {args.path}"),
             outside=start.outside,
             reads=(str(start.path),),
             run=run,
@@ -66,7 +66,7 @@ def _split(pattern: str) -> tuple[str, str]:
     return "".join(f"{part}/" for part in lead), "/".join(rest)
 
 
-def _listed(
+def _list_files(
     root: Path,
     start: SafePath,
     patterns: Sequence[Glob],
@@ -87,7 +87,7 @@ def _listed(
                 count += 1
                 yield entry
 
-    with failing_at(start):
+    with as_tool_failure(start):
         newest = heapq.nsmallest(_PATHS_MOST, found(), key=lambda entry: (-entry.modified, entry.name))
     text = [start.below(entry.name).name + "/" * (entry.kind == "folder") for entry in newest]
     if not text:
@@ -98,7 +98,7 @@ def _listed(
 
 
 def listing(text: list[str], unread: list[str], *, stopped: bool, hidden: int = 0) -> ToolOutput:
-    """Return the result, with a sentence for each way in which it is incomplete; `hidden` files are kept from it."""
+    """Return the result, with a sentence for each way in which it is incomplete; rules hide `hidden` files."""
     if hidden:
         text.append(f"[{hidden} left out: rules do not allow them to be read here. Continue without, or ask the user.]")
     if unread:

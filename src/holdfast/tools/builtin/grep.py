@@ -21,13 +21,13 @@ from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import GREP_SCHEMA, GrepArguments
 from holdfast.tools.builtin.glob import listing
 from holdfast.tools.builtin.read_write import holds_nul, line_text, read_lines, shown_line
-from holdfast.tools.builtin.regular_expressions import compiled, reads_alike
+from holdfast.tools.builtin.regular_expressions import compile_pattern, means_the_same_to_ripgrep
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.tools.workspace.globs import Glob, globs, matches_any
-from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, resolve
+from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, open_regular, resolve
 
 if TYPE_CHECKING:
     import regex
@@ -59,65 +59,65 @@ class GrepTool:
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a search; raises `ToolFailed` for an invalid regular expression."""
-        wanted = parse_arguments(arguments, GrepArguments, tool="grep")
-        pattern = compiled(wanted.pattern, ignore_case=wanted.ignore_case)
-        start = resolve(self._root, wanted.path)
+        args = parse_arguments(arguments, GrepArguments, tool="grep")
+        pattern = compile_pattern(args.pattern, ignore_case=args.ignore_case)
+        start = resolve(self._root, args.path)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await self._search(wanted, pattern, start, context)
+            return await self._search(args, pattern, start, context)
 
         return Plan(
             effect="read",
-            title=escape_newlines(f"grep {wanted.pattern} in {wanted.path}"),
+            title=escape_newlines(f"grep {args.pattern} in {args.path}"),
             outside=start.outside,
             reads=(str(start.path),),
             run=run,
         )
 
     async def _search(
-        self, wanted: GrepArguments, pattern: regex.Pattern[str], start: SafePath, context: ToolContext
+        self, args: GrepArguments, pattern: regex.Pattern[str], start: SafePath, context: ToolContext
     ) -> ToolOutput:
         stop = context.stop
         unread: list[str] = []
         found_files = await in_thread(
-            partial(_searchable, self._root, start, globs(wanted.glob, anywhere=True), unread), stop
+            partial(_files_to_search, self._root, start, globs(args.glob, anywhere=True), unread), stop
         )
         may_read = context.may_read
         files = [file for file in found_files if may_read is None or may_read(str(file.path))]
         shown: list[str] = []
         found = 0
         for at in range(0, len(files), _BATCH):
-            if stop.is_set() or found > wanted.limit:
+            if stop.is_set() or found > args.limit:
                 break
             batch = files[at : at + _BATCH]
-            most = wanted.limit - found + 1
-            hits = await self._ripgrep(wanted, batch, most, context)
+            most = args.limit - found + 1
+            hits = await self._ripgrep(args, batch, most, context)
             if hits is None:
-                hits = await in_thread(partial(_matching, pattern, batch, most, unread), stop)
-            count, text = await in_thread(partial(_shown, hits, wanted.context, wanted.limit - found, unread), stop)
+                hits = await in_thread(partial(_matching_lines, pattern, batch, most, unread), stop)
+            count, text = await in_thread(partial(_format_hits, hits, args.context, args.limit - found, unread), stop)
             found += count
             shown += text
         if shown[:1] == ["--"]:
             del shown[0]
         if not found:
-            shown.append(f"No lines match {wanted.pattern!r} in {start.name!r} ({len(files)} files).")
-        if found > wanted.limit:
-            shown.append(f"[Only the first {wanted.limit} matches are shown. Narrow the search to see others.]")
+            shown.append(f"No lines match {args.pattern!r} in {start.name!r} ({len(files)} files).")
+        if found > args.limit:
+            shown.append(f"[Only the first {args.limit} matches are shown. Narrow the search to see others.]")
         return listing(shown, unread, stopped=stop.is_set(), hidden=len(found_files) - len(files))
 
     async def _ripgrep(
-        self, wanted: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext
+        self, args: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext
     ) -> dict[SafePath, list[int]] | None:
-        """Return the numbers of the matching lines of each file, None if ripgrep cannot say them."""
+        """Return the numbers of the matching lines of each file, None if ripgrep cannot find them."""
         program = None if self._run is None else shutil.which("rg")
-        if self._run is None or program is None or not reads_alike(wanted.pattern):
+        if self._run is None or program is None or not means_the_same_to_ripgrep(args.pattern):
             return None
         places = {str(file.path): file for file in files}
-        # --text because _shown alone decides what is binary; --max-columns=1 because only line numbers are used.
+        # --text because _format_hits alone decides what is binary; --max-columns=1 because only line numbers are used.
         command = [program, "--no-config", "--no-ignore", "--text", "--crlf", "--no-mmap", "--no-messages"]
         command += ["--with-filename", "--null", "--line-number", "--no-heading", "--color=never", "--max-columns=1"]
-        command += [f"--max-count={most}", *(["--ignore-case"] if wanted.ignore_case else [])]
-        command += ["--", wanted.pattern, *places]
+        command += [f"--max-count={most}", *(["--ignore-case"] if args.ignore_case else [])]
+        command += ["--", args.pattern, *places]
         spool = self._spool / f"{context.call}.out"
         searching = asyncio.ensure_future(self._run(command, call=context.call, cwd=self._root, spool=spool))
         stopping = asyncio.create_task(context.stop.wait())
@@ -137,11 +137,11 @@ class GrepTool:
         return _numbers(written, places) if code in (0, 1) else None
 
 
-def _searchable(
+def _files_to_search(
     root: Path, start: SafePath, patterns: Sequence[Glob], unread: list[str], stop: threading.Event
 ) -> list[SafePath]:
     """Return the files to search: `start` if it is a file, else those beneath it that match the glob."""
-    with failing_at(start):
+    with as_tool_failure(start):
         try:
             found = walk(root, start, stop=stop, unread=unread)
             names = [entry.name for entry in found if entry.kind == "file"]
@@ -150,14 +150,14 @@ def _searchable(
     return [start.below(name) for name in names if matches_any(patterns, name.split("/"), stop)]
 
 
-def _matching(
+def _matching_lines(
     pattern: regex.Pattern[str], files: Sequence[SafePath], most: int, unread: list[str], stop: threading.Event
 ) -> dict[SafePath, list[int]]:
     """Return the numbers of the matching lines of each file, at most `most` per file."""
     hits: dict[SafePath, list[int]] = {}
     for place in files:
         try:
-            with opened(place) as file:
+            with open_regular(place) as file:
                 if holds_nul(file):
                     continue
                 for number, (raw, _) in enumerate(read_lines(file, _LINE_SEARCHED, stop), 1):
@@ -189,17 +189,17 @@ def _numbers(written: bytes, places: dict[str, SafePath]) -> dict[SafePath, list
     return {place: numbers for place, numbers in hits.items() if numbers}
 
 
-def _shown(
+def _format_hits(
     hits: dict[SafePath, list[int]], context: int, limit: int, unread: list[str], stop: threading.Event
 ) -> tuple[int, list[str]]:
-    """Return how many matches there are (above `limit` only that there are more), and the first `limit` as text."""
+    """Return the number of matches (not exact above `limit`), and the first `limit` as text."""
     found = 0
     shown: list[str] = []
     for place, numbers in hits.items():
         matched = set(numbers[: max(0, limit - found)])
         around = {near for number in matched for near in range(number - context, number + context + 1)}
         try:
-            with opened(place) as file:
+            with open_regular(place) as file:
                 if holds_nul(file):
                     continue
                 before = -1

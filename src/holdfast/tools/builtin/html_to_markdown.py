@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
-from holdfast.tools.workspace.file_kinds import SNIFF, binary
+from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
 
 HTML = ("text/html", "application/xhtml+xml")
 _TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|sql|graphql)|application/x-ndjson")
@@ -41,7 +41,7 @@ def refuse_kind(url: str, kind: str) -> None:
         raise ToolFailed(f"Page {url!r} is {kind}, not text. If you need it, ask the user or use bash.")
 
 
-def unpacked(raw: bytes, encoding: str, *, most: int, url: str) -> tuple[bytes, bool]:
+def decompress(raw: bytes, encoding: str, *, most: int, url: str) -> tuple[bytes, bool]:
     """Return at most `most` decompressed bytes of `raw`, and whether there are more; raises `ToolFailed`."""
     if encoding in ("", "identity"):
         return raw[:most], len(raw) > most
@@ -60,7 +60,7 @@ def unpacked(raw: bytes, encoding: str, *, most: int, url: str) -> tuple[bytes, 
 def page_text(page: DownloadedPage, stopped: Callable[[], bool] = lambda: False) -> str:
     """Return the page as text; raises `ToolFailed` if it is not text, or if it is `stopped` first."""
     text = _decoded(page)
-    kind = binary(page.raw[:SNIFF] if page.charset is None else text[:SNIFF].encode("utf-8", "replace"))
+    kind = binary_kind(page.raw[:SNIFF] if page.charset is None else text[:SNIFF].encode("utf-8", "replace"))
     if kind is not None:
         raise ToolFailed(f"Page {page.url!r} is {kind}, not text. If you need it, ask the user or use bash.")
     looks = text[:SNIFF].lstrip().lower()

@@ -1,7 +1,7 @@
-"""The tool `present_plan`: shows the user a plan, who decides whether and in which mode it is carried out.
+"""The tool `present_plan`: shows a plan to the user, who decides whether and in which mode it is carried out.
 
-Its plan only reads, and the user is always asked, in every mode. What they decide is journalled before this runs, so
-its result says it in their words, and never reads like an approval that the user did not give.
+Its plan only reads, and the user is asked in every mode. Their decision is journalled before this runs, so the result
+states that decision, and never an approval that the user did not give.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PresentPlanTool:
             raise ToolFailed("The plan is blank. Nothing was shown. Give the whole plan as text.")
 
         async def run(context: ToolContext) -> ToolOutput:
-            said = f"The user approved this plan. Mode: {context.mode} ({_MEANS[context.mode]})."
-            return ToolOutput(text=said if context.mode == "plan" else f"{said} Carry it out now.")
+            message = f"The user approved this plan. Mode: {context.mode} ({_MEANS[context.mode]})."
+            return ToolOutput(text=message if context.mode == "plan" else f"{message} Carry it out now.")
 
         return Plan(effect="read", title="present a plan", detail=text, presents=True, run=run)

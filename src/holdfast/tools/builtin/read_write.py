@@ -14,7 +14,7 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileCheck
-from holdfast.tools.background.kept_output import is_kept
+from holdfast.tools.background.kept_output import is_output_file
 from holdfast.tools.builtin.declarations import READ_SCHEMA, WRITE_SCHEMA, ReadArguments, WriteArguments
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
@@ -26,10 +26,10 @@ from holdfast.tools.workspace.atomic_write import (
     read_existing,
     replacement,
 )
-from holdfast.tools.workspace.file_kinds import SNIFF, binary
-from holdfast.tools.workspace.file_snapshots import seen_in
+from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
+from holdfast.tools.workspace.file_snapshots import take_snapshot
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, image_too_large, is_image
-from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, placed, resolve
+from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, locate, open_regular, resolve
 
 _TEXT_MOST = 64_000
 _LINE_MOST = 2000
@@ -49,19 +49,19 @@ class ReadTool:
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a read. Whether the file exists is checked when it runs.
 
-        A kept output of this session is read as if it were in the workspace: the model has seen parts of it.
+        A kept output of this session counts as inside the workspace: the model has seen parts of it.
         """
-        wanted = parse_arguments(arguments, ReadArguments, tool="read")
-        place = resolve(self._root, wanted.path)
-        kept = self._outputs is not None and is_kept(self._outputs, place.path)
+        args = parse_arguments(arguments, ReadArguments, tool="read")
+        place = resolve(self._root, args.path)
+        is_output = self._outputs is not None and is_output_file(self._outputs, place.path)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await in_thread(partial(_window, place, wanted.offset, wanted.limit), context.stop)
+            return await in_thread(partial(_window, place, args.offset, args.limit), context.stop)
 
         return Plan(
             effect="read",
             title=escape_newlines(f"read {place.name}"),
-            outside=None if kept else place.outside,
+            outside=None if is_output else place.outside,
             reads=(str(place.path),),
             run=run,
         )
@@ -78,34 +78,34 @@ class WriteTool:
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a write, with its diff against the present file."""
-        wanted = parse_arguments(arguments, WriteArguments, tool="write")
-        return change_plan(self._workspace, "write", wanted.path, partial(written, wanted.content))
+        args = parse_arguments(arguments, WriteArguments, tool="write")
+        return change_plan(self._workspace, "write", args.path, partial(write_plan, args.content))
 
 
-def written(content: str, place: SafePath, title: str) -> Plan:
-    """Return the plan that makes `content` the whole of a file; raises `ToolFailed` if it is that already."""
-    present = read_existing(place)
+def write_plan(content: str, place: SafePath, title: str) -> Plan:
+    """Return the plan to replace all of a file by `content`; raises `ToolFailed` if nothing would change."""
+    existing = read_existing(place)
     text = valid_unicode(content)
     after = text.encode()
-    if present is not None and present.content == after:
+    if existing is not None and existing.content == after:
         msg = f"File {place.name!r} already has exactly this content. Nothing was written."
         raise ToolFailed(msg)
 
-    def done(diff: FileDiff) -> str:
-        said = f"Created {place.name}" if present is None else f"Replaced {place.name}"
+    def describe(diff: FileDiff) -> str:
+        action = f"Created {place.name}" if existing is None else f"Replaced {place.name}"
         replaced = "" if text == content else " Invalid characters were written as U+FFFD."
-        return f"{said}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{replaced}"
+        return f"{action}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{replaced}"
 
-    return replacement(place, present, after, title=title, done=done)
+    return replacement(place, existing, after, title=title, describe=describe)
 
 
-def landed(root: Path, change: FileChange) -> FileCheck:
+def check_change(root: Path, change: FileChange) -> FileCheck:
     """Return which content the file of `change` has now. Never raises."""
     try:
-        place = placed(root, change.path)
+        place = locate(root, change.path)
         if not place.anchor.is_dir():
             return "unreadable"
-        with opened(place) as file:
+        with open_regular(place) as file:
             if os.fstat(file.fileno()).st_size > LARGEST_REPLACED:
                 return "other"  # neither content was this large, and hashing it would delay recovery
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -153,21 +153,21 @@ def shown_line(raw: bytes, size: int, number: int, *, most: int) -> str:
 def _picture(place: SafePath, file: BufferedReader, size: int) -> ToolOutput:
     if size > LARGEST_IMAGE_FILE:
         raise ToolFailed(image_too_large(place.name, size))
-    seen = seen_in(place, file)
+    snapshot = take_snapshot(place, file)
     shown = image(file.read(LARGEST_IMAGE_FILE + 1), place.name)
-    return ToolOutput(text=f"Image {shown.described}.", seen=seen, images=(shown,))
+    return ToolOutput(text=f"Image {shown.described}.", snapshot=snapshot, images=(shown,))
 
 
 def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> ToolOutput:
-    with failing_at(place), opened(place) as file:
+    with as_tool_failure(place), open_regular(place) as file:
         size = os.fstat(file.fileno()).st_size
-        kind = binary(os.pread(file.fileno(), SNIFF, 0))
+        kind = binary_kind(os.pread(file.fileno(), SNIFF, 0))
         if kind is not None and is_image(os.pread(file.fileno(), SNIFF, 0)):
             return _picture(place, file, size)
         if kind is not None:
             msg = f"File {place.name!r} is {kind} of {size} bytes, not text. Use bash to look at it."
             raise ToolFailed(msg)
-        seen = seen_in(place, file)  # before reading, so that a later change is detected
+        snapshot = take_snapshot(place, file)  # before reading, so that a later change is detected
         shown: list[str] = []
         number, room, more = 0, _TEXT_MOST, False
         for number, (raw, length) in enumerate(read_lines(file, 4 * _LINE_MOST, stop), 1):
@@ -183,15 +183,15 @@ def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> 
     if stop.is_set():
         return ToolOutput(text=f"{text}\n[Stopped before the end of the window.]", interrupted=True)
     if not shown:
-        said = f"has {number} line{'s' * (number > 1)}" if number else "is empty"
+        content = f"has {number} line{'s' * (number > 1)}" if number else "is empty"
         return ToolOutput(
-            text=f"File {place.name!r} {said}, so there is nothing from line {offset} on.",
+            text=f"File {place.name!r} {content}, so there is nothing from line {offset} on.",
             ok=not number,
-            seen=seen,
+            snapshot=snapshot,
         )
     if "\ufffd" in text:
         text += "\n[Bytes that are not valid UTF-8 are shown as U+FFFD.]"
     if more:
         last = offset + len(shown) - 1
         text += f"\n[Lines {offset} to {last} are shown; the file continues. Read on with offset={last + 1}.]"
-    return ToolOutput(text=text, seen=seen)
+    return ToolOutput(text=text, snapshot=snapshot)

@@ -20,7 +20,7 @@ LARGEST = 50_000
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<least>\d+)(?:,\d*)?\}|.", re.DOTALL)
 
 
-def compiled(pattern: str, *, ignore_case: bool) -> regex.Pattern[str]:
+def compile_pattern(pattern: str, *, ignore_case: bool) -> regex.Pattern[str]:
     """Return the compiled expression; raises `ToolFailed` if it is invalid or too large."""
     import regex  # noqa: PLC0415 - 20 ms at import, needed only by a search
 
@@ -42,11 +42,11 @@ _OTHER_SETS = re.compile(r"\[|&&|--|~~")
 _OTHER_FLAGS = re.compile(r"\(\?[a-zA-Z]*[-uULxaV]")
 
 
-def reads_alike(pattern: str) -> bool:
+def means_the_same_to_ripgrep(pattern: str) -> bool:
     """Return whether ripgrep reads a valid expression as `regex` does.
 
-    It takes `[a[b]]`, `[a&&b]`, `[a--b]` and `[[:alpha:]]` for other sets, `a++` for two repeats and `{1, 2}` for
-    one, and looks at the line end for what means the end of the text.
+    ripgrep reads `[a[b]]`, `[a&&b]`, `[a--b]` and `[[:alpha:]]` as other sets, `a++` as two repeats and `{1, 2}` as
+    one, and matches the end of the text at each line end.
     """
     repeated = False
     for piece in _PIECE.finditer(pattern):

@@ -1,4 +1,4 @@
-"""What a server answered to a call, as the model reads it. Pure: it takes the answer as JSON."""
+"""Converts a server's answer to a call into text and images for the model. Pure: it takes the answer as JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Result(msgspec.Struct, frozen=True, rename="camel"):
 def result_output(answer: bytes) -> ToolOutput:
     """Return the output for a `CallToolResult` as JSON. What cannot be shown is named in its place, never dropped.
 
-    Raises `ToolFailed` if it is none.
+    Raises `ToolFailed` if it is not one.
     """
     try:
         result = decode_json(answer, _Result)
@@ -79,7 +79,7 @@ def result_output(answer: bytes) -> ToolOutput:
 
 
 def _image(block: _Block, images: list[Image]) -> list[str]:
-    """Add the image of a block, and return the lines that stand for what was not added."""
+    """Add the image of a block; return a line in its place if it cannot be added."""
     if len(images) >= MOST_IMAGES:
         return [f"[image left out: at most {MOST_IMAGES} are shown]"]
     try:

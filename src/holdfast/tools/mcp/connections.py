@@ -21,7 +21,7 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Effect, RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
-from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, started
+from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, start_server
 from holdfast.tools.mcp.server_state import ServerState
 from holdfast.tools.mcp.sign_in import SignInStore
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
@@ -41,18 +41,18 @@ _STARTS_WITHIN = 60.0
 class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The servers that may be asked, and the folder with the lists of their tools, which need not exist.
 
-    `asks` is whether there is a user whom they may ask. `sign_ins` are the user's at servers, None if none is used.
+    `can_ask_user`: there is a user whom servers may ask. `sign_ins` stores the user's sign-ins, None if unused.
     """
 
     servers: tuple[McpServer, ...] = ()
     lists: Path
-    asks: bool = False
+    can_ask_user: bool = False
     sign_ins: SignInStore | None = None
 
     @property
     def stored(self) -> StoredTools:
         """Return the lists of tools."""
-        return StoredTools(self.lists, asks=self.asks)
+        return StoredTools(self.lists, can_ask_user=self.can_ask_user)
 
 
 class McpConnections:
@@ -61,7 +61,7 @@ class McpConnections:
     def __init__(self, settings: McpSettings, *, folder: Path, spool: Path, root: Path) -> None:
         """Connect to none yet. `folder` is the session's, `spool` takes sockets and stderr, `root` is the workspace."""
         self.servers: Mapping[str, McpServer] = {each.name: each for each in settings.servers}
-        self._stored, self._asks = settings.stored, settings.asks
+        self._stored, self._can_ask_user = settings.stored, settings.can_ask_user
         self._sign_ins = settings.sign_ins
         self._folder, self._spool, self._root = folder, spool, root
         self._supervisor = Supervisor(folder, _SERVERS)
@@ -90,7 +90,8 @@ class McpConnections:
     ) -> ToolOutput:
         """Call the tool that models call `name` and return its output; raises `ToolFailed`.
 
-        `effect` is what the call was let run for: as "read", it is sent only if the server still says that it reads.
+        `effect` is the approved effect: with "read", the call is sent only if the server still marks the tool as
+        read-only.
         """
         async with self._turn(server, context.stop):
             connection = await self._connected(server, context.stop)
@@ -110,31 +111,31 @@ class McpConnections:
     async def _turn(self, server: str, stop: asyncio.Event) -> AsyncGenerator[None]:
         """Run one call of a server at a time, so that its questions belong to a call. Raises `ToolFailed` on a stop."""
         turn = self._turns.setdefault(server, asyncio.Lock())
-        taken, stopped = asyncio.ensure_future(turn.acquire()), asyncio.ensure_future(stop.wait())
+        acquired, stopped = asyncio.ensure_future(turn.acquire()), asyncio.ensure_future(stop.wait())
         try:
-            await asyncio.wait({taken, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if not taken.done():
+            await asyncio.wait({acquired, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not acquired.done():
                 raise ToolFailed(f"Stopped before MCP server {server!r} was asked. Nothing was sent.")
             yield
         finally:
             stopped.cancel()
-            if taken.done() and not taken.cancelled():
+            if acquired.done() and not acquired.cancelled():
                 turn.release()
-            taken.cancel()
+            acquired.cancel()
 
     def effect(self, server: str, name: str) -> Effect:
-        """Return `read` if a server whose hints the user trusts says of the tool `name` that it only reads."""
+        """Return `read` if the user trusts the server's hints and it marks the tool as read-only, else `remote`."""
         configured = self.servers[server]
         listed = self._stored.get(configured) if configured.trust_hints else None
         tool = names_for_model(server, () if listed is None else listed.tools).get(name)
         return "read" if tool is not None and tool.reads else "remote"
 
     def remote_call(self, server: str, name: str) -> RemoteCall:
-        """Return the tool that models call `name`, by the server's own name as far as that is known."""
+        """Return the tool that models call `name`, by the server's name for it if known."""
         listed = self._stored.get(self.servers[server])
         tool = names_for_model(server, () if listed is None else listed.tools).get(name)
-        own = name.removeprefix(server_prefix(server)) if tool is None else tool.name
-        return RemoteCall(server=server, tool=own, protocol="" if listed is None else listed.protocol)
+        tool_name = name.removeprefix(server_prefix(server)) if tool is None else tool.name
+        return RemoteCall(server=server, tool=tool_name, protocol="" if listed is None else listed.protocol)
 
     async def read(self, server: str, uri: str, context: ToolContext) -> ToolOutput:
         """Return a resource of a server, or without a URI what it has; raises `ToolFailed`."""
@@ -145,7 +146,7 @@ class McpConnections:
         return await (await self._connected(server, stop)).prompt(name, arguments, stop)
 
     def known(self) -> Mapping[str, Sequence[ListedTool]]:
-        """Return the tools of each server as far as they are known without asking."""
+        """Return the stored tools of each server that has some. Asks none."""
         lists = {name: self._stored.get(server) for name, server in self.servers.items()}
         return {name: listed.tools for name, listed in lists.items() if listed is not None}
 
@@ -173,7 +174,7 @@ class McpConnections:
         )
 
     async def restart(self, server: str, stop: asyncio.Event) -> None:
-        """End a server and start it again, however often it ended before; raises `ToolFailed`, also during a call."""
+        """End a server and start it again, however often it has ended; raises `ToolFailed`, also during a call."""
         opening = self._opening.get(server)
         connection = None if opening is None or not opening.done() or _failed(opening) else opening.result()
         if connection is not None and connection.is_calling:
@@ -195,7 +196,7 @@ class McpConnections:
             opening = self._opening[server] = asyncio.create_task(
                 self._open(self.servers[server], opening), name=f"mcp open {server}"
             )
-            opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by each call
+            opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # each call raises it
         stopped = asyncio.ensure_future(stop.wait())
         try:
             await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -229,7 +230,7 @@ class McpConnections:
             connection = connect(
                 expanded,
                 process,
-                asks=self._asks,
+                can_ask_user=self._can_ask_user,
                 sign_ins=self._sign_ins,
                 changed=lambda listed: self._stored.put(server, listed),
             )
@@ -239,7 +240,7 @@ class McpConnections:
                 self._logs[server.name] = process.log
                 await process.end(0.0)
             raise ToolFailed(
-                f"MCP server {server.name!r} cannot be reached: {_ended(str(failed))} Nothing was sent."
+                f"MCP server {server.name!r} cannot be reached: {_as_sentence(str(failed))} Nothing was sent."
             ) from failed
         except BaseException:
             if process is not None:
@@ -252,7 +253,7 @@ class McpConnections:
         self._number += 1
         command = ServerCommand(argv=(server.command, *server.args), env=server.env, cwd=str(self._root / server.cwd))
         call = f"mcp-{self._folder.name}-{server_word(server.name)}-{self._number}"
-        return await started(self._supervisor, command, call=call, folder=self._spool)
+        return await start_server(self._supervisor, command, call=call, folder=self._spool)
 
     async def close(self) -> None:
         """End all connections and every server, within a second or a little more."""
@@ -291,6 +292,6 @@ def _some(names: Mapping[str, object]) -> str:
     return (shown + (f" and {len(names) - 10} more" if len(names) > 10 else "")) or "no tools"  # noqa: PLR2004 - as shown
 
 
-def _ended(sentence: str) -> str:
-    told = sentence.removesuffix(" Nothing was sent.")
-    return told if told.endswith((".", "\n")) else f"{told}."
+def _as_sentence(sentence: str) -> str:
+    text = sentence.removesuffix(" Nothing was sent.")
+    return text if text.endswith((".", "\n")) else f"{text}."

@@ -27,7 +27,7 @@ USER_OPENS = "I open it myself"
 YES, NO = "Yes", "No"
 
 MOST_OPTIONS = 6
-"""Values of a field that are offered as options; of more the user types one."""
+"""Up to this many values of a field are offered as options; with more, the user types one."""
 
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _DATE_TIME = "a date and time, such as 2026-11-24T10:00:00Z"
@@ -45,7 +45,7 @@ class _Items(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Schema(msgspec.Struct, frozen=True, rename="camel"):
-    """What is known of a field; everything else in its schema is ignored."""
+    """The supported parts of a field's schema; everything else in it is ignored."""
 
     type: str = "string"
     title: str = ""
@@ -98,11 +98,11 @@ class FormField(msgspec.Struct, frozen=True, kw_only=True):
             return {}
         if chosen and chosen == self.default_label:
             return {self.name: self.schema.default}
-        given = [each for each in chosen.split("\n") if each] + [
+        answers = [each for each in chosen.split("\n") if each] + [
             each.strip() for each in words.split(",") if words.strip()
         ]
         if self.several:
-            return self._read_several(given)
+            return self._read_several(answers)
         text = words.strip() or chosen
         if not text:
             return {} if not self.required else "It must be answered."
@@ -115,9 +115,9 @@ class FormField(msgspec.Struct, frozen=True, kw_only=True):
         """Return the value that a label or the value itself names, None if there is none."""
         return self.values.get(text, text if text in self.values.values() else None)
 
-    def _read_several(self, given: list[str]) -> dict[str, object] | str:
-        values = [self._value(each) if self.values else each for each in given if each != SKIP]
-        unknown = [label for label, value in zip(given, values, strict=False) if value is None]
+    def _read_several(self, answers: list[str]) -> dict[str, object] | str:
+        values = [self._value(each) if self.values else each for each in answers if each != SKIP]
+        unknown = [label for label, value in zip(answers, values, strict=False) if value is None]
         if unknown:
             return f"{unknown[0]!r} is none of its values."
         if len(values) < self.schema.min_items:
@@ -192,8 +192,8 @@ def form_fields(question: ServerQuestion) -> tuple[FormField, ...]:
     """Return the fields of a form in their order. A field whose schema cannot be read is one for any text."""
     properties = question.schema.get("properties")
     required = question.schema.get("required")
-    given: object = cast("object", properties) if isinstance(properties, dict) else {}
-    names: Mapping[str, object] = convert_value(given, dict[str, object])
+    fields: object = cast("object", properties) if isinstance(properties, dict) else {}
+    names: Mapping[str, object] = convert_value(fields, dict[str, object])
     needed = set(required) if isinstance(required, list) else set[object]()  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON
     return tuple(_field(name, schema, required=name in needed) for name, schema in names.items())
 
@@ -210,8 +210,8 @@ def _field(name: str, schema: object, *, required: bool) -> FormField:
     return FormField(name=name, schema=found, required=required, values=values)
 
 
-def asked_of(server: str, question: ServerQuestion, field: FormField, *, wrong: str = "") -> UserQuestion:
-    """Return the question for a field; `wrong` says why the last answer was not taken."""
+def field_question(server: str, question: ServerQuestion, field: FormField, *, wrong: str = "") -> UserQuestion:
+    """Return the question for a field; `wrong` says why the last answer was not accepted."""
     schema = field.schema
     lines = [valid_unicode(question.message.strip()), "", f"**{schema.title or field.name}**"]
     if schema.description:
@@ -225,7 +225,7 @@ def asked_of(server: str, question: ServerQuestion, field: FormField, *, wrong: 
     options = tuple(QuestionOption(label) for label in (*labels, DECLINE))
     text = valid_unicode("\n".join(lines))
     several = field.several and bool(field.offered)
-    return UserQuestion(text=text, options=options, several=several, by=_by(server), own=not field.offered)
+    return UserQuestion(text=text, options=options, several=several, by=_by(server), free_text=not field.offered)
 
 
 def url_question(server: str, question: ServerQuestion) -> UserQuestion:
@@ -233,7 +233,7 @@ def url_question(server: str, question: ServerQuestion) -> UserQuestion:
     text = f"{question.message.strip()}\n\nIt wants this page to be opened:\n\n`{question.url}`"
     labels = (OPEN_PAGE, USER_OPENS, DECLINE) if has_browser() else (USER_OPENS, DECLINE)
     options = tuple(map(QuestionOption, labels))
-    return UserQuestion(text=valid_unicode(text), options=options, by=_by(server), own=False, url=question.url)
+    return UserQuestion(text=valid_unicode(text), options=options, by=_by(server), free_text=False, url=question.url)
 
 
 def _by(server: str) -> str:

@@ -46,7 +46,7 @@ class _Remote:
         """Return the strongest effect of the tool."""
         return "remote"
 
-    def _planned(self, name: str, arguments: Mapping[str, object]) -> Plan:
+    def _call_plan(self, name: str, arguments: Mapping[str, object]) -> Plan:
         """Return the plan of a call of the tool `name`; raises `ToolFailed` if no configured server has it."""
         connections = self._connections
         server = server_of(name, connections.servers)
@@ -77,37 +77,37 @@ class _Declared(_Remote):
 
     @property
     def effect(self) -> Effect:
-        """Return `read` for a tool that only reads, by the word of a server whose hints the user trusts."""
+        """Return `read` if the user trusts the server's hints and it marks the tool as read-only, else `remote`."""
         server = server_of(self._schema.name, self._connections.servers)
         return self._connections.effect(server, self._schema.name) if server else "remote"
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
-        """Return what would be sent; raises `ToolFailed` for arguments that are no JSON object."""
-        return self._planned(self._schema.name, _object(arguments))
+        """Return the plan of the call; raises `ToolFailed` if the arguments are not a JSON object."""
+        return self._call_plan(self._schema.name, _object(arguments))
 
 
 class _Call(_Remote):
     """Any tool of any server, by name."""
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
-        """Return what would be sent; raises `ToolFailed` for arguments that name no tool."""
-        given = _object(arguments)
-        name, own = given.get("tool"), given.get("arguments", {})
+        """Return the plan of the call; raises `ToolFailed` for arguments that name no tool."""
+        fields = _object(arguments)
+        name, tool_arguments = fields.get("tool"), fields.get("arguments", {})
         if not isinstance(name, str) or not name.startswith(PREFIX):
             raise ToolFailed(f"Argument `tool` is missing (expected a name that {FIND} returned). Nothing was sent.")
-        own = _object(own) if isinstance(own, str) else own
-        if not isinstance(own, dict):
+        tool_arguments = _object(tool_arguments) if isinstance(tool_arguments, str) else tool_arguments
+        if not isinstance(tool_arguments, dict):
             raise ToolFailed("Argument `arguments` is not an object. Nothing was sent.")
-        return self._planned(name, {str(key): value for key, value in own.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+        return self._call_plan(name, {str(key): value for key, value in tool_arguments.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
 
 class _Read(_Remote):
     """Reads a resource of a server."""
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
-        """Return which resource would be read; raises `ToolFailed` for an unknown server."""
-        given = _object(arguments)
-        server, uri = str(given.get("server") or ""), str(given.get("uri") or "")
+        """Return the plan to read a resource; raises `ToolFailed` for an unknown server."""
+        fields = _object(arguments)
+        server, uri = str(fields.get("server") or ""), str(fields.get("uri") or "")
         connections = self._connections
         if server not in connections.servers:
             raise ToolFailed(
@@ -140,21 +140,21 @@ class _Find(_Remote):
         return "read"
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
-        """Return what would be looked for; raises `ToolFailed` for an unknown server."""
-        given = _object(arguments)
-        query, server = str(given.get("query") or ""), str(given.get("server") or "")
+        """Return the plan of the search; raises `ToolFailed` for an unknown server."""
+        fields = _object(arguments)
+        query, server = str(fields.get("query") or ""), str(fields.get("server") or "")
         servers = self._connections.servers
         if server and server not in servers:
             raise ToolFailed(f"Unknown MCP server {server!r} (expected one of {', '.join(sorted(servers))}).")
-        wanted = (server,) if server else tuple(sorted(servers))
+        targets = (server,) if server else tuple(sorted(servers))
 
         async def run(context: ToolContext) -> ToolOutput:
-            parts = [await self._found(each, query, context) for each in wanted]
+            parts = [await self._search_server(each, query, context) for each in targets]
             return ToolOutput(text=cap("\n\n".join(filter(None, parts)) or "No tool was found.", _LONGEST_LIST))
 
         return Plan(effect="read", title=f"find tools: {query or 'all'}", run=run)
 
-    async def _found(self, server: str, query: str, context: ToolContext) -> str:
+    async def _search_server(self, server: str, query: str, context: ToolContext) -> str:
         try:
             listed = await self._connections.listed(server, context.stop)
         except ToolFailed as failed:
@@ -163,7 +163,7 @@ class _Find(_Remote):
 
 
 def found_text(server: str, tools: Sequence[ListedTool], query: str) -> str:
-    """Return the tools that match a query best first, with their parameters; all by name alone without a query."""
+    """Return the tools that match a query, best first, with parameters; without a query, the names of all."""
     words = query.lower().split()
     named = names_for_model(server, tools)
     if not words:

@@ -16,7 +16,7 @@ from holdfast.tools.mcp.stored_tools import ListedPrompt, ToolList
 from holdfast.tools.mcp.tool_names import PREFIX, model_name, server_of
 
 PROMPT_COMMAND = f"/{PREFIX}"
-"""What every such command begins with."""
+"""The prefix of these commands."""
 
 _COMMAND = re.compile(r"/(\S+)\s*(.*)", re.DOTALL)
 _WORD = re.compile(r"""([^\s"']*)("[^"]*"|'[^']*')(?=\s|$)""")
@@ -44,8 +44,8 @@ class ServerPrompt(msgspec.Struct, frozen=True):
     @property
     def does(self) -> str:
         """Return one line about it."""
-        said = next(iter(self.prompt.description.strip().splitlines()), "")
-        return said or f"prompt {self.prompt.name} of {self.server}"
+        first_line = next(iter(self.prompt.description.strip().splitlines()), "")
+        return first_line or f"prompt {self.prompt.name} of {self.server}"
 
 
 def prompt_commands(server: str, prompts: Iterable[ListedPrompt]) -> tuple[ServerPrompt, ...]:
@@ -100,26 +100,26 @@ def chosen_prompt(typed: TypedCommand, listed: ToolList) -> ServerPrompt:
 def prompt_arguments(command: ServerPrompt, words: str) -> dict[str, str]:
     """Return the arguments for a prompt; raises `UsageError` if one is missing, or there are too many."""
     names = [each.name for each in command.prompt.arguments]
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     if not names and words:
         raise UsageError(f"/{command.name} takes no arguments.")
     rest = words
     while rest:
-        open_ = [name for name in names if name not in given]
+        open_ = [name for name in names if name not in arguments]
         if not open_:
             raise UsageError(f"Too many arguments. Usage: {command.usage}")
         word, after = _first_word(rest)
         name, equals, value = word.partition("=")
         if equals and name in open_:
-            given[name], rest = value, after
+            arguments[name], rest = value, after
         elif len(open_) == 1:
-            given[open_[0]], rest = (word if not after else rest), ""
+            arguments[open_[0]], rest = (word if not after else rest), ""
         else:
-            given[open_[0]], rest = word, after
-    missing = [each.name for each in command.prompt.arguments if each.required and each.name not in given]
+            arguments[open_[0]], rest = word, after
+    missing = [each.name for each in command.prompt.arguments if each.required and each.name not in arguments]
     if missing:
         raise UsageError(f"Argument {missing[0]!r} is missing. Usage: {command.usage}")
-    return given
+    return arguments
 
 
 def _first_word(text: str) -> tuple[str, str]:

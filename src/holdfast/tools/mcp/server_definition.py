@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class McpServer(McpServerFields, frozen=True, kw_only=True):
-    """A server that the config file `source` has. Times are in seconds.
+    """A server from the config file `source`. Times are in seconds.
 
     The texts may contain `${NAME}` and `${NAME:-DEFAULT}` for environment variables, unless they are `verbatim`.
     """
@@ -28,9 +28,9 @@ class McpServer(McpServerFields, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 of what is started or asked, in hex: servers with the same have the same tools."""
-        what = (self.command, self.args, self.env, self.cwd, self.url, self.headers)
-        return hashlib.sha256(msgspec.json.encode(what, order="deterministic")).hexdigest()
+        """Return the SHA-256 of the definition in hex: servers with the same digest have the same tools."""
+        definition = (self.command, self.args, self.env, self.cwd, self.url, self.headers)
+        return hashlib.sha256(msgspec.json.encode(definition, order="deterministic")).hexdigest()
 
     @property
     def host(self) -> str:
@@ -50,7 +50,7 @@ class McpServer(McpServerFields, frozen=True, kw_only=True):
         return f"{scheme}://{rest}" if before else self.url
 
     def expanded(self, environ: Mapping[str, str]) -> McpServer:
-        """Return it with the values of its environment variables; raises `ToolFailed` if one is not set."""
+        """Return the server with environment variables replaced; raises `ToolFailed` if one is not set."""
         if self.verbatim:
             return self
         missing: list[str] = []
@@ -63,21 +63,21 @@ class McpServer(McpServerFields, frozen=True, kw_only=True):
                 missing.append(name)
             return default or ""
 
-        def whole(text: str) -> str:
+        def substitute(text: str) -> str:
             return _VARIABLE.sub(value, text)
 
-        made = msgspec.structs.replace(
+        server = msgspec.structs.replace(
             self,
-            command=whole(self.command),
-            args=tuple(whole(each) for each in self.args),
-            env={name: whole(text) for name, text in self.env.items()},
-            cwd=whole(self.cwd),
-            url=whole(self.url),
-            headers={name: whole(text) for name, text in self.headers.items()},
+            command=substitute(self.command),
+            args=tuple(substitute(each) for each in self.args),
+            env={name: substitute(text) for name, text in self.env.items()},
+            cwd=substitute(self.cwd),
+            url=substitute(self.url),
+            headers={name: substitute(text) for name, text in self.headers.items()},
         )
         if missing:
             raise ToolFailed(
                 f"MCP server {self.name!r} cannot be used: variable {missing[0]} in its configuration is not set. "
                 "Set it in the environment of holdfast. Nothing was sent."
             )
-        return made
+        return server

@@ -24,7 +24,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.tools.process import server_relay
 from holdfast.tools.process.launch import PACKAGES
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor, forget, partial
+from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor, forget, stored_output
 
 JOINS_WITHIN = 20.0
 """Seconds that the relay may take to join: a Python starts, on a busy machine."""
@@ -63,17 +63,17 @@ class ServerProcess:
     @property
     def log(self) -> str:
         """Return the last lines that it wrote on stderr, "" if there are none."""
-        return _last(partial(self._spool))
+        return _last(stored_output(self._spool))
 
     async def how_it_ended(self, within: float) -> str:
-        """Return how the server ended and what it said last, waiting up to `within` seconds for its end."""
+        """Return how the server ended and its last stderr lines; wait up to `within` seconds for its end."""
         await asyncio.wait({self._run}, timeout=within)
-        said = last_lines(partial(self._spool))
+        stderr = last_lines(stored_output(self._spool))
         if not self._run.done():
-            return f"It closed its output and still runs.{said}"
+            return f"It closed its output and still runs.{stderr}"
         if self._run.cancelled() or self._run.exception() is not None:
-            return f"How it ended is unknown.{said}"
-        return f"{_ending(self._run.result())}{said}"
+            return f"How it ended is unknown.{stderr}"
+        return f"{_ending(self._run.result())}{stderr}"
 
     async def end(self, within: float = ENDS_WITHIN) -> None:
         """Close its stdin, give it `within` seconds, then have the supervisor end it with all its processes."""
@@ -87,7 +87,7 @@ class ServerProcess:
         forget(self._spool)
 
 
-async def started(supervisor: Supervisor, command: ServerCommand, *, call: str, folder: Path) -> ServerProcess:
+async def start_server(supervisor: Supervisor, command: ServerCommand, *, call: str, folder: Path) -> ServerProcess:
     """Start a server and return it once it has its socket; raises `ToolFailed` if it was not started.
 
     `call` marks its processes, `folder` takes the socket and its stderr.
@@ -103,13 +103,13 @@ async def started(supervisor: Supervisor, command: ServerCommand, *, call: str, 
             ),
             name=f"server {call}",
         )
-        run.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by who asks for it
+        run.add_done_callback(lambda done: done.cancelled() or done.exception())  # raised where it is awaited
         joined = loop.create_task(loop.sock_accept(listener))
         try:
             await asyncio.wait({run, joined}, timeout=JOINS_WITHIN, return_when=asyncio.FIRST_COMPLETED)
-            connection = _joined(joined, run)
-            what = msgspec.json.encode(command)
-            await loop.sock_sendall(connection, len(what).to_bytes(8, "big") + what)
+            connection = _accepted(joined, run)
+            request = msgspec.json.encode(command)
+            await loop.sock_sendall(connection, len(request).to_bytes(8, "big") + request)
             return ServerProcess(
                 run=run, stop=stop, spool=spool, streams=await asyncio.open_connection(sock=connection)
             )
@@ -119,7 +119,7 @@ async def started(supervisor: Supervisor, command: ServerCommand, *, call: str, 
             raise
 
 
-def _joined(joined: asyncio.Task[tuple[socket.socket, object]], run: asyncio.Task[CommandFinished]) -> socket.socket:
+def _accepted(joined: asyncio.Task[tuple[socket.socket, object]], run: asyncio.Task[CommandFinished]) -> socket.socket:
     if not joined.done():
         raise ToolFailed(f"Its process did not start{_why(run)}. Nothing was sent.")
     return joined.result()[0]
@@ -127,7 +127,7 @@ def _joined(joined: asyncio.Task[tuple[socket.socket, object]], run: asyncio.Tas
 
 @contextlib.contextmanager
 def _listening(folder: Path, name: str) -> Generator[socket.socket]:
-    """Yield a socket that listens at `name` in the folder, whose path may be longer than a socket's may be."""
+    """Yield a socket that listens at `name` in the folder, also if the path is too long for a socket."""
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = f"/proc/self/fd/{place}/{name}"

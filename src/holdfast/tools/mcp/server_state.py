@@ -1,4 +1,4 @@
-"""What is known of a server in a session: whether it is connected, why not, and what it said last on stderr."""
+"""The state of a server in a session: whether it is connected, why not, and its last lines on stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ StateName = Literal["not started", "starting", "connected", "failed", "ended"]
 class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one server; `why` is a sentence if it failed or ended, `version` is what it calls itself.
 
-    `skipped` is how many lines of its output were no messages, `log` has the last lines of its stderr.
+    `skipped` is how many lines of its output were not messages, `log` has the last lines of its stderr.
     """
 
     server: str

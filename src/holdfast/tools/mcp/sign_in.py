@@ -1,4 +1,4 @@
-"""A sign-in at an MCP server: what is stored of it. It is written as a whole, when it is finished, or not at all."""
+"""A stored sign-in at an MCP server. It is written in one piece when it is complete, or not at all."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 
 
 class SignIn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server at `url` gave: tokens, the registration of this client, and what is known of who issued them.
+    """A sign-in at the server `url`: tokens, the registration of this client, and metadata of the issuer.
 
-    All are the protocol's own JSON. `expires` is when the access token does, in seconds since the epoch, if
-    that is known.
+    All are JSON objects of the protocol. `expires` is when the access token expires, in seconds since the epoch, if
+    known.
     """
 
     url: str
@@ -44,5 +44,5 @@ class SignInStore(Protocol):
 
 
 def needs_sign_in(server: str) -> str:
-    """Return the sentence about a server that lets no user in without a sign-in."""
+    """Return the message for a server that requires a sign-in."""
     return f"It needs sign-in: run `holdfast mcp login {server}`."

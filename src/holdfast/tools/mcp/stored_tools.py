@@ -1,7 +1,7 @@
 """The tools that MCP servers listed before, on disk: a new session declares them without starting a server.
 
-A list is found by what its server is, so that one list serves all projects that start the same. A file that cannot be
-read is no list: the server is asked again.
+A list is found by the digest of the server's definition, so all projects with the same server share it. A file that
+cannot be read counts as missing: the server is asked again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import ListedTool
 from holdfast.typed_data import decode_json
@@ -34,7 +34,7 @@ class ListedPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolList(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server said of itself when it was last connected; `resources` is whether it has any to read."""
+    """What a server offered when it was last connected; `resources` is whether it has any to read."""
 
     tools: tuple[ListedTool, ...] = ()
     version: str = ""
@@ -45,14 +45,14 @@ class ToolList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredTools:
-    """The lists in `folder`, which need not exist. A server may list more if it may ask a user (`asks`)."""
+    """The lists in `folder`, which need not exist. A server may list more if it may ask a user (`can_ask_user`)."""
 
-    def __init__(self, folder: Path, *, asks: bool = False) -> None:
+    def __init__(self, folder: Path, *, can_ask_user: bool = False) -> None:
         self._folder = folder
-        self._suffix = "-asks" if asks else ""
+        self._suffix = "-asks" if can_ask_user else ""
 
     def get(self, server: McpServer) -> ToolList | None:
-        """Return what the server listed last, None if that is not known. Never raises."""
+        """Return what the server listed last, None if unknown. Never raises."""
         with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             return decode_json(self._path(server).read_bytes(), ToolList)
         return None
@@ -66,7 +66,7 @@ class StoredTools:
         with contextlib.suppress(OSError):
             if self.get(server) != listed:
                 make_folder(self._folder)
-                write_whole(self._path(server), msgspec.json.encode(listed))
+                replace_file(self._path(server), msgspec.json.encode(listed))
 
     def _path(self, server: McpServer) -> Path:
         return self._folder / f"{server.digest[:32]}{self._suffix}.json"

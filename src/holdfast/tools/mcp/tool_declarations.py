@@ -26,7 +26,9 @@ MOST_DECLARED = 90
 
 FIND, CALL, READ = "mcp_find", "mcp_call", "mcp_read"
 
-_MOST_SAID = 2_000  # characters of what servers say of themselves in the description of `mcp_find`
+_LONGEST_SELF_DESCRIPTION = (
+    2_000  # characters of the servers' descriptions of themselves, in the description of `mcp_find`
+)
 
 
 def session_schemas(servers: Sequence[McpServer], lists: Lists) -> tuple[ToolSchema, ...]:
@@ -34,51 +36,55 @@ def session_schemas(servers: Sequence[McpServer], lists: Lists) -> tuple[ToolSch
 
     Those with `declare` come first. They do not count as tokens, but providers limit how many tools there may be.
     """
-    wanted = _wanted(servers)
+    always = _always_declared(servers)
     lists = {each.name: lists.get(each.name) for each in servers}
-    known = [(name, _own(name, listed, lists)) for name, listed in lists.items() if listed is not None]
+    known = [(name, _server_schemas(name, listed, lists)) for name, listed in lists.items() if listed is not None]
     declared: list[ToolSchema] = []
     left_out = [name for name, listed in lists.items() if listed is None]
     counted: list[ToolSchema] = []
-    for name, schemas in sorted(known, key=lambda each: (each[0] not in wanted, declared_tokens(each[1]), each[0])):
-        if not _fit(schemas, counted, total=len(declared), wanted=name in wanted):
+    for name, schemas in sorted(known, key=lambda each: (each[0] not in always, declared_tokens(each[1]), each[0])):
+        if not _fit(schemas, counted, total=len(declared), always=name in always):
             left_out.append(name)
             continue
         declared += schemas
-        counted += () if name in wanted else schemas
+        counted += () if name in always else schemas
     found = [each for each in lists.values() if each is not None]
     reads = (_READ,) if left_out or any(each.resources for each in found) else ()
-    said = {name: listed.instructions for name, listed in lists.items() if listed is not None and name in left_out}
-    on_demand = _on_demand(left_out, said) if left_out else ()
+    instructions = {
+        name: listed.instructions for name, listed in lists.items() if listed is not None and name in left_out
+    }
+    on_demand = _on_demand(left_out, instructions) if left_out else ()
     return (*sorted(declared, key=lambda each: each.name), *on_demand, *reads)
 
 
-def _wanted(servers: Sequence[McpServer]) -> frozenset[str]:
+def _always_declared(servers: Sequence[McpServer]) -> frozenset[str]:
     return frozenset(each.name for each in servers if each.declare)
 
 
-def _fit(schemas: Sequence[ToolSchema], counted: Sequence[ToolSchema], *, total: int, wanted: bool) -> bool:
-    """Return whether a server's tools may be declared beside `total` others, of which `counted` count as tokens."""
+def _fit(schemas: Sequence[ToolSchema], counted: Sequence[ToolSchema], *, total: int, always: bool) -> bool:
+    """Return whether a server's tools fit next to `total` declared ones, of which `counted` count as tokens."""
     if total + len(schemas) > MOST_DECLARED:
         return False
-    return wanted or declared_tokens((*counted, *schemas)) <= MOST_DECLARED_TOKENS
+    return always or declared_tokens((*counted, *schemas)) <= MOST_DECLARED_TOKENS
 
 
-def _own(server: str, listed: ToolList, servers: Iterable[str]) -> tuple[ToolSchema, ...]:
-    """Return the declarations of a server without names that are another's: `mcp__a__b__x` belongs to `a__b`."""
+def _server_schemas(server: str, listed: ToolList, servers: Iterable[str]) -> tuple[ToolSchema, ...]:
+    """Return the declarations of a server, without names that belong to another: `mcp__a__b__x` belongs to `a__b`."""
     return tuple(each for each in declarations(server, listed.tools) if server_of(each.name, servers) == server)
 
 
-def _on_demand(servers: Sequence[str], said: Mapping[str, str]) -> tuple[ToolSchema, ToolSchema]:
+def _on_demand(servers: Sequence[str], instructions: Mapping[str, str]) -> tuple[ToolSchema, ToolSchema]:
     names = ", ".join(sorted(servers))
-    about = "".join(
-        f"\n{name} says of itself: {valid_unicode(said[name].strip())}" for name in sorted(said) if said[name]
+    self_descriptions = "".join(
+        f"\n{name} says of itself: {valid_unicode(instructions[name].strip())}"
+        for name in sorted(instructions)
+        if instructions[name]
     )
     find = ToolSchema(
         name=FIND,
         description=f"Find tools of these MCP servers: {names}. Returns their names, descriptions and parameters. "
         "Without a query, lists the names of all tools. Call a tool that was found with mcp_call."
-        f"{valid_unicode(about[:_MOST_SAID])}",
+        f"{valid_unicode(self_descriptions[:_LONGEST_SELF_DESCRIPTION])}",
         parameters={
             "type": "object",
             "properties": {
@@ -118,7 +124,7 @@ _READ = ToolSchema(
 
 
 def next_schemas(declared: Sequence[ToolSchema], servers: Sequence[McpServer], lists: Lists) -> tuple[ToolSchema, ...]:
-    """Return what the next turn of a session declares that declares these tools now.
+    """Return the tools that the next turn declares, in a session that now declares `declared`.
 
     A session that reaches servers on demand does so for its life: its three tools are constant. Of the other servers it
     declares what they are known to list now, as long as all is small enough; a server that is not known, or not
@@ -130,18 +136,18 @@ def next_schemas(declared: Sequence[ToolSchema], servers: Sequence[McpServer], l
     others = [each for each in declared if each not in constant and not server_of(each.name, names)]
     on_demand = any(each.name == FIND for each in constant)
     now = {
-        name: (_own(name, listed, names), listed.resources)
+        name: (_server_schemas(name, listed, names), listed.resources)
         for name in names
         if (listed := lists.get(name)) is not None and (mine[name] or not on_demand)
     }
-    wanted, reads = _wanted(servers), False
+    always, reads = _always_declared(servers), False
     # What shrinks comes first, so that what grows finds its room, and finds the same room the next time.
     for name in sorted(now, key=lambda each: (declared_tokens(now[each][0]) - declared_tokens(mine[each]), each)):
         schemas, resources = now[name]
         total = len(others) + sum(len(mine[other]) for other in names if other != name)
-        small = [other for other in names if other != name and other not in wanted]
+        small = [other for other in names if other != name and other not in always]
         counted = [*others, *(each for other in small for each in mine[other])]
-        if _fit(schemas, counted, total=total, wanted=name in wanted):
+        if _fit(schemas, counted, total=total, always=name in always):
             mine[name] = list(schemas)
             reads = reads or resources
     known = (*others, *(each for name in names for each in mine[name]))
@@ -150,12 +156,16 @@ def next_schemas(declared: Sequence[ToolSchema], servers: Sequence[McpServer], l
 
 
 def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema]) -> str:
-    """Return the note for the model about tools that it has from now on, or has no more; "" if there are none."""
+    """Return the note for the model about new, changed and removed tools, "" if there are none."""
     old, new = {each.name: each for each in before}, {each.name: each for each in after}
     parts = (
         ("new", [name for name in new if name not in old]),
         ("changed", [name for name in new if name in old and new[name] != old[name]]),
         ("not offered any more", [name for name in old if name not in new]),
     )
-    said = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
-    return f"[Note from holdfast: the tools of MCP servers have changed. {said[:1].upper()}{said[1:]}.]" if said else ""
+    changes = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+    return (
+        f"[Note from holdfast: the tools of MCP servers have changed. {changes[:1].upper()}{changes[1:]}.]"
+        if changes
+        else ""
+    )

@@ -26,7 +26,7 @@ LONGEST_SERVER = 40
 LONGEST_DESCRIPTION = 4_000
 """Bytes of a tool's description that a model reads; the beginning and the end of a longer one."""
 
-_KEPT = 55
+_HASHED_PREFIX = 55
 _OTHER = re.compile(r"[^A-Za-z0-9_-]")
 _DROPPED = frozenset({"$schema", "$id", "title"})
 
@@ -41,19 +41,19 @@ class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def server_word(server: str) -> str:
-    """Return the name of a server as it stands in the names of its tools."""
+    """Return the name of a server as it appears in the names of its tools."""
     return _OTHER.sub("_", server)
 
 
 def server_prefix(server: str) -> str:
-    """Return what the names of a server's tools begin with."""
+    """Return the prefix of the names of a server's tools."""
     return f"{PREFIX}{server_word(server)}__"
 
 
 def model_name(server: str, tool: str) -> str:
     """Return the name under which a model calls a tool; one that is too long is cut and ends with a hash."""
-    own = f"{server_prefix(server)}{_OTHER.sub('_', tool)}"
-    return own if len(own) <= LONGEST_TOOL_NAME else _hashed(own, f"{server}\0{tool}")
+    name = f"{server_prefix(server)}{_OTHER.sub('_', tool)}"
+    return name if len(name) <= LONGEST_TOOL_NAME else _hashed(name, f"{server}\0{tool}")
 
 
 def names_for_model(server: str, tools: Iterable[ListedTool]) -> Mapping[str, ListedTool]:
@@ -91,10 +91,10 @@ def declarations(server: str, tools: Iterable[ListedTool]) -> tuple[ToolSchema, 
 
 
 def object_schema(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return the schema of a tool's arguments as one of an object, without what describes only the schema itself."""
-    kept = {name: value for name, value in schema.items() if name not in _DROPPED and name != "type"}
-    properties = kept.pop("properties", None)
-    return {"type": "object", "properties": properties if isinstance(properties, dict) else {}, **kept}
+    """Return the schema of a tool's arguments as an object schema, without fields about the schema itself."""
+    fields = {name: value for name, value in schema.items() if name not in _DROPPED and name != "type"}
+    properties = fields.pop("properties", None)
+    return {"type": "object", "properties": properties if isinstance(properties, dict) else {}, **fields}
 
 
 def declared_tokens(schemas: Sequence[ToolSchema]) -> int:
@@ -103,4 +103,4 @@ def declared_tokens(schemas: Sequence[ToolSchema]) -> int:
 
 
 def _hashed(name: str, of: str) -> str:
-    return f"{name[:_KEPT]}_{hashlib.sha256(of.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return f"{name[:_HASHED_PREFIX]}_{hashlib.sha256(of.encode('utf-8', 'replace')).hexdigest()[:8]}"

@@ -22,7 +22,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen
 from holdfast.tools.builtin.declarations import PATCH_SCHEMA, PatchArguments
 from holdfast.tools.patches.hunks import apply_hunks
-from holdfast.tools.patches.patch_forms import whole_patch
+from holdfast.tools.patches.patch_forms import complete_patch
 from holdfast.tools.patches.patch_text import FilePatch, parse_patch
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
@@ -33,18 +33,18 @@ from holdfast.tools.workspace.atomic_write import (
     delete_file,
     file_diff,
     read_existing,
-    refuse_own,
+    refuse_private,
     replace,
 )
 from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.file_links import other_name
-from holdfast.tools.workspace.safe_paths import SafePath, failing_at, resolve
+from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
 
 _MOST_FILES = 100
 
 
 class _File(msgspec.Struct, kw_only=True):
-    """A file of the patch: its content before, and as far as the patch was read; None is no file."""
+    """A file of the patch: its content `before`, and `now` after the parts applied so far; None: no file."""
 
     place: SafePath
     known_as: str
@@ -63,7 +63,7 @@ class _Change(msgspec.Struct, frozen=True, kw_only=True):
     before: bytes
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         verb = "deleted" if self.after is None else "created" if self.change.before is None else "changed"
         return f"{self.place.name}: {verb} (+{self.diff.added} -{self.diff.removed} lines)"
 
@@ -82,8 +82,8 @@ class ApplyPatchTool:
 
         Outside the workspace, the plan fails with the same text once approved, as for `edit`.
         """
-        given = parse_arguments(arguments, PatchArguments, tool="apply_patch").input
-        text, said = whole_patch(valid_unicode(given))
+        raw = parse_arguments(arguments, PatchArguments, tool="apply_patch").input
+        text, note = complete_patch(valid_unicode(raw))
         patches = parse_patch(text)
         names = list(dict.fromkeys(path for patch in patches for path in (patch.path, patch.to) if path))
         if len(names) > _MOST_FILES:
@@ -91,11 +91,11 @@ class ApplyPatchTool:
             raise ToolFailed(msg)
         places = {name: resolve(self._workspace.root, name) for name in names}
         for place in places.values():
-            refuse_own(place, self._workspace.private)
+            refuse_private(place, self._workspace.private)
         title = _title([place.name for place in places.values()])
         outside = next((place.outside for place in places.values() if place.outside is not None), None)
         try:
-            return _saying(self._whole(patches, places, title, outside), said)
+            return _with_note(self._plan_changes(patches, places, title, outside), note)
         except ToolFailed as error:
             if outside is None:
                 raise
@@ -106,28 +106,28 @@ class ApplyPatchTool:
 
         return Plan(effect="write", title=title, outside=outside, run=run)
 
-    def _whole(
+    def _plan_changes(
         self, patches: Sequence[FilePatch], places: Mapping[str, SafePath], title: str, outside: str | None
     ) -> Plan:
         files: dict[str, _File] = {}
         for name, place in places.items():
             if place.name not in files:
-                present = read_existing(place)
-                if present is not None and present.content is None:
+                existing = read_existing(place)
+                if existing is not None and existing.content is None:
                     msg = f"File {place.name!r} is too large: more than {LARGEST_FILE} bytes. Use bash to change it."
                     raise ToolFailed(msg)
-                content = present.content if present else None
+                content = existing.content if existing else None
                 files[place.name] = _File(
                     place=place,
                     known_as=other_name(self._workspace.root, name, place),
                     before=content,
-                    digest=present.digest if present else None,
+                    digest=existing.digest if existing else None,
                     now=content,
                 )
         notes: dict[str, None] = {}
         for patch in patches:
             to = files[places[patch.to].name] if patch.to else None
-            for note in _done(patch, files[places[patch.path].name], to):
+            for note in _apply_part(patch, files[places[patch.path].name], to):
                 notes[f"{patch.path}: {note}"] = None
         changes = _changes(files.values())
         if not changes:
@@ -135,7 +135,7 @@ class ApplyPatchTool:
             raise ToolFailed(msg)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return _made(changes, context.call, tuple(notes))
+            return _apply_changes(changes, context.call, tuple(notes))
 
         one = changes[0].change if len(changes) == 1 else None
         return Plan(
@@ -156,8 +156,8 @@ def _title(names: Sequence[str]) -> str:
     return escape_newlines(f"patch {first}")
 
 
-def _done(patch: FilePatch, file: _File, to: _File | None) -> tuple[str, ...]:
-    """Apply one part of a patch to what the parts before it left; return what differed where hunks were found."""
+def _apply_part(patch: FilePatch, file: _File, to: _File | None) -> tuple[str, ...]:
+    """Apply one part of a patch after the parts before it; return what differed where hunks were found."""
     name = file.place.name
     if patch.kind == "add":
         if file.now is not None:
@@ -169,7 +169,7 @@ def _done(patch: FilePatch, file: _File, to: _File | None) -> tuple[str, ...]:
         if file.before is not None:
             msg = f"File {name!r} was deleted or moved earlier in this patch. Nothing was written. Give it once."
             raise ToolFailed(msg)
-        with failing_at(file.place):  # it lists the existing names
+        with as_tool_failure(file.place):  # it lists the existing names
             raise FileNotFoundError
     if patch.kind == "delete":
         file.now = None
@@ -205,42 +205,44 @@ def _changes(files: Iterable[_File]) -> tuple[_Change, ...]:
     return tuple(changes)
 
 
-def _saying(plan: Plan, said: str) -> Plan:
-    """Return the plan with a sentence for the end of its result, "" for none."""
-    act = plan.run
+def _with_note(plan: Plan, note: str) -> Plan:
+    """Return the plan with a note at the end of its result, if there is one."""
+    run_tool = plan.run
 
     async def run(context: ToolContext) -> ToolOutput:
-        output = await act(context)
-        return msgspec.structs.replace(output, text=f"{output.text}\n[{said}]")
+        output = await run_tool(context)
+        return msgspec.structs.replace(output, text=f"{output.text}\n[{note}]")
 
-    return msgspec.structs.replace(plan, run=run) if said else plan
+    return msgspec.structs.replace(plan, run=run) if note else plan
 
 
-def _made(changes: Sequence[_Change], call: str, notes: Sequence[str]) -> ToolOutput:
-    """Make the changes one after another. If one fails, what was done before it stays, and both are said."""
+def _apply_changes(changes: Sequence[_Change], call: str, notes: Sequence[str]) -> ToolOutput:
+    """Make the changes one after another. If one fails, the earlier ones stay, and the result names both."""
     done: list[str] = []
-    seen: list[FileSeen] = []
+    snapshots: list[FileSeen] = []
     failed = ""
     for each in changes:
         name = each.place.name
         try:
             if each.after is None:
                 delete_file(each.place, each.change)
-                seen.append(FileSeen(path=name))
+                snapshots.append(FileSeen(path=name))
             else:
                 status = replace(each.place, each.change, each.after, call=call)
                 digest = each.change.after or ""
-                seen.append(FileSeen(path=name, size=status.st_size, modified=status.st_mtime_ns, sha256=digest))
+                snapshots.append(FileSeen(path=name, size=status.st_size, modified=status.st_mtime_ns, sha256=digest))
         except ToolFailed as error:
             if not done:
                 raise
             failed = str(error)
             break
-        done.append(each.said)
+        done.append(each.summary)
     text = "\n".join(done)
     if failed:
         left = ", ".join(each.place.name for each in changes[len(done) :])
         text = f"{failed}\nDone before that, and left as it is:\n{text}\nNot done: {left}."
     if notes and not failed:
         text += f"\n[Hunks were found loosely: {'; '.join(notes)}.]"
-    return ToolOutput(text=text, ok=not failed, seen=seen[0] if seen else None, seen_also=tuple(seen[1:]))
+    return ToolOutput(
+        text=text, ok=not failed, snapshot=snapshots[0] if snapshots else None, more_snapshots=tuple(snapshots[1:])
+    )

@@ -47,9 +47,9 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], name: str) -> Patched:
                 moved = found.shifted(line)
                 done.append(f"{moved}\r" if crlf and not moved.endswith("\r") else moved)
                 continue
-            kept = next(there)
+            existing = next(there)
             if sign == " ":
-                done.append(kept)
+                done.append(existing)
         at = found.end
         if found.how:
             notes[found.how] = None
@@ -97,11 +97,11 @@ class _File(msgspec.Struct, frozen=True):
             end = at if hunk.headers and not hunk.at_end else len(self.lines)
             return _Place(start=end, end=end)
         dropped = 0
-        place = self._sought(old, at, at_end=hunk.at_end)
+        place = self._search(old, at, at_end=hunk.at_end)
         if place is None and hunk.headers:  # the header itself may be among the lines
-            place = self._sought(old, at - 1, at_end=hunk.at_end)
+            place = self._search(old, at - 1, at_end=hunk.at_end)
         if place is None and not old[-1].strip() and hunk.lines[-1][0] == " " and len(old) > 1:
-            dropped, place = 1, self._sought(old[:-1], at, at_end=hunk.at_end)
+            dropped, place = 1, self._search(old[:-1], at, at_end=hunk.at_end)
         if place is None:
             raise ToolFailed(self._absent(which, old, at))
         return msgspec.structs.replace(place, dropped=dropped)
@@ -115,34 +115,34 @@ class _File(msgspec.Struct, frozen=True):
         plain = alike(header).strip()
         return next((line for line in range(at, len(self.lines)) if plain in self.keys[-1][line]), None)
 
-    def _sought(self, old: Sequence[str], at: int, *, at_end: bool) -> _Place | None:
+    def _search(self, old: Sequence[str], at: int, *, at_end: bool) -> _Place | None:
         for (how, way), keys in zip(_WAYS, self.keys, strict=True):
-            wanted = [way(line) for line in old]
-            last = len(keys) - len(wanted)
-            starts = [last] if at_end and last >= at and keys[last:] == wanted else []
-            if not starts and (found := _first(keys, wanted, at)) is not None:
+            sought = [way(line) for line in old]
+            last = len(keys) - len(sought)
+            starts = [last] if at_end and last >= at and keys[last:] == sought else []
+            if not starts and (found := _first(keys, sought, at)) is not None:
                 starts = [found]
             for start in starts:
-                there = self.lines[start : start + len(wanted)]
+                there = self.lines[start : start + len(sought)]
                 pairs = [(was, now) for was, now in zip(old, there, strict=True) if was.strip()]
                 shift = indentation_shift(pairs) if how and pairs else None
-                return _Place(start=start, end=start + len(wanted), how=how, shift=shift)
+                return _Place(start=start, end=start + len(sought), how=how, shift=shift)
         return None
 
     def _absent(self, which: str, old: Sequence[str], at: int) -> str:
         shown = "\n".join(line[:120] for line in old[:_SHOWN])
-        said = f"{which} was not found: these lines do not occur behind line {at}:\n{shown}\nNothing was written. "
-        if (above := self._sought(old, 0, at_end=False)) is not None:
-            return f"{said}They are at line {above.start + 1}: give the hunks in the order of the file."
+        message = f"{which} was not found: these lines do not occur behind line {at}:\n{shown}\nNothing was written. "
+        if (above := self._search(old, 0, at_end=False)) is not None:
+            return f"{message}They are at line {above.start + 1}: give the hunks in the order of the file."
         longest = max(old, key=len).strip()
         near = [str(i + 1) for i, line in enumerate(self.keys[2]) if longest and line == longest][:_SHOWN]
         if near:
-            return f"{said}The line {longest[:80]!r} is at line {', '.join(near)}. Read around it and try again."
-        return f"{said}Read the file again."
+            return f"{message}The line {longest[:80]!r} is at line {', '.join(near)}. Read around it and try again."
+        return f"{message}Read the file again."
 
 
-def _first(keys: Sequence[str], wanted: Sequence[str], at: int) -> int | None:
-    """Return the first line from `at` on where `wanted` begins, None if there is none."""
-    whole, part = "\n".join(["", *keys[at:], ""]), "\n".join(["", *wanted, ""])
-    found = whole.find(part)
-    return None if found < 0 else at + whole.count("\n", 0, found)
+def _first(keys: Sequence[str], sought: Sequence[str], at: int) -> int | None:
+    """Return the first line from `at` on where `sought` begins, None if there is none."""
+    text, part = "\n".join(["", *keys[at:], ""]), "\n".join(["", *sought, ""])
+    found = text.find(part)
+    return None if found < 0 else at + text.count("\n", 0, found)

@@ -45,7 +45,7 @@ class LooseMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Shift = Callable[[str], str | None]
-"""The indentation that a line of the replacement gets, None if that cannot be said."""
+"""The indentation that a line of the replacement gets, None if it is unknown."""
 
 
 def alike(text: str) -> str:
@@ -95,8 +95,8 @@ def _punctuation(text: str, old: str, new: str) -> LooseMatch | None:
     found = _only(alike(text), alike(old), new, "quotes, hyphens or spaces that look alike differed")
     if found is None:
         return None
-    kept = _kept(old.split("\n"), text[found.start : found.end].split("\n"))
-    return msgspec.structs.replace(found, new="\n".join(kept.get(line, line) for line in new.split("\n")))
+    file_lines = _lines_of_file(old.split("\n"), text[found.start : found.end].split("\n"))
+    return msgspec.structs.replace(found, new="\n".join(file_lines.get(line, line) for line in new.split("\n")))
 
 
 def _line_ends(text: str, old: str, new: str) -> LooseMatch | None:
@@ -147,7 +147,7 @@ def _by_lines(
     last = first + len(sought) == len(lines)
     if ended and not last:
         end += 1
-    replaced = _moved(new, _kept(sought, [line.removesuffix("\r") for line in there]), moved)
+    replaced = _reindented(new, _lines_of_file(sought, [line.removesuffix("\r") for line in there]), moved)
     if replaced is None:
         return None
     if there[0].endswith("\r"):
@@ -161,33 +161,33 @@ def _by_lines(
 
 def _places(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
     """Return the numbers of the lines, from 0, at which `sought` begins; one more than are tried at most."""
-    whole, wanted = "\n".join(["", *lines, ""]), "\n".join(["", *sought, ""])
+    text, target = "\n".join(["", *lines, ""]), "\n".join(["", *sought, ""])
     found: list[int] = []
     line, done = 0, 0
-    at = whole.find(wanted)
+    at = text.find(target)
     while at >= 0 and len(found) <= _TRIED:
-        line += whole.count("\n", done, at)
+        line += text.count("\n", done, at)
         done = at
         found.append(line)
-        at = whole.find(wanted, at + 1)
+        at = text.find(target, at + 1)
     return found if len(found) <= _TRIED else []
 
 
-def _kept(old: Sequence[str], there: Sequence[str]) -> dict[str, str]:
-    """Return the lines of the file by how they were written, without those that stand for two different ones."""
-    kept: dict[str, str] = {}
-    twofold: set[str] = set()
+def _lines_of_file(old: Sequence[str], there: Sequence[str]) -> dict[str, str]:
+    """Return the lines of the file by the lines as written, without those that match two different ones."""
+    lines: dict[str, str] = {}
+    ambiguous: set[str] = set()
     for was, now in zip(old, there, strict=True):
-        if kept.setdefault(was, now) != now:
-            twofold.add(was)
-    return {was: now for was, now in kept.items() if was not in twofold}
+        if lines.setdefault(was, now) != now:
+            ambiguous.add(was)
+    return {was: now for was, now in lines.items() if was not in ambiguous}
 
 
-def _moved(new: str, kept: dict[str, str], shift: Shift) -> str | None:
+def _reindented(new: str, file_lines: dict[str, str], shift: Shift) -> str | None:
     lines: list[str] = []
     for line in new.split("\n"):
-        if line in kept:
-            lines.append(kept[line])
+        if line in file_lines:
+            lines.append(file_lines[line])
             continue
         bare = line.lstrip(" \t")
         indent = shift(line[: len(line) - len(bare)]) if bare.strip() else ""

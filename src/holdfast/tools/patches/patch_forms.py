@@ -1,6 +1,6 @@
-"""Brings what models write in place of a whole patch into its form: without its ends, or as a unified diff. Pure.
+"""Completes patches without their first or last line, and converts unified diffs to patches. Pure.
 
-An end that is missing is added only where nothing else is: whether the lines before it are hunks, the parser says.
+Only these two lines are added: the parser decides whether the lines in between are hunks.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
 _NOWHERE = "/dev/null"
 
 
-def whole_patch(text: str) -> tuple[str, str]:
-    """Return a patch in its whole form, and what was done to it, "" if nothing."""
+def complete_patch(text: str) -> tuple[str, str]:
+    """Return the complete patch, and a sentence on what was changed, "" if nothing."""
     lines = text.replace("\r\n", "\n").strip().split("\n")
     if lines and _FENCE.fullmatch(lines[0].strip()):
         lines = lines[1:]
     if lines and lines[-1].strip() == "```":
         lines.pop()
     has = {line.strip() for line in lines}
-    if _BEGIN not in has and _END not in has and (made := _from_diff(lines)):
+    if _BEGIN not in has and _END not in has and (patch_lines := _from_diff(lines)):
         return "\n".join(
-            [_BEGIN, *made, _END]
+            [_BEGIN, *patch_lines, _END]
         ), "The unified diff was read as a patch; its line numbers were not looked at."
-    said: list[str] = []
+    added: list[str] = []
     if _BEGIN not in has and lines and _FILE.match(lines[0].strip()):
         lines.insert(0, _BEGIN)
-        said.append(_BEGIN)
-    if _END not in has and _BEGIN in {_BEGIN if said else "", *has}:
+        added.append(_BEGIN)
+    if _END not in has and _BEGIN in {_BEGIN if added else "", *has}:
         lines.append(_END)
-        said.append(_END)
-    if not said:
+        added.append(_END)
+    if not added:
         return text, ""
-    return "\n".join(lines), f"The patch had no line {' and no line '.join(map(repr, said))}: it was read to its end."
+    return "\n".join(lines), f"The patch had no line {' and no line '.join(map(repr, added))}: it was read to its end."
 
 
 def _from_diff(lines: list[str]) -> list[str] | None:
-    """Return the lines of a patch for a unified diff, None if it is none."""
-    made: list[str] = []
+    """Return the lines of a patch for a unified diff, None if it is not one."""
+    patch_lines: list[str] = []
     at = 0
     while at < len(lines):
         if _BETWEEN.fullmatch(lines[at]):
@@ -58,20 +58,24 @@ def _from_diff(lines: list[str]) -> list[str] | None:
         if not hunks and after != _NOWHERE:
             return None
         if after == _NOWHERE:
-            made.append(f"*** Delete File: {before}")
+            patch_lines.append(f"*** Delete File: {before}")
         elif before == _NOWHERE:
-            made += [f"*** Add File: {after}", *(line for line in hunks if line.startswith("+"))]
+            patch_lines += [f"*** Add File: {after}", *(line for line in hunks if line.startswith("+"))]
         else:
-            made += [f"*** Update File: {before}", *([f"*** Move to: {after}"] if after != before else []), *hunks]
-    return made or None
+            patch_lines += [
+                f"*** Update File: {before}",
+                *([f"*** Move to: {after}"] if after != before else []),
+                *hunks,
+            ]
+    return patch_lines or None
 
 
 def _hunks(lines: list[str], at: int) -> tuple[int, list[str]]:
-    """Return where the hunks from line `at` on end, and their lines; what their numbers count belongs to them."""
-    made: list[str] = []
+    """Return where the hunks from line `at` on end, and their lines. Their ranges say how many lines they have."""
+    hunk_lines: list[str] = []
     while at < len(lines) and (found := _RANGE.fullmatch(lines[at])) is not None:
         old, new = (1 if count is None else int(count) for count in (found[2], found[4]))
-        made.append("@@")
+        hunk_lines.append("@@")
         at += 1
         while at < len(lines) and (old > 0 or new > 0 or lines[at][:1] in ("-", "+", " ", "\\")):
             line = lines[at]
@@ -85,11 +89,11 @@ def _hunks(lines: list[str], at: int) -> tuple[int, list[str]]:
             if ends or line[:1] not in ("-", "+", " ", "\\", ""):
                 break
             if line[:1] != "\\":  # `\ No newline at end of file`
-                made.append(line or " ")
+                hunk_lines.append(line or " ")
             old -= line[:1] in ("-", " ", "")
             new -= line[:1] in ("+", " ", "")
             at += 1
-    return at, made
+    return at, hunk_lines
 
 
 def _path(name: str) -> str:

@@ -28,7 +28,7 @@ def path_fault(specifier: str) -> str:
 
 
 def path_matches(specifier: str, path: str, *, root: str, home: str, base: str) -> bool:
-    """Return whether the absolute `path` is meant by a rule's path.
+    """Return whether a rule's path matches the absolute `path`.
 
     `root` is the folder of the session, `home` the user's, `base` that of the settings; all are absolute.
     """
@@ -38,7 +38,7 @@ def path_matches(specifier: str, path: str, *, root: str, home: str, base: str) 
         return False
     below = str(place.relative_to(folder))
     if pattern.endswith("**") and _spec(pattern).match_file("x" if below == "." else f"{below}/x"):
-        return True  # what is about all that is in a folder is about the folder, too
+        return True  # a rule about everything in a folder is also about the folder
     return below != "." and _spec(pattern).match_file(below)
 
 

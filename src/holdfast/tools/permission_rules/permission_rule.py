@@ -133,8 +133,8 @@ def names_tool(rule: PermissionRule, tool: str) -> bool:
     name = tool.lower()
     if not rule.tool.startswith("mcp__"):
         return rule.tool == name
-    wanted = rule.tool.removesuffix("__*")
-    return name == wanted or name.startswith(f"{wanted}__")
+    prefix = rule.tool.removesuffix("__*")
+    return name == prefix or name.startswith(f"{prefix}__")
 
 
 def _fault(subject: Subject, specifier: str) -> str:

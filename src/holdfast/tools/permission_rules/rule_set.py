@@ -44,7 +44,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         if plan.effect == "remote":
             return False
         if plan.host:
-            return any(_names_host(rule, plan.host) for rule in _about(rules, "host"))
+            return any(_names_host(rule, plan.host) for rule in _with_subject(rules, "host"))
         if plan.effect == "write":
             return bool(plan.files) and self.allow_change(*(change.path for change in plan.files), plan.known_as)
         return plan.effect == "read" and bool(plan.reads) and all(self._allow_read(path) for path in plan.reads)
@@ -59,22 +59,22 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
 
     def allow_part(self, part: CommandPart) -> bool:
         """Return whether a rule allows one simple command, its redirections aside."""
-        rules = tuple(_about(self._with("allow"), "command"))
+        rules = tuple(_with_subject(self._with("allow"), "command"))
         return any(
             not each.specifier or any(command_matches(each.specifier, text) for text in part.texts) for each in rules
         )
 
     def allow_change(self, *paths: str) -> bool:
-        """Return whether rules allow to change a file, by all its names; "" is none."""
-        rules = tuple(_about(self._with("allow"), "edit"))
+        """Return whether rules allow changing a file under all its names; "" is ignored."""
+        rules = tuple(_with_subject(self._with("allow"), "edit"))
         return all(any(self._means(rule, path) for rule in rules) for path in filter(None, paths))
 
     def hides(self, path: str, *verdicts: RuleVerdict) -> bool:
         """Return whether a rule of one of these verdicts is about reading the file at an absolute path."""
-        return any(self._means(rule, path) for rule in _about(self.rules, "read") if rule.verdict in verdicts)
+        return any(self._means(rule, path) for rule in _with_subject(self.rules, "read") if rule.verdict in verdicts)
 
     def _allow_read(self, path: str) -> bool:
-        return any(self._means(rule, path) for rule in _about(self._with("allow"), "read"))
+        return any(self._means(rule, path) for rule in _with_subject(self._with("allow"), "read"))
 
     def _with(self, verdict: RuleVerdict) -> Iterator[PermissionRule]:
         return (rule for rule in self.rules if rule.verdict == verdict)
@@ -109,7 +109,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
 NO_RULES = RuleSet()
 
 
-def _about(rules: Iterable[PermissionRule], subject: Subject) -> Iterator[PermissionRule]:
+def _with_subject(rules: Iterable[PermissionRule], subject: Subject) -> Iterator[PermissionRule]:
     return (rule for rule in rules if rule.subject == subject)
 
 
@@ -117,7 +117,7 @@ def _names_host(rule: PermissionRule, host: str) -> bool:
     """Return whether a rule names the host: itself, `*.` and what is below a domain, or any."""
     if not host:
         return False
-    wanted = rule.specifier.partition(":")[2].strip()
-    if not rule.specifier or wanted == "*":
+    pattern = rule.specifier.partition(":")[2].strip()
+    if not rule.specifier or pattern == "*":
         return True
-    return host.endswith(wanted[1:]) if wanted.startswith("*.") else host == wanted
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern

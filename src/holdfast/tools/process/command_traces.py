@@ -1,4 +1,4 @@
-"""What a command left whose end was not journalled: its live output, and the supervisor's record of its end.
+"""The traces of a command whose end was not journalled: its live output, and the supervisor's record of its end.
 
 Nothing is guessed: without that record, only the time of the last output is known. These files were written during the
 run and are deleted once the call has an outcome.
@@ -10,16 +10,16 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.tools.background.kept_output import kept_file
-from holdfast.tools.builtin.bash import kept_output, output
+from holdfast.tools.background.kept_output import output_file
+from holdfast.tools.builtin.bash import command_output, keep_cut_output
 from holdfast.tools.process.end_record import read_end
-from holdfast.tools.process.supervisor_client import CommandEnded, finished, partial
+from holdfast.tools.process.supervisor_client import CommandEnded, command_result, stored_output
 from holdfast.tools.tool import ToolOutput, Traces
 from holdfast.typed_data import decode_json
 
 
 def traces_of(spool: Path, since: float, *, outputs: Path | None = None) -> Traces | None:
-    """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises.
+    """Return the traces of a command that began at `since` (seconds since the epoch), if any. Never raises.
 
     A long output is kept in `outputs`. The text is the same as if the end had been journalled normally.
     """
@@ -27,18 +27,18 @@ def traces_of(spool: Path, since: float, *, outputs: Path | None = None) -> Trac
         ended = decode_json(read_end(spool) or b"", CommandEnded)
     except (msgspec.DecodeError, UnicodeDecodeError):  # missing (killed, disk full) or forged
         return _cut_short(spool, since)
-    found = finished(ended, spool)
-    kept = None if outputs is None else kept_file(outputs, spool.name.partition(".")[0])
-    return Traces(output=output(found, kept_output(spool, kept, found)), seconds=round(ended.seconds, 3))
+    found = command_result(ended, spool)
+    file = None if outputs is None else output_file(outputs, spool.name.partition(".")[0])
+    return Traces(output=command_output(found, keep_cut_output(spool, file, found)), seconds=round(ended.seconds, 3))
 
 
 def _cut_short(spool: Path, since: float) -> Traces | None:
-    text = partial(spool)
+    text = stored_output(spool)
     if not text:
         return None
     try:
         last = max(0.0, spool.stat().st_mtime - since)
     except OSError:
         return None
-    said = f"{text.rstrip()}\n(its last output came after {last:.1f} s; when and how it ended is unknown)"
-    return Traces(output=ToolOutput(text=said, interrupted=True))
+    note = f"{text.rstrip()}\n(its last output came after {last:.1f} s; when and how it ended is unknown)"
+    return Traces(output=ToolOutput(text=note, interrupted=True))

@@ -25,7 +25,7 @@ _ALONE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening a file in a folder that commands can write to: no links, no blocking on pipes."""
 
 
-def sealed(call: str) -> tuple[str, str]:
+def new_seal(call: str) -> tuple[str, str]:
     """Return the name of a call's live output, and a new seal for the record of its end."""
     seal = os.urandom(16).hex()
     return f"{call}.{_hash(seal)}.out", seal
@@ -45,7 +45,7 @@ def write_end(path: str, seal: str, ended: str) -> None:
             os.unlink(path)  # noqa: PTH108 - the supervisor does without pathlib, which is slow to import
         except FileNotFoundError:
             pass
-        except OSError:  # a folder: to empty it could take long, and who forgets the call does that
+        except OSError:  # a folder: emptying it could take long, and is done when the call is forgotten
             os.rename(path, f"{path}.{os.urandom(8).hex()}")  # noqa: PTH104 - as above
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -57,23 +57,23 @@ def write_end(path: str, seal: str, ended: str) -> None:
 def read_end(spool: Path) -> bytes | None:
     """Return the record of the command with live output `spool`, None if there is no valid one."""
     try:
-        raw = read_alone(end_of(spool), LONGEST_RECORD)  # a longer one fails the checksum
+        raw = read_regular_file(end_of(spool), LONGEST_RECORD)  # a longer one fails the checksum
     except OSError:
         return None
     head, _, ended = raw.partition(b"\n")
     seal, _, check = head.partition(b" ")
-    wanted = spool.name.removesuffix(".out").rpartition(".")[2]
-    counts = seal.isalnum() and _hash(seal.decode("ascii", "replace")) == wanted
-    return ended if counts and check == b"%08x" % crc32(ended) else None
+    expected_hash = spool.name.removesuffix(".out").rpartition(".")[2]
+    is_valid = seal.isalnum() and _hash(seal.decode("ascii", "replace")) == expected_hash
+    return ended if is_valid and check == b"%08x" % crc32(ended) else None
 
 
-def read_alone(path: Path, most: int) -> bytes:
+def read_regular_file(path: Path, most: int) -> bytes:
     """Return up to `most` bytes of a regular file; raises `OSError` for anything else, such as a pipe or a link."""
-    with open_alone(path) as file:
+    with open_regular_file(path) as file:
         return file.read(most)
 
 
-def open_alone(path: Path) -> io.FileIO:
+def open_regular_file(path: Path) -> io.FileIO:
     """Return a regular file, open for reading; raises `OSError` for anything else. Never blocks."""
     file = io.FileIO(os.open(path, os.O_RDONLY | _ALONE))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -26,11 +26,11 @@ UNATTENDED = {
 }
 
 
-def child_environment(own: Mapping[str, str], *, call: str = "") -> dict[str, str]:
-    """Return what a command may see of the agent's environment `own`: an allow-list, never an API key.
+def child_environment(environ: Mapping[str, str], *, call: str = "") -> dict[str, str]:
+    """Return the variables of the agent's `environ` that a command gets: an allow-list, never an API key.
 
-    It contains the `call`, by which leftover processes are found.
+    Adds the `call`, by which leftover processes are found.
     """
-    passed = {name: own[name] for name in own if name in PASSED_ON or name.startswith(PASSED_ON_BY_PREFIX)}
+    variables = {name: environ[name] for name in environ if name in PASSED_ON or name.startswith(PASSED_ON_BY_PREFIX)}
     marked = {CALL_VARIABLE: call} if call else {}
-    return {"PATH": os.defpath, **passed, **UNATTENDED, **marked}
+    return {"PATH": os.defpath, **variables, **UNATTENDED, **marked}

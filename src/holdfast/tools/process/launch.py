@@ -24,10 +24,10 @@ PACKAGES = Path(__file__).parents[3]
 """Where the supervisor's bare Python finds this package, after its own modules."""
 
 CONTAINED = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--")
-"""Runs the supervisor in a PID namespace, whose end takes all processes in it along (decision 0010)."""
+"""Runs the supervisor in a PID namespace: when that ends, all processes in it end (decision 0010)."""
 
 CONTAINERS = ("podman", "docker")
-"""Programs that run a program in a container, whose Python is its own."""
+"""Programs that run the supervisor in a container, with the container's Python."""
 
 SUPERVISOR = "keeper"
 """The name of a session's first supervisor; further ones are `keeper-NAME`."""
@@ -54,22 +54,22 @@ class Launched(msgspec.Struct, frozen=True):
         try:
             # Before Python 3.12.4 the process's own `wait` also waits for its pipes, which a frozen supervisor holds
             # (github.com/python/cpython/issues/119710).
-            left = await _one_ended(self.pair, None if len(self.pair) > 1 else 0)
+            left = await _wait_for_one(self.pair, None if len(self.pair) > 1 else 0)
             until = time.monotonic() + _ALONE
             while left:
                 number = signal.SIGCONT if time.monotonic() < until else signal.SIGKILL
                 for descriptor in left:
                     with contextlib.suppress(ProcessLookupError):
                         signal.pidfd_send_signal(descriptor, number)
-                left = await _one_ended(left, THAW)
+                left = await _wait_for_one(left, THAW)
             await self.process.wait()
         finally:
             for descriptor in self.pair:
                 os.close(descriptor)
 
 
-async def _one_ended(processes: tuple[int, ...], seconds: float | None) -> tuple[int, ...]:
-    """Return which of these processes live, once one has ended or the time is up."""
+async def _wait_for_one(processes: tuple[int, ...], seconds: float | None) -> tuple[int, ...]:
+    """Wait until one of these processes has ended or the time is up; return those that live."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for descriptor in processes:
         loop.add_reader(descriptor, ended.set)
@@ -92,7 +92,9 @@ class _Ready(msgspec.Struct):
     pid: int
 
 
-async def launched(folder: Path, *, contained: bool, name: str = SUPERVISOR, wrap: tuple[str, ...] = ()) -> Launched:
+async def launch_supervisor(
+    folder: Path, *, contained: bool, name: str = SUPERVISOR, wrap: tuple[str, ...] = ()
+) -> Launched:
     """Start the supervisor `name` of the session in `folder`, with `contained` in a namespace if bubblewrap can.
 
     Its lock and its log have its name. `wrap` are words before the program: a sandbox, or a container with its own
@@ -100,7 +102,7 @@ async def launched(folder: Path, *, contained: bool, name: str = SUPERVISOR, wra
     """
     choices = (CONTAINED, ()) if contained and shutil.which(CONTAINED[0]) else ((),)
     for within in (wrap,) if wrap else choices:
-        process = await _spawned(folder / name, within)
+        process = await _spawn(folder / name, within)
         answers = process.stdout
         assert answers is not None
         with contextlib.suppress(TimeoutError):
@@ -122,7 +124,7 @@ def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-async def _spawned(files: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
+async def _spawn(files: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
     python = "python3" if within and within[0] in CONTAINERS else sys.executable
     program = (python, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), f"{files}.lock")
     try:

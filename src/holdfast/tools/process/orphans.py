@@ -41,14 +41,14 @@ class OrphanReport(msgspec.Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
-def said(remains: OrphanReport) -> str:
+def describe_orphans(report: OrphanReport) -> str:
     """Return a short description of the result, "" if nothing was found."""
-    clauses: list[str] = []
-    if remains.ended:
-        clauses.append(f"still running, and ended now: {_listed(remains.ended)}")
-    if remains.left:
-        clauses.append(f"could not be ended and may still be running: {_listed(remains.left)}")
-    return "; ".join(clauses)
+    parts: list[str] = []
+    if report.ended:
+        parts.append(f"still running, and ended now: {_listed(report.ended)}")
+    if report.left:
+        parts.append(f"could not be ended and may still be running: {_listed(report.left)}")
+    return "; ".join(parts)
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -57,9 +57,9 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def reap(calls: Collection[str], known: Collection[ProcessId]) -> OrphanReport:
-    """End what is left of `calls`, whose supervisor has exited, and return the result. Takes up to a second.
+    """End what is left of `calls`, whose supervisor has exited, and return the result.
 
-    On a busy machine it takes longer.
+    Takes up to a second, longer on a busy machine.
     """
     found: dict[tuple[int, int], _Found] = {}
     tick = 0

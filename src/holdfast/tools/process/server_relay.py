@@ -1,4 +1,4 @@
-"""Starts an MCP server and ends with it: joins the socket it is given, reads there what to run, and guards it.
+"""Starts an MCP server and ends with it: connects to a socket, reads there what to run, and guards the server.
 
 How it works. The server has the socket as its stdin and stdout, so no process stands between it and the agent. Its
 secrets come over the socket, not on a command line that others can read. The relay stays as its parent, waits, and ends
@@ -22,7 +22,7 @@ import socket
 import sys
 
 from holdfast.tools.process.process_table import LINUX, adopt_orphans, end_with
-from holdfast.tools.process.watchdog import survives_kill
+from holdfast.tools.process.watchdog import kill_descendants
 
 RELAY_PROGRAM = (
     "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.process.server_relay import main; main()"
@@ -33,7 +33,7 @@ if _TYPE_CHECKING:
     from typing import TypedDict
 
     class ServerToRun(TypedDict):
-        """What comes over the socket: `env` is added to the environment."""
+        """The request on the socket: `env` is added to the environment."""
 
         argv: list[str]
         env: dict[str, str]
@@ -45,7 +45,7 @@ _NOT_RUN = 127
 
 
 def main() -> None:
-    """Run what comes over the socket named on the command line, and exit as it exits."""
+    """Run the server requested on the socket that the command line names, and exit as it exits."""
     above = os.getppid()
     adopt_orphans()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -58,14 +58,14 @@ def main() -> None:
         sys.exit(1)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(sys.argv[1])
-    what = json.loads(_exactly(connection, int.from_bytes(_exactly(connection, _LENGTH), "big")))
+    request = json.loads(_exactly(connection, int.from_bytes(_exactly(connection, _LENGTH), "big")))
     relay = os.getpid()
     server = os.fork()
     if server == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGCONT, signal.SIG_DFL)
         if end_with(relay, signal.SIGKILL):
-            _become(what, connection)
+            _exec_server(request, connection)
         os._exit(_NOT_RUN)
     connection.close()
     _end_without(above)
@@ -77,18 +77,18 @@ def main() -> None:
 def _end_without(above: int) -> None:
     """Kill the server and all that is below it, if the supervisor has died."""
     if LINUX and os.getppid() != above:
-        survives_kill(os.getpid())
+        kill_descendants(os.getpid())
         os._exit(1)
 
 
-def _become(what: ServerToRun, connection: socket.socket) -> None:
+def _exec_server(request: ServerToRun, connection: socket.socket) -> None:
     """Become the server; return only if that fails."""
-    argv = what["argv"]
+    argv = request["argv"]
     try:
-        os.chdir(what["cwd"])
+        os.chdir(request["cwd"])
         os.dup2(connection.fileno(), 0)
         os.dup2(connection.fileno(), 1)
-        os.execvpe(argv[0], argv, {**os.environ, **what["env"]})  # noqa: S606 - the command of a server is a program, not a line for a shell
+        os.execvpe(argv[0], argv, {**os.environ, **request["env"]})  # noqa: S606 - the command of a server is a program, not a line for a shell
     except (OSError, ValueError) as error:
         os.write(2, f"{argv[0]}: {error}\n".encode(errors="replace"))
 

@@ -1,12 +1,12 @@
-"""The supervisors of one session: of the commands that are waited for, of background tasks, and of moved commands.
+"""The supervisors of one session: for foreground commands, background tasks, and commands moved to the background.
 
 Why more than one? A supervisor that does not answer is killed, and everything it runs ends with it: a server in the
-background must not end because a later command froze its supervisor. And an orphan that hides whose it is ends with the
-last command of its supervisor, which with a server beside it would be never.
+background must not end because a later command froze its supervisor. And an orphan whose command is unknown ends with
+the last command of its supervisor; next to a server it would never end.
 
 Why is a moved command not handed over? Linux lets no process adopt another's living children. So the supervisor changes
-its role instead: it keeps the moved command for as long as that runs, and the next command that is waited for starts a
-new one. The process lives on undisturbed, and whatever ends the agent ends it as before.
+its role instead: it keeps the moved command for as long as that runs, and the next foreground command starts a new one.
+The process lives on undisturbed, and whatever ends the agent ends it as before.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A command to run in a shell in `cwd`.
 
     It is ended after `timeout` seconds, None: never. `spool` gets its output, `seal` marks the record of its end. In
-    the `background` it runs beside the commands that are waited for.
+    the `background` it runs next to the foreground commands.
     """
 
     command: str
@@ -69,7 +69,7 @@ class Supervisors:
         *,
         stop: asyncio.Event,
         emit: Callable[[str], None],
-        began: Callable[[ProcessId], None] = lambda _: None,
+        on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         """Run the command and return how it ended, as `Supervisor.run` does."""
         supervisor = self._first
@@ -84,7 +84,7 @@ class Supervisors:
                 timeout=request.timeout,
                 stop=stop,
                 emit=emit,
-                began=began,
+                on_start=on_start,
                 spool=request.spool,
                 seal=request.seal,
             )

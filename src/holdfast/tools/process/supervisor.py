@@ -247,7 +247,7 @@ class SupervisorLoop:
             return
         spool, reading, writing = fds
         if pid == 0:
-            self._become(request, writing)
+            self._exec_command(request, writing)
         os.close(writing)
         self.childless = False
         command = self.commands[request["call"]] = _Command(request, pid=pid, pipe=reading, spool=spool)
@@ -255,7 +255,7 @@ class SupervisorLoop:
         if found := running_process(pid):
             self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
 
-    def _become(self, request: Request, output: int) -> NoReturn:
+    def _exec_command(self, request: Request, output: int) -> NoReturn:
         """Turn this forked process into the command's shell, or write into its output why that failed."""
         try:
             os.setsid()
@@ -330,8 +330,8 @@ class SupervisorLoop:
         elif command.phase == "ending" and now >= command.until:
             command.phase, command.until = "killing", now + _GIVE_UP
         elif command.phase == "killing":
-            taken = self._signal(command, members, signal.SIGKILL)
-            if members and not any(taken):  # all that are left belong to other users (sudo): report their number
+            signalled = self._signal(command, members, signal.SIGKILL)
+            if members and not any(signalled):  # all that are left belong to other users (sudo): report their number
                 self._finish(command, left=members)
 
     def _signal(self, command: _Command, members: list[int], *numbers: signal.Signals) -> list[bool]:

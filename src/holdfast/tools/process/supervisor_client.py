@@ -25,9 +25,9 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ProcessId
-from holdfast.tools.process.end_record import open_alone, read_alone
+from holdfast.tools.process.end_record import open_regular_file, read_regular_file
 from holdfast.tools.process.environment import child_environment
-from holdfast.tools.process.launch import SUPERVISOR, Launched, launched
+from holdfast.tools.process.launch import SUPERVISOR, Launched, launch_supervisor
 from holdfast.tools.process.orphans import OrphanReport, reap
 from holdfast.tools.truncation import beginning
 from holdfast.typed_data import json_decoder
@@ -60,7 +60,7 @@ def remove_entry(path: Path) -> None:
         threading.Thread(target=shutil.rmtree, args=(path,), kwargs={"ignore_errors": True}, daemon=True).start()
 
 
-def partial(spool: Path) -> str:
+def stored_output(spool: Path) -> str:
     """Return the stored output of a command, truncated for the model; "" if there is none."""
     try:
         return _excerpt(spool, seen=0)
@@ -69,7 +69,7 @@ def partial(spool: Path) -> str:
 
 
 def is_cut(spool: Path) -> bool:
-    """Return whether `partial` leaves out a part of the stored output. Never raises."""
+    """Return whether `stored_output` leaves out a part of the stored output. Never raises."""
     try:
         return spool.stat().st_size > HEAD + TAIL
     except OSError:
@@ -78,7 +78,7 @@ def is_cut(spool: Path) -> bool:
 
 def _excerpt(spool: Path, *, seen: int) -> str:
     """Return the beginning and the end of the file, and how much of the `seen` bytes is missing in between."""
-    with open_alone(spool) as file:
+    with open_regular_file(spool) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         if size <= HEAD + TAIL:
@@ -129,8 +129,8 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
 
 
 _decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
-_Heard = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
-"""What a waiting command can receive; None means that the supervisor died."""
+_Received = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
+"""What a running command can receive; None means that the supervisor died."""
 
 
 class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,12 +166,12 @@ class Supervisor:
         self._process: asyncio.subprocess.Process | None = None
         self._listener: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
-        self._waiting: dict[str, asyncio.Queue[_Heard]] = {}
+        self._waiting: dict[str, asyncio.Queue[_Received]] = {}
         self._overdue: dict[str, asyncio.TimerHandle] = {}
         self._within = False  # it has its own PID namespace
         self.contained = False
-        self.wrap: tuple[str, ...] = ()
         """Whether the next supervisor gets a PID namespace, if available."""
+        self.wrap: tuple[str, ...] = ()
 
     async def run(  # noqa: PLR0913 - what a command is made of
         self,
@@ -184,17 +184,18 @@ class Supervisor:
         emit: Callable[[str], None],
         spool: Path,
         seal: str = "",
-        began: Callable[[ProcessId], None] = lambda _: None,
+        on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
 
-        After `timeout` seconds it is ended, None: never. `began` is called with its process. With a `seal`, its end is
-        also recorded on disk. Raises `ToolFailed` if it was not started. Never starts a command twice.
+        It is ended after `timeout` seconds, never if that is None. `on_start` is called with its process. With a
+        `seal`, its end is also recorded on disk. Raises `ToolFailed` if it was not started; never starts a command
+        twice.
         """
         process = await self._running()
         since = time.monotonic()
         known: list[ProcessId] = []
-        heard = self._waiting[call] = asyncio.Queue()
+        messages = self._waiting[call] = asyncio.Queue()
         env = child_environment(os.environ, call=call)
         request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
         self._send(process, {**request, "spool": str(spool)})
@@ -207,7 +208,7 @@ class Supervisor:
         ended: CommandEnded | None = None
         try:
             while True:
-                match await heard.get():
+                match await messages.get():
                     case (_Live(dropped=dropped), data):
                         if text := decoder.decode(data):
                             emit(valid_unicode(text))
@@ -216,11 +217,11 @@ class Supervisor:
                     case _Started(pid=pid, start=start, boot=boot):
                         if not self._within:  # in a namespace the pid is meaningless here, and leftovers are impossible
                             known.append(ProcessId(pid=pid, start=start, boot=boot))
-                            began(known[0])
+                            on_start(known[0])
                     case _Refused(why=why):
                         raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
                     case CommandEnded() as ended:
-                        return finished(ended, spool)
+                        return command_result(ended, spool)
                     case None:
                         found = await in_daemon(lambda: reap({call}, known))
                         sure = (self._within or process.returncode == 0) and not found.left
@@ -272,7 +273,7 @@ class Supervisor:
                 emit=count,
                 spool=spool,
             )
-            output = read_alone(spool, CAPTURE_MOST)
+            output = read_regular_file(spool, CAPTURE_MOST)
         finally:
             forget(spool)
         if done.cause in ("lost", "signalled", "unguarded"):
@@ -302,7 +303,7 @@ class Supervisor:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        started = await launched(self._folder, contained=self.contained, name=self.name, wrap=self.wrap)
+        started = await launch_supervisor(self._folder, contained=self.contained, name=self.name, wrap=self.wrap)
         self._process, self._within = started.process, started.within
         self._listener = asyncio.create_task(self._listen(started))
         return started.process
@@ -313,9 +314,9 @@ class Supervisor:
         with contextlib.suppress(asyncio.IncompleteReadError):  # it died while writing a message
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
-                heard = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
+                item = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
                 if message.call in self._waiting:
-                    self._waiting[message.call].put_nowait(heard)
+                    self._waiting[message.call].put_nowait(item)
         self._process = None
         if started.process.stdin is not None:
             started.process.stdin.close()  # it has no reader and would stay open as long as this loop
@@ -350,18 +351,18 @@ def _end(process: asyncio.subprocess.Process) -> None:
         asyncio.get_running_loop().call_later(SWEEP, kill)
 
 
-def finished(ended: CommandEnded, spool: Path) -> CommandFinished:
-    """Return how a command ended, with what the model reads of its output."""
+def command_result(ended: CommandEnded, spool: Path) -> CommandFinished:
+    """Return how a command ended, with the output for the model."""
     unkept = ended.unkept
     try:
         text = _excerpt(spool, seen=ended.seen)
     except OSError as error:  # the command may have deleted the file itself
         text, unkept = "", str(error)
-    own = ended.status is not None and ended.status >= 0
+    exited = ended.status is not None and ended.status >= 0
     return CommandFinished(
         cause=ended.cause,
-        code=ended.status if own else None,
-        signal=-ended.status if ended.status is not None and not own else None,
+        code=ended.status if exited else None,
+        signal=-ended.status if ended.status is not None and not exited else None,
         seconds=ended.seconds,
         text=text,
         leftovers=ended.leftovers,
@@ -377,7 +378,7 @@ def _lost(seconds: float, spool: Path, found: OrphanReport, *, sure: bool) -> Co
         code=None,
         signal=None,
         seconds=seconds,
-        text=partial(spool),
+        text=stored_output(spool),
         leftovers=len(found.ended),
         survivors=0 if sure else len(found.left) or None,
         is_cut=is_cut(spool),

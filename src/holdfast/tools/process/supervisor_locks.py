@@ -18,7 +18,7 @@ def _lock_files(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{SUPERVISOR}*.lock"))
 
 
-async def wait_gone(folder: Path, seconds: float = 1.0) -> bool:
+async def wait_for_exit(folder: Path, seconds: float = 1.0) -> bool:
     """Wait up to `seconds`; return whether the session's supervisors and all their processes have exited."""
     deadline = time.monotonic() + seconds
     for path in _lock_files(folder):
@@ -45,7 +45,7 @@ def left_nothing(folder: Path) -> bool:
 def remove_locks(folder: Path) -> None:
     """Delete the locks of supervisors that have exited, except the first one's. Never raises.
 
-    What they left must have been looked for: a lock without `GONE` says that something may be left.
+    Call it after searching for their leftover processes: a lock without `GONE` means that some may be left.
     """
     with contextlib.suppress(OSError):
         for path in _lock_files(folder):

@@ -63,13 +63,13 @@ def fork_watchdog(lock: int) -> int:
         os.kill(supervisor, signal.SIGCONT)
     for number in passed_on:
         signal.signal(number, signal.SIG_IGN)
-    if survives_kill(watchdog):
+    if kill_descendants(watchdog):
         os._exit(1)
     os.pwrite(lock, GONE, 0)
     os._exit(0)
 
 
-def survives_kill(parent: int) -> bool:
+def kill_descendants(parent: int) -> bool:
     """Kill everything below `parent`, which is this process; return whether something cannot be killed."""
     until = time.monotonic() + _GIVE_UP
     while time.monotonic() < until:

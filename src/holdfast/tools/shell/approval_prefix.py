@@ -1,8 +1,8 @@
 """Says which words of a command the user may allow permanently: a program, and its sub-command if it has some. Pure.
 
-What stands behind those words is not remembered, so that it must not decide what is run: nothing is remembered of
-programs that get a program or code in their words. Which those are, `command_words.py` and the tables in
-`tools/programs` know: a program whose every word is a program, an address or code is closed there.
+The words after them are not remembered, so they must not decide what is run: nothing is remembered of programs that get
+a program or code in their words. Which those are, `command_words.py` and the tables in `tools/programs` know: a program
+whose every word is a program, an address or code is closed there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LAUNCHERS: tuple[tuple[str, ...], ...] = (
     *(("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("pipenv", "run"), ("hatch", "run"), ("rye", "run")),
     *(("bundle", "exec"), ("pnpm", "exec"), ("npx",), ("bunx",), ("npm", "exec")),
 )
-"""Behind these words comes a program, and the rest is that program's."""
+"""After these words comes a program, and the rest belongs to that program."""
 
 _MODULES = re.compile(r"(?:python|pypy)[0-9.]*")
 _INTERPRETERS = re.compile(r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tsx|ts-node|Rscript|julia)[0-9.]*")
@@ -91,7 +91,7 @@ def _program(  # noqa: PLR0911 - a return for each kind of program
 
 
 def _with_sub_command(name: str, texts: list[str]) -> tuple[str, ...] | None:
-    """Return a program with what it is to do; None if options stand before that, because they may change it."""
+    """Return a program with its sub-command; None if options come before it, because they may change it."""
     base = name.rpartition("/")[2]
     if len(texts) == 1:
         return (name,)

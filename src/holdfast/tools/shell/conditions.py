@@ -110,4 +110,4 @@ SHELL_WORDS: dict[str, Callable[[tuple[Word, ...]], str]] = {
     "local": _unset_more,
     "unset": _unset_more,
 }
-"""The words of the shell itself, each with what says why it does more than reading."""
+"""The commands of the shell itself, each with a function that returns why it does more than reading."""

@@ -1,7 +1,7 @@
 """Says in short phrases what is dangerous in a command, for the question to the user. Pure.
 
-This only informs: a command without a phrase still asks, unless it only reads. So what is listed here is what people
-regret, and a command that hides it better is not let through by it.
+This only informs: a command without a phrase still asks, unless it only reads. So the list has
+what users regret, and a command that hides its danger is not allowed by that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_STARTED = 10
 
 
 def dangers(line: CommandLine) -> tuple[str, ...]:
-    """Return what is dangerous in a command, most serious first as they stand in it; empty if nothing known is."""
+    """Return what is dangerous in a command: fetched code first, then by command; empty if nothing known is."""
     return tuple(dict.fromkeys(_line_dangers(line, 0)))
 
 
@@ -36,20 +36,20 @@ def _line_dangers(line: CommandLine, nested: int) -> Iterator[str]:
     for pipeline in line.pipelines:
         fetched = False
         for stage in pipeline:
-            names = {_name(words) for at in stage for words in _started(line.commands[at].words)}
+            names = {_name(words) for at in stage for words in _started_programs(line.commands[at].words)}
             if fetched and names & _SHELLS:
                 yield "runs what it fetches from the network"
             fetched = fetched or bool(names & _FETCHERS)
-    fetches = any(_name(words) in _FETCHERS for command in line.commands for words in _started(command.words))
+    fetches = any(_name(words) in _FETCHERS for command in line.commands for words in _started_programs(command.words))
     for command in line.commands:
-        for words in _started(command.words):
+        for words in _started_programs(command.words):
             if fetches and _name(words) in _SHELLS | {"eval", "source", "."} and not all(word.fixed for word in words):
                 yield "runs what it fetches from the network"
             yield from _words_dangers(words, nested)
         yield from _written_outside(command)
 
 
-def _started(words: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
+def _started_programs(words: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
     """Yield the words of a command, and those of each program that it starts with them."""
     for _ in range(_MOST_STARTED):
         if not words:
@@ -176,7 +176,7 @@ def _git_dangers(texts: list[str]) -> Iterator[str]:
 
 def _written_outside(command: SimpleCommand) -> Iterator[str]:
     targets = [each.target for each in command.redirects if each.kind in {"write", "append"} and each.target]
-    for words in _started(command.words):
+    for words in _started_programs(command.words):
         if _name(words) in _WRITERS:
             operands = [word for word in words[1:] if not word.text.startswith("-")]
             targets += operands[-1:] if _name(words) in {"cp", "mv", "ln", "install", "rsync"} else operands

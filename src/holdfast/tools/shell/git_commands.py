@@ -20,7 +20,7 @@ class GitReader(msgspec.Struct, frozen=True, kw_only=True):
 
     `more` are options that do more (a long one also when it is cut short). With `only`, no option but these may stand
     there. `words` are the first words allowed behind it, if it has further sub-commands. With `list_options`, other
-    words may stand only beside one of these; without any of them, only as many as `most`.
+    words may stand only next to one of these; without any of them, only as many as `most`.
     """
 
     names: str

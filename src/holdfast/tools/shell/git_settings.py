@@ -21,7 +21,7 @@ _RUNS = re.compile(
 _HARMLESS_VALUES = re.compile(r"false|git-lfs (clean|smudge) -- %f|git-lfs filter-process|no|off|0|")
 
 
-def started_by(config: str) -> str:
+def setting_that_starts_program(config: str) -> str:
     """Return the first setting in the text of a `.git/config` that makes git's reading start a program, "" if none.
 
     A line that is not understood counts as one.

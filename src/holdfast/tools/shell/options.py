@@ -8,16 +8,16 @@ from holdfast.tools.shell.command_line import Word
 from holdfast.tools.shell.read_only_programs import Reader
 
 
-class GivenOptions(msgspec.Struct, frozen=True):
+class ParsedOptions(msgspec.Struct, frozen=True):
     """The words of a program: its options with their names (without dashes), and the others."""
 
-    given: tuple[tuple[str, Word], ...]
+    options: tuple[tuple[str, Word], ...]
     operands: tuple[Word, ...]
 
 
-def options_of(words: tuple[Word, ...], reader: Reader) -> GivenOptions:
+def options_of(words: tuple[Word, ...], reader: Reader) -> ParsedOptions:
     """Return the options and operands among the words after a program's name."""
-    given: list[tuple[str, Word]] = []
+    options: list[tuple[str, Word]] = []
     operands: list[Word] = []
     waiting = list(words)
     while waiting:
@@ -28,19 +28,19 @@ def options_of(words: tuple[Word, ...], reader: Reader) -> GivenOptions:
             break
         if text.startswith("--"):
             name, equals, _ = text[2:].partition("=")
-            given.append((name, word))
+            options.append((name, word))
             if name in reader.long_values and not equals and waiting:
-                given.append((name, waiting.pop(0)))
+                options.append((name, waiting.pop(0)))
         elif text.startswith("-") and text != "-":
             for place, letter in enumerate(text[1:], 1):
-                given.append((letter, word))
+                options.append((letter, word))
                 if letter in reader.values:
                     if place == len(text) - 1 and word.fixed and waiting:
-                        given.append((letter, waiting.pop(0)))
+                        options.append((letter, waiting.pop(0)))
                     break
         else:
             operands.append(word)
-    return GivenOptions(tuple(given), tuple(operands))
+    return ParsedOptions(tuple(options), tuple(operands))
 
 
 def may_be_option(word: Word) -> bool:

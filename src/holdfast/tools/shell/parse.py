@@ -45,7 +45,7 @@ def parse_command(text: str) -> CommandLine:
     """Return the simple commands of a shell command. Never raises: what is not understood is said in `unclear`."""
     if len(text) > MOST_CHARACTERS:
         return CommandLine(unclear=f"It has more than {MOST_CHARACTERS:,} characters.")
-    strange = _CONTROL.search(text) or next((each for each in text if _unseen(each)), None)
+    strange = _CONTROL.search(text) or next((each for each in text if _is_invisible(each)), None)
     if strange is not None:
         character = strange if isinstance(strange, str) else strange[0]
         return CommandLine(unclear=f"It contains a character that is not seen or looks like a blank: {character!a}.")
@@ -54,12 +54,12 @@ def parse_command(text: str) -> CommandLine:
     return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines))
 
 
-def _unseen(character: str) -> bool:
+def _is_invisible(character: str) -> bool:
     return character > "~" and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
 
 
 class _Reading(PartReader):
-    """The commands of one command, and how they stand to each other."""
+    """The simple commands of one command, and how they are connected."""
 
     def program(self, root: Node) -> None:
         if root.has_error:
@@ -188,7 +188,7 @@ class _Reading(PartReader):
         if node.type == "redirected_statement":
             for child in node.children:
                 if at != node.start_byte:
-                    self.apart(at, child.start_byte)
+                    self.word_gap(at, child.start_byte)
                 at = child.end_byte
                 if child.type in syntax.REDIRECTS:
                     pieces.append(child)
@@ -225,7 +225,7 @@ class _Reading(PartReader):
         single = node.type == "variable_assignment"
         at = node.start_byte
         for child in [node] if single else node.children:
-            (self.gap_in_line if at == node.start_byte else self.apart)(at, child.start_byte)
+            (self.gap_in_line if at == node.start_byte else self.word_gap)(at, child.start_byte)
             at = child.end_byte
             if child.type == "variable_assignment" and node.type != "declaration_command":
                 if words:
@@ -244,7 +244,7 @@ class _Reading(PartReader):
     def emit(
         self, command: SimpleCommand, folders: Folders, *, after: tuple[Folders, Folders] | None = None
     ) -> tuple[Folders, Folders]:
-        """Keep a command; return where the shell may be after it."""
+        """Add a command; return the folders in which the shell may be after it."""
         words = command.words
         while words and words[0].raw == "time" and command.raw.startswith("time"):
             words = words[2:] if len(words) > 1 and words[1].raw == "-p" else words[1:]
@@ -253,8 +253,10 @@ class _Reading(PartReader):
             self.fail(f"What {name.raw[:40]!r} begins is not understood here.")
         if name is not None and name.text in syntax.CHANGES_THE_SHELL:
             self.fail(f"{name.text!r} runs or changes commands in ways that cannot be seen here.")
-        kept = sorted(folders, key=lambda folder: [word.raw for word in folder])
-        self.commands.append(SimpleCommand(command.assignments, words, command.redirects, command.raw, tuple(kept)))
+        sorted_folders = sorted(folders, key=lambda folder: [word.raw for word in folder])
+        self.commands.append(
+            SimpleCommand(command.assignments, words, command.redirects, command.raw, tuple(sorted_folders))
+        )
         if after is not None:
             return after
         moves = [word.text for word in words[:3]]
@@ -268,7 +270,7 @@ class _Reading(PartReader):
         return folders, folders
 
     def after_here(self, node: Node, span: tuple[int, int], after: tuple[Folders, Folders]) -> None:
-        """Read the commands that stand behind a here-document's beginning, in its line."""
+        """Read the commands after the beginning of a here-document, in the same line."""
         if node.type != "heredoc_redirect":
             return
         for child in node.children:

@@ -55,7 +55,7 @@ class PartReader(ABC):
         """Fail unless only blanks stand there, in one line."""
         self.gap(start, end, lines=False)
 
-    def apart(self, start: int, end: int) -> None:
+    def word_gap(self, start: int, end: int) -> None:
         """Fail unless a blank stands between two words, or a redirection begins where the first ends."""
         self.gap(start, end, lines=False)
         if start == end and self.source[end : end + 1] not in {b"<", b">", b"&"}:
@@ -69,7 +69,7 @@ class PartReader(ABC):
     def emit(
         self, command: SimpleCommand, folders: Folders, *, after: tuple[Folders, Folders] | None = None
     ) -> tuple[Folders, Folders]:
-        """Keep a command; return where the shell may be after it."""
+        """Add a command; return the folders in which the shell may be after it."""
 
     def assignment(self, node: Node, folders: Folders) -> list[Assignment]:
         """Return the variable that is set, if it is a plain one."""
@@ -109,7 +109,7 @@ class PartReader(ABC):
             return self.here(node, folders)
         operator, targets, at, raw = "", list[Word](), node.start_byte, string(self.text(node))
         for child in node.children:
-            (self.apart if targets else self.gap_in_line)(at, child.start_byte)
+            (self.word_gap if targets else self.gap_in_line)(at, child.start_byte)
             if child.type == "file_descriptor":
                 if child.end_byte < len(self.source) and self.source[child.end_byte] not in b"<>":
                     self.fail("A redirection was not understood.")
@@ -146,10 +146,10 @@ class PartReader(ABC):
                 break
             at = close + 1 if close >= 0 else len(self.source)
         line_start = self.source.rfind(b"\n", 0, end.start_byte) + 1
-        whole = self.source[line_start : end.end_byte]
+        last_line = self.source[line_start : end.end_byte]
         rest = self.source[end.end_byte : end.end_byte + 1]
         if (
-            (at != line_start or not begins or (whole.lstrip(b"\t") if strips else whole) != delimiter)
+            (at != line_start or not begins or (last_line.lstrip(b"\t") if strips else last_line) != delimiter)
             or rest not in {b"", b"\n"}
             or self.source[start.end_byte : begins].count(b"<<") > 0
         ):

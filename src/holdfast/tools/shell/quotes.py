@@ -24,7 +24,7 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 class UnreadableError(Exception):
-    """The word is not what the parser took it for; its text is a sentence for the user."""
+    """The word is not what the parser assumed; the text of the error is a sentence for the user."""
 
 
 class _Reading:

@@ -1,11 +1,12 @@
 """Says whether a command only reads, and if not, why. Pure.
 
-A command is judged by its program's row in `readers.py`, or, where its words are a language of their own, by a function
-here or beside. What is not known does more than reading. A word whose value only bash knows is allowed where no value
-of it could be an option that does more; as the name of a file it is not, because which file it names is not known.
+A command is judged by its program's row in `read_only_programs.py`, or, if its words have a syntax of their own, by a
+function here or in another module of this package. What is not known does more than reading. A word whose value only
+bash knows is allowed where no value of it could be an option that does more; as the name of a file it is not, because
+which file it names is not known.
 
-That a program reads is not all: the caller sees that `paths_read` lie in the workspace, and, for git, that the
-repository's own settings start no program (`git_settings.py`).
+This is only one condition: the caller checks that `paths_read` lie in the workspace and, for git, that the repository's
+settings start no program (`git_settings.py`).
 
 Laws (`tests/tools/shell/test_read_only_laws.py`): what only reads, run under `strace`, writes nothing and connects
 nowhere.
@@ -35,7 +36,7 @@ _MOST_NESTED = 4
 def more_than_reading(command: SimpleCommand) -> str:
     """Return "" if a simple command only reads, else in a few words what it does. Its redirections are not looked at.
 
-    That the files it reads (`paths_read`) and those of its redirections are in the workspace, the caller sees.
+    The caller checks that the files it reads (`paths_read`) and those of its redirections are in the workspace.
     """
     for redirect in command.redirects:
         if redirect.target is not None and redirect.target.prefix.startswith(_CONNECTS):
@@ -113,11 +114,11 @@ def paths_read(command: SimpleCommand) -> tuple[str, ...]:
         return ()
     options = options_of(rest, reader)
     found = list(options.operands)
-    patterns = {option for option, _ in options.given}
+    patterns = {option for option, _ in options.options}
     if reader.operands == "pattern" and found and not patterns & reader.pattern_options:
         del found[0]
     paths = [word.text for word in found if word.fixed or word.pattern]
-    for option, word in options.given:
+    for option, word in options.options:
         if option in {"e", "regexp"} and reader.operands == "pattern" and reader is not READERS_BY_NAME.get("fd"):
             continue
         text = word.text if word.fixed else word.raw
@@ -151,7 +152,7 @@ def _harmless_assignment(assignment: Assignment, *, alone: bool) -> bool:
 
 def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
     options = options_of(words, reader)
-    for option, word in options.given:
+    for option, word in options.options:
         cut = word.raw.startswith("--") and option != ""
         if option in reader.short or (cut and any(each.startswith(option) for each in reader.long)):
             return f"`{name} {word.raw[:40]}` does more than reading"
@@ -166,7 +167,7 @@ def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
         return f"`{name}` writes the second file that it is given"
     if reader.operands == "texts":
         return ""
-    return _unknown_file(options.operands) or _unknown_file(tuple(word for _, word in options.given))
+    return _unknown_file(options.operands) or _unknown_file(tuple(word for _, word in options.options))
 
 
 def _unknown_file(words: tuple[Word, ...]) -> str:
@@ -199,14 +200,14 @@ def _find_more(words: tuple[Word, ...], nested: int) -> str:
             end = next((place for place in range(at, len(words)) if words[place].text in {";", "+"}), None)
             if end is None or end == at:
                 return "what `find -exec` runs is not clear"
-            inner = tuple(map(_found_by_find, words[at:end]))
+            inner = tuple(map(_find_placeholder, words[at:end]))
             if why := words_more(inner, nested + 1):
                 return why
             at = end + 1
     return _unknown_file(tuple(word for word in words if not word.fixed))
 
 
-def _found_by_find(word: Word) -> Word:
+def _find_placeholder(word: Word) -> Word:
     """Return a word of `-exec`: `find` puts the path of a file, or with `+` of several, wherever `{}` stands in it.
 
     By itself it begins with a folder, so it is no option. Its other characters are the file's name, which is not known.

@@ -28,7 +28,7 @@ def sed_more(words: tuple[Word, ...]) -> str:
     """Return "" if sed with these words only reads, else in a few words what it does."""
     scripts: list[Word] = []
     files: list[Word] = []
-    given = False
+    has_script_option = False
     at = 0
     while at < len(words):
         word = words[at]
@@ -37,14 +37,14 @@ def sed_more(words: tuple[Word, ...]) -> str:
             return f"{word.raw[:40]!r} may be an option of 'sed'"
         if word.text in {"-e", "-ne", "-nE", "-Ee", "--expression"} and word.text.endswith(("e", "expression")):
             scripts += words[at : at + 1]
-            given = True
+            has_script_option = True
             at += 1
         elif word.text.startswith("-") and word.text != "-":
             if not word.fixed or not _SED_OPTION.fullmatch(word.text):
                 return f"`sed {word.raw[:40]}` may change files"
         else:
             files.append(word)
-    if not given:
+    if not has_script_option:
         scripts, files = files[:1], files[1:]
     for script in scripts:
         if not script.fixed or not sed_reads(script.text):

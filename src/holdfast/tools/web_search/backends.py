@@ -1,6 +1,6 @@
-"""The services that search the web: what each is sent, and how its answer is read. Pure.
+"""The services that search the web: their requests, and how their answers are read. Pure.
 
-An answer is data of strangers: every text of it becomes one line without markup, of a bounded length, and an address
+An answer is untrusted: every text of it becomes one line without markup, of a bounded length, and an address
 that is not http or https is left out.
 """
 
@@ -140,7 +140,7 @@ def _read(found: list[object]) -> Iterator[SearchResult]:
         if not isinstance(address, str) or not _is_page(address):
             continue
         words = (_field(each, name) for name in ("content", "description", "text", "snippet"))
-        snippet = next((_line(said, LONGEST_SNIPPET) for said in words if isinstance(said, str)), "")
+        snippet = next((_line(text, LONGEST_SNIPPET) for text in words if isinstance(text, str)), "")
         title = _field(each, "title")
         yield SearchResult(
             title=_line(title, _LONGEST_TITLE) if isinstance(title, str) else "", address=address, snippet=snippet

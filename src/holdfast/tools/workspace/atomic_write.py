@@ -1,6 +1,6 @@
 """Replaces one file: planned with hashes of the content before and after, and written atomically.
 
-What was planned is what is done: a file that changed since the plan is left alone. A change is durable, with its
+Only the planned change is made: a file that changed since the plan is left alone. A change is durable, with its
 folder, before it is reported as done.
 """
 
@@ -23,7 +23,15 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.file_links import other_name
-from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, opened_in, parent, placed, resolve
+from holdfast.tools.workspace.safe_paths import (
+    SafePath,
+    as_tool_failure,
+    locate,
+    open_parent,
+    open_regular,
+    open_regular_in,
+    resolve,
+)
 
 LARGEST_FILE = 10_000_000
 """The largest file, in bytes, whose content is held in memory, compared and edited."""
@@ -35,8 +43,8 @@ LARGEST_REPLACED = 100_000_000
 _DIFF_LINES = 2000  # difflib's worst case is quadratic
 
 
-class Present(msgspec.Struct, frozen=True, kw_only=True):
-    """A file as it is now: `digest` is the SHA-256 of all of it, `content` None if it is larger than LARGEST."""
+class ExistingFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it is now: `digest` is the SHA-256 of all of it, `content` None if it is larger than LARGEST_FILE."""
 
     digest: str
     content: bytes | None
@@ -50,7 +58,7 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
 
 
-def refuse_own(place: SafePath, private: tuple[Path, ...]) -> None:
+def refuse_private(place: SafePath, private: tuple[Path, ...]) -> None:
     """Raise `ToolFailed` if `place` is one of holdfast's own journals or settings.
 
     They may be in the workspace, where edits may run without approval: a model could end its own session or its limits.
@@ -60,15 +68,15 @@ def refuse_own(place: SafePath, private: tuple[Path, ...]) -> None:
         raise ToolFailed(msg)
 
 
-def read_existing(place: SafePath) -> Present | None:
+def read_existing(place: SafePath) -> ExistingFile | None:
     """Return the file, or None if there is none; raises `ToolFailed` if it cannot be replaced."""
     if place.outside is None and ".git" in (part.lower() for part in place.parts):
         # A hook or a config written there would run without approval.
         msg = f"File {place.name!r} is internal to git and cannot be changed. Use git with bash."
         raise ToolFailed(msg)
-    with failing_at(place):
+    with as_tool_failure(place):
         try:
-            with opened(place) as file:
+            with open_regular(place) as file:
                 status = os.fstat(file.fileno())
                 if status.st_size > LARGEST_REPLACED:
                     msg = (
@@ -81,25 +89,25 @@ def read_existing(place: SafePath) -> Present | None:
                     raise ToolFailed(msg)
                 content = file.read(LARGEST_FILE + 1)
                 if len(content) <= LARGEST_FILE:
-                    return Present(digest=_sha256(content), content=content)
+                    return ExistingFile(digest=_sha256(content), content=content)
                 file.seek(0)
-                return Present(digest=hashlib.file_digest(file, "sha256").hexdigest(), content=None)
+                return ExistingFile(digest=hashlib.file_digest(file, "sha256").hexdigest(), content=None)
         except FileNotFoundError:
             return None
 
 
 def replacement(
-    place: SafePath, present: Present | None, after: bytes, *, title: str, done: Callable[[FileDiff], str]
+    place: SafePath, existing: ExistingFile | None, after: bytes, *, title: str, describe: Callable[[FileDiff], str]
 ) -> Plan:
-    """Return the plan that makes `after` the file's content. `done` makes the result text from the diff."""
+    """Return the plan that makes `after` the file's content. `describe` makes the result text from the diff."""
     digest = _sha256(after)
-    change = FileChange(path=place.name, before=None if present is None else present.digest, after=digest)
-    diff = file_diff(place.name, b"" if present is None else present.content, after)
+    change = FileChange(path=place.name, before=None if existing is None else existing.digest, after=digest)
+    diff = file_diff(place.name, b"" if existing is None else existing.content, after)
 
     async def run(context: ToolContext) -> ToolOutput:
         status = replace(place, change, after, call=context.call)
         seen = FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=digest)
-        return ToolOutput(text=done(diff), seen=seen)
+        return ToolOutput(text=describe(diff), snapshot=seen)
 
     return Plan(
         effect="write",
@@ -107,19 +115,19 @@ def replacement(
         detail=diff.text,
         outside=place.outside,
         change=change,
-        originals=() if present is None or present.content is None else (present.content,),
+        originals=() if existing is None or existing.content is None else (existing.content,),
         run=run,
     )
 
 
 def change_plan(workspace: Workspace, verb: str, path: str, make: Callable[[SafePath, str], Plan]) -> Plan:
-    """Return the plan that `make` gives for the file at `path` and a title; raises `ToolFailed` if it is impossible.
+    """Return the plan that `make` returns for the file at `path`; raises `ToolFailed` if it is impossible.
 
     Outside the workspace, the plan fails with the same text once approved: the reason reveals what the file contains,
     which the user has not allowed yet.
     """
     place = resolve(workspace.root, path)
-    refuse_own(place, workspace.private)
+    refuse_private(place, workspace.private)
     title = escape_newlines(f"{verb} {place.name}")
     known_as = other_name(workspace.root, path, place)
     try:
@@ -135,7 +143,7 @@ def change_plan(workspace: Workspace, verb: str, path: str, make: Callable[[Safe
     return Plan(effect="write", title=title, outside=place.outside, run=run)
 
 
-def unfinished(call: str) -> str:
+def temporary_name(call: str) -> str:
     """Return the name of the temporary file, next to the target, that a call writes."""
     return f".holdfast-{call}"
 
@@ -143,9 +151,9 @@ def unfinished(call: str) -> str:
 def remove_unfinished(root: Path, call: str, change: FileChange) -> None:
     """Delete the temporary file of a call that no longer runs. Never raises."""
     with contextlib.suppress(OSError, ToolFailed, ValueError):  # there is none, or it cannot be deleted
-        place = placed(root, change.path)
-        with parent(place) as fd:
-            os.unlink(unfinished(call), dir_fd=fd)
+        place = locate(root, change.path)
+        with open_parent(place) as fd:
+            os.unlink(temporary_name(call), dir_fd=fd)
 
 
 def replace(place: SafePath, change: FileChange, content: bytes, *, call: str) -> os.stat_result:
@@ -154,8 +162,8 @@ def replace(place: SafePath, change: FileChange, content: bytes, *, call: str) -
     Returns the new file's status. Raises `ToolFailed`, with the file untouched, if it does not match `change.before`.
     """
     name = place.parts[-1]
-    temporary = unfinished(call)
-    with failing_at(place), parent(place, create=change.before is None) as fd:
+    temporary = temporary_name(call)
+    with as_tool_failure(place), open_parent(place, create=change.before is None) as fd:
         old = _stat_in(fd, name)
         try:
             new = _store(fd, temporary, content, like=old, shown=place.name)
@@ -180,7 +188,7 @@ def replace(place: SafePath, change: FileChange, content: bytes, *, call: str) -
 def delete_file(place: SafePath, change: FileChange) -> None:
     """Delete the file at `place`, durably. Raises `ToolFailed`, with the file untouched, if it is not as planned."""
     name = place.parts[-1]
-    with failing_at(place), parent(place) as fd:
+    with as_tool_failure(place), open_parent(place) as fd:
         _verify(fd, name, place.name, before=change.before)
         os.unlink(name, dir_fd=fd)
         try:
@@ -200,8 +208,8 @@ def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None, s
         file.write(content)
         file.flush()
         if like is not None:
-            own = os.fstat(file.fileno())
-            if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
+            status = os.fstat(file.fileno())
+            if (status.st_uid, status.st_gid) != (like.st_uid, like.st_gid):
                 _give(file.fileno(), like, shown=shown)
             os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode))
         os.fsync(file.fileno())
@@ -234,7 +242,7 @@ def _stat_in(fd: int, name: str) -> os.stat_result | None:
 
 def _digest_in(fd: int, name: str, *, shown: str) -> str | None:
     try:
-        with opened_in(fd, name, shown=shown) as file:
+        with open_regular_in(fd, name, shown=shown) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return None
@@ -259,7 +267,7 @@ def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
     a, b = old[first : len(old) - max(0, end - 3)], new[first : len(new) - max(0, end - 3)]
     shown = [f"--- {escape_newlines(name)}\n", f"+++ {escape_newlines(name)}\n"]
     if a and b and max(len(a), len(b)) > _DIFF_LINES:  # not compared, but shown: the user approves all of it
-        shown += _replaced(old[start : len(old) - end], new[start : len(new) - end], start + 1)
+        shown += _replace_hunk(old[start : len(old) - end], new[start : len(new) - end], start + 1)
         removed, added = len(old) - start - end, len(new) - start - end
         return FileDiff(text=valid_unicode("".join(shown)), added=added, removed=removed)
     added = removed = 0
@@ -276,7 +284,7 @@ def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
     return FileDiff(text=valid_unicode("".join(shown)), added=added, removed=removed)
 
 
-def _replaced(old: list[str], new: list[str], first: int) -> list[str]:
+def _replace_hunk(old: list[str], new: list[str], first: int) -> list[str]:
     """Return a hunk in which all lines from the file's line `first` on are replaced."""
     hunk = f"@@ -{first},{len(old)} +{first},{len(new)} @@\n"
     return [hunk, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]

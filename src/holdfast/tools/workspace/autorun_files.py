@@ -274,14 +274,14 @@ _BELOW = frozenset(tuple(path.split("/")) for each in AUTORUN_FILES for path in 
 
 def runs_by_itself(path: str) -> bool:
     """Return whether another program would run the file, or take programs from it, by itself."""
-    parts = [_spelt(part) for part in path.split("/")]
+    parts = [_file_system_form(part) for part in path.split("/")]
     folders, files = _names()
     if files.match(parts[-1]) or any(folders.match(part) for part in parts):
         return True
     return any((above, below) in _BELOW for above, below in pairwise(parts))
 
 
-def _spelt(name: str) -> str:
+def _file_system_form(name: str) -> str:
     """Return a name in the form in which the most tolerant file systems compare it: case, trailing dots, streams.
 
     Some treat `.GIT`, `.git.`, `.git::$INDEX_ALLOCATION`, `GIT~1` and a `.git` with invisible characters alike.

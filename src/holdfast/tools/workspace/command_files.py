@@ -1,4 +1,4 @@
-"""What a look at the disk adds to the words of a command: links, matching names, and the settings of a repository."""
+"""What the disk adds to the words of a command: links, matching names, and the settings of a repository."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import msgspec
 from holdfast.tools.workspace.git_repository import StartsPrograms, read_repositories
 
 MOST_NAMES = 2000
-"""The most names that are looked at for one pattern; of a pattern with more, nothing is known."""
+"""The most names that a pattern may match; with more, its matches count as unknown."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """How to look: where a path leads, which paths match a pattern (None: too many), and what git's repositories start.
+    """Lookups on the disk: the real path, the paths that match a pattern (None: too many), what repositories start.
 
-    All paths are absolute. The default looks at nothing: each path is what it says.
+    All paths are absolute. The default reads nothing: each path leads where it says.
     """
 
     real: Callable[[str], str] = normpath
@@ -27,11 +27,11 @@ class Surroundings(msgspec.Struct, frozen=True):
     repositories: Callable[[str], StartsPrograms] = lambda _: StartsPrograms()
 
 
-NOT_LOOKED_AT = Surroundings()
+NO_SURROUNDINGS = Surroundings()
 
 
-def on_disk() -> Surroundings:
-    """Return the surroundings as they are now."""
+def disk_surroundings() -> Surroundings:
+    """Return the surroundings that read the disk."""
     return Surroundings(real=os.path.realpath, matches=_matches, repositories=read_repositories)
 
 

@@ -1,4 +1,4 @@
-"""What kind of file it is, by its first bytes: text, or what else."""
+"""The kind of a file by its first bytes: text, or which binary format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAGIC = (
 )
 
 
-def binary(head: bytes) -> str | None:
+def binary_kind(head: bytes) -> str | None:
     """Return what a file beginning with `head` seems to be if it is not text, else None."""
     guess = next((name for magic, name in _MAGIC if head.startswith(magic)), "binary data")
     if b"\0" in head:

@@ -14,12 +14,12 @@ from holdfast.tools.workspace.safe_paths import SafePath
 _USUAL = (".git/hooks", ".githooks", ".husky", ".github", ".github/workflows", ".vscode", ".claude", ".cursor")
 
 
-def other_name(root: Path, asked: str, place: SafePath) -> str:
+def other_name(root: Path, path: str, place: SafePath) -> str:
     """Return the name in the workspace under which another program runs the file at `place`, "" if none is found.
 
-    `asked` is the path as the model wrote it; `place` is where it leads.
+    `path` is the path as the model wrote it; `place` is where it leads.
     """
-    written = os.path.normpath(root / os.path.expanduser(asked))  # noqa: PTH111 - Path.expanduser raises for ~unknown
+    written = os.path.normpath(root / os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for ~unknown
     inside = os.path.relpath(written, root)
     if inside != place.name and not inside.startswith("../") and runs_by_itself(inside):
         return inside

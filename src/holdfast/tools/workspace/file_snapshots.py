@@ -9,13 +9,13 @@ from pathlib import Path
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import FileSeen
-from holdfast.tools.workspace.safe_paths import SafePath, opened, placed
+from holdfast.tools.workspace.safe_paths import SafePath, locate, open_regular
 
 LARGEST_HASHED = 10_000_000
 """Files up to this size in bytes are compared by content, larger ones by size and time."""
 
 
-def seen_in(place: SafePath, file: BufferedReader) -> FileSeen:
+def take_snapshot(place: SafePath, file: BufferedReader) -> FileSeen:
     """Return the state of the open file of `place`, and rewind the file."""
     status = os.fstat(file.fileno())
     digest = ""
@@ -25,20 +25,20 @@ def seen_in(place: SafePath, file: BufferedReader) -> FileSeen:
     return FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=digest)
 
 
-def present(root: Path, seen: FileSeen) -> FileSeen:
-    """Return the present state of a file, or `seen` itself if nothing changed. Never raises.
+def current_snapshot(root: Path, snapshot: FileSeen) -> FileSeen:
+    """Return the current state of a file, or `snapshot` itself if nothing changed. Never raises.
 
     A file with the same size and time is not read again.
     """
-    place = placed(root, seen.path)
+    place = locate(root, snapshot.path)
     try:
         status = os.lstat(place.path)
-        if (status.st_size, status.st_mtime_ns) == (seen.size, seen.modified):
-            return seen
-        with opened(place) as file:
-            return seen_in(place, file)
+        if (status.st_size, status.st_mtime_ns) == (snapshot.size, snapshot.modified):
+            return snapshot
+        with open_regular(place) as file:
+            return take_snapshot(place, file)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ToolFailed):
         # If the whole workspace is unreachable, nothing is known about a single file.
-        return FileSeen(path=seen.path) if place.anchor.is_dir() else seen
+        return FileSeen(path=snapshot.path) if place.anchor.is_dir() else snapshot
     except (OSError, ValueError):
-        return seen
+        return snapshot

@@ -17,7 +17,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.system.user_directories import holds_keys
 from holdfast.tools.workspace.gitignore import gitignore
-from holdfast.tools.workspace.safe_paths import SafePath, open_folder, opened_in
+from holdfast.tools.workspace.safe_paths import SafePath, open_folder, open_regular_in
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -119,7 +119,7 @@ def _inherited(base: Path, start: Path) -> tuple[str, Rules]:
 def _ignore_file(fd: int) -> str:
     """Return the text of the folder's `.gitignore`, "" if it has none. Like git, does not follow a link."""
     try:
-        with opened_in(fd, ".gitignore", shown=".gitignore") as file:
+        with open_regular_in(fd, ".gitignore", shown=".gitignore") as file:
             return file.read(_IGNORE_MOST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
     except (OSError, ToolFailed):
         return ""

@@ -1,9 +1,9 @@
-"""What a git repository says that makes git start programs, read without git.
+"""Reads, without git, what in a repository makes git start programs.
 
 How it works. git looks for its repository in the folder and in each one above: `.git`, or the folder itself, if it
-looks like a repository without a working tree. What only looks like one it passes over. So everything on the way up is
-read until something is surely a repository: one too many makes a command ask, one too few lets it run a program. The
-repositories of submodules are read too, because git's `status` and `diff` go into them.
+looks like a repository without a working tree. It passes over folders that only look like one. So everything on the way
+up is read until something is surely a repository: one too many makes a command ask, one too few lets it run a program.
+The repositories of submodules are read too, because git's `status` and `diff` go into them.
 
 Of each are read the settings (`git_settings.py` finds those that name programs), and whether there is a hook that git
 runs while it reads: `post-index-change`, when it refreshes its cache of the files' times.
@@ -35,7 +35,7 @@ _NAME_AFTER = (38, 40, 50, 52)  # bytes from there to its name: with short and l
 class StartsPrograms(msgspec.Struct, frozen=True):
     """The settings of the repositories that git may read in a folder, and the hook that it would run, "" if none.
 
-    Settings that cannot be read, or that stand elsewhere in a way that is not known, are "?", which is no setting.
+    Settings that cannot be read, or whose place is unknown, are "?", which is no setting.
     """
 
     settings: str = ""
@@ -43,7 +43,7 @@ class StartsPrograms(msgspec.Struct, frozen=True):
 
 
 def read_repositories(folder: str) -> StartsPrograms:
-    """Return what the repositories say that git may read in `folder` (absolute)."""
+    """Return the settings and the hook of the repositories that git may read in `folder` (absolute)."""
     try:
         found = tuple(dict.fromkeys(_repositories(Path(folder))))
         texts = [_settings(each) for each in found]
@@ -58,47 +58,47 @@ def _repositories(folder: Path) -> Iterator[Path]:
     for place in (folder, *folder.parents):
         named, sure = place / ".git", False
         if os.path.lexists(named):
-            own, common = _followed(named, place)
+            git_folder, common = _resolve_git_folder(named, place)
             yield common
-            yield from _modules(own, common, place)
-            sure = _is_surely_one(own, common)
+            yield from _modules(git_folder, common, place)
+            sure = _is_surely_repository(git_folder, common)
         elif all(os.path.lexists(place / each) for each in ("HEAD", "objects", "refs")):
             yield place
             yield from _modules(place, place, place)
-            sure = _is_surely_one(place, place)
+            sure = _is_surely_repository(place, place)
         if sure:
             return
 
 
-def _followed(git: Path, place: Path) -> tuple[Path, Path]:
-    """Return the repository's own folder, and that with the settings: they differ in a further working tree."""
+def _resolve_git_folder(git: Path, place: Path) -> tuple[Path, Path]:
+    """Return the repository's folder, and the one with its settings: they differ in a linked working tree."""
     if git.is_dir():
         return git, git
     named = git.read_text("utf-8").strip()
     if not named.startswith("gitdir:"):
         raise ValueError(named)
-    own = place / named.removeprefix("gitdir:").strip()
-    common = own / "commondir"
-    return own, own / common.read_text("utf-8").strip() if common.exists() else own
+    git_folder = place / named.removeprefix("gitdir:").strip()
+    common = git_folder / "commondir"
+    return git_folder, git_folder / common.read_text("utf-8").strip() if common.exists() else git_folder
 
 
-def _is_surely_one(own: Path, common: Path) -> bool:
+def _is_surely_repository(git_folder: Path, common: Path) -> bool:
     """Return whether git would take this for a repository, and look no further."""
-    head = own / "HEAD"
+    head = git_folder / "HEAD"
     if head.is_symlink() or not head.is_file() or not (common / "objects").is_dir() or not (common / "refs").is_dir():
         return False
     return _HEAD.fullmatch(_bytes(head, LARGEST_GIT_CONFIG).strip()) is not None
 
 
-def _modules(own: Path, common: Path, place: Path) -> Iterator[Path]:
-    """Yield the repositories of the submodules; raises `ValueError` if they cannot be told."""
-    kept = (
+def _modules(git_folder: Path, common: Path, place: Path) -> Iterator[Path]:
+    """Yield the repositories of the submodules; raises `ValueError` if they cannot be determined."""
+    configs = (
         tuple(islice((common / "modules").rglob("config"), MOST_MODULES + 1)) if (common / "modules").is_dir() else ()
     )
-    if len(kept) > MOST_MODULES:
+    if len(configs) > MOST_MODULES:
         raise ValueError(MOST_MODULES)
-    yield from (each.parent for each in kept)
-    index = own / "index"
+    yield from (each.parent for each in configs)
+    index = git_folder / "index"
     if not index.is_file():
         return
     listed = _bytes(index, LARGEST_INDEX)
@@ -112,21 +112,21 @@ def _modules(own: Path, common: Path, place: Path) -> Iterator[Path]:
             name = listed[start : max(start, listed.find(b"\0", start))]
             git = place / os.fsdecode(name) / ".git"
             if name and os.path.lexists(git):
-                yield _followed(git, git.parent)[1]
+                yield _resolve_git_folder(git, git.parent)[1]
 
 
 def _settings(folder: Path) -> str:
-    """Return the text of a repository's settings, without where the files of a submodule are: that is where it is."""
+    """Return the text of a repository's settings, without a `worktree` that is a submodule's normal place."""
     path = folder / "config"
     text = _bytes(path, LARGEST_GIT_CONFIG).decode() if path.exists() else ""
     above = next((each for each in folder.parents if each.name == ".git"), None)
     if above is None:
         return text
 
-    def kept(line: re.Match[str]) -> str:
+    def without_own_tree(line: re.Match[str]) -> str:
         return "" if (folder / line[1]).resolve().is_relative_to(above.parent.resolve()) else line[0]
 
-    return _WORK_TREE.sub(kept, text)
+    return _WORK_TREE.sub(without_own_tree, text)
 
 
 def _hook(folder: Path) -> str:

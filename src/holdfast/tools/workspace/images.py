@@ -49,11 +49,10 @@ def image_too_large(name: str, size: int) -> str:
     return f"Image {name!r} is too large: {size} bytes (at most {LARGEST_IMAGE_FILE}). Make a smaller copy."
 
 
-def named(text: str, root: Path) -> tuple[tuple[Image, ...], tuple[str, ...]]:
+def named_images(text: str, root: Path) -> tuple[tuple[Image, ...], tuple[str, ...]]:
     """Return the images that a prompt names (`@shot.png`, `@"my shot.png"`), and messages about unusable ones.
 
-    Names are relative to `root`.
-    A name without a file is an ordinary word. Never raises.
+    Names are relative to `root`. A name without a file is an ordinary word. Never raises.
     """
     images: dict[str, Image] = {}
     wrong: list[str] = []

@@ -1,4 +1,4 @@
-"""The instruction files of a workspace: the user's own, then one per folder from the repository's root down.
+"""The instruction files of a workspace: the user's, then one per folder from the repository's root down.
 
 A link in a repository is followed only within it. Content that is left out is mentioned with its size.
 """
@@ -16,9 +16,9 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
 from holdfast.tools.tool import Instruction
 from holdfast.tools.truncation import beginning, escape_newlines
-from holdfast.tools.workspace.file_kinds import SNIFF, binary
-from holdfast.tools.workspace.file_snapshots import seen_in
-from holdfast.tools.workspace.safe_paths import failing_at, opened, placed, resolve
+from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
+from holdfast.tools.workspace.file_snapshots import take_snapshot
+from holdfast.tools.workspace.safe_paths import as_tool_failure, locate, open_regular, resolve
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The file names. In each folder the first that exists counts."""
@@ -28,13 +28,13 @@ ROOM = 32_000
 
 
 class _Found(msgspec.Struct, frozen=True):
-    seen: FileSeen
+    snapshot: FileSeen
     raw: bytes = b""
     why: str = ""  # why none of it is shown
 
 
-def instructions(root: Path, own: Path) -> tuple[Instruction, ...]:
-    """Return the instructions for the workspace `root` (resolved); `own` is the user's own file. Never raises.
+def instructions(root: Path, user_file: Path) -> tuple[Instruction, ...]:
+    """Return the instructions for the workspace `root` (resolved); `user_file` is the user's file. Never raises.
 
     Without a repository, only the workspace's own folder counts.
     """
@@ -44,17 +44,17 @@ def instructions(root: Path, own: Path) -> tuple[Instruction, ...]:
     for folder in folders:
         for path in (folder / name for name in NAMES):
             if os.path.lexists(path):
-                one = _read(root, path, within=top)
-                found.setdefault(one.seen.path, one)
+                file = _read(root, path, within=top)
+                found.setdefault(file.snapshot.path, file)
                 break
-    if os.path.lexists(own):
-        one = _read(root, own, within=None)
-        found.setdefault(one.seen.path, one)
+    if os.path.lexists(user_file):
+        file = _read(root, user_file, within=None)
+        found.setdefault(file.snapshot.path, file)
     room = ROOM
     shown: list[Instruction] = []
-    for one in found.values():
-        if one.why or one.raw.strip():
-            instruction, used = _shown(one, room)
+    for file in found.values():
+        if file.why or file.raw.strip():
+            instruction, used = _shown(file, room)
             shown.append(instruction)
             room -= used
     return tuple(reversed(shown))
@@ -62,28 +62,28 @@ def instructions(root: Path, own: Path) -> tuple[Instruction, ...]:
 
 def _read(root: Path, path: Path, *, within: Path | None) -> _Found:
     """Return the file at `path`, unread if a link leads out of the folder `within`."""
-    name = placed(root, str(path)).name
+    name = locate(root, str(path)).name
     try:
         place = resolve(root, str(path))
         if within is not None and not place.path.is_relative_to(within):
             return _Found(FileSeen(path=name), why="it is a link out of the repository")
-        with failing_at(place), opened(place) as file:
-            kind = binary(os.pread(file.fileno(), SNIFF, 0))
-            seen = seen_in(place, file)
-            return _Found(seen, why=f"it is {kind}, not text") if kind else _Found(seen, file.read(ROOM + 1))
+        with as_tool_failure(place), open_regular(place) as file:
+            kind = binary_kind(os.pread(file.fileno(), SNIFF, 0))
+            snapshot = take_snapshot(place, file)
+            return _Found(snapshot, why=f"it is {kind}, not text") if kind else _Found(snapshot, file.read(ROOM + 1))
     except ToolFailed as failed:
         return _Found(FileSeen(path=name), why=str(failed))
 
 
 def _shown(found: _Found, room: int) -> tuple[Instruction, int]:
     """Return as much of the file as fits into `room` bytes, and how many bytes that took."""
-    name = escape_newlines(found.seen.path)
+    name = escape_newlines(found.snapshot.path)
     if found.why:
-        return Instruction(seen=found.seen, text=f"[Not shown: {found.why}.]"), 0
+        return Instruction(snapshot=found.snapshot, text=f"[Not shown: {found.why}.]"), 0
     text = beginning(found.raw[:room]).removeprefix("\ufeff")
     if len(found.raw) > room:
         text += (
-            f"\n[Cut: the first {min(room, len(found.raw))} of {found.seen.size} bytes of {name!r} are shown here. "
+            f"\n[Cut: the first {min(room, len(found.raw))} of {found.snapshot.size} bytes of {name!r} are shown here. "
             "Read the file for the rest.]"
         )
-    return Instruction(seen=found.seen, text=valid_unicode(text).strip()), min(room, len(found.raw))
+    return Instruction(snapshot=found.snapshot, text=valid_unicode(text).strip()), min(room, len(found.raw))

@@ -2,7 +2,7 @@
 
 A path is resolved and checked once. What is opened later is that resolved path, component by component, without
 following links: if one was swapped for a link in between, the kernel refuses it. Functions here raise `OSError` as the
-system does; `failing_at` turns it into a message for the model.
+system does; `as_tool_failure` turns it into a message for the model.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def resolve(root: Path, path: str) -> SafePath:
     if valid_unicode(real) != real:
         msg = f"Path {path!r} leads to a name that is not valid UTF-8, which file tools cannot open. Use bash."
         raise ToolFailed(msg)
-    return placed(root, real)
+    return locate(root, real)
 
 
-def placed(root: Path, name: str) -> SafePath:
+def locate(root: Path, name: str) -> SafePath:
     """Return the place of a resolved `name` (relative to the workspace, or absolute). Does not access the disk."""
     path = Path(os.path.normpath(root / name))
     if path.is_relative_to(root):
@@ -112,29 +112,29 @@ def placed(root: Path, name: str) -> SafePath:
 @contextmanager
 def open_folder(place: SafePath) -> Generator[int]:
     """Yield the open folder at `place`. No component beneath the anchor may be a link."""
-    with _descended(place.anchor, place.parts) as fd:
+    with _open_below(place.anchor, place.parts) as fd:
         yield fd
 
 
 @contextmanager
-def parent(place: SafePath, *, create: bool = False) -> Generator[int]:
+def open_parent(place: SafePath, *, create: bool = False) -> Generator[int]:
     """Yield the open folder that contains `place`. With `create`, missing folders are created durably."""
-    with _descended(place.anchor, place.parts[:-1], create=create) as fd:
+    with _open_below(place.anchor, place.parts[:-1], create=create) as fd:
         yield fd
 
 
 @contextmanager
-def opened(place: SafePath) -> Generator[BufferedReader]:
+def open_regular(place: SafePath) -> Generator[BufferedReader]:
     """Yield the regular file at `place`, open for reading; raises `ToolFailed` if it is anything else."""
     if not place.parts:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place.name)
-    with parent(place) as fd:
-        file = opened_in(fd, place.parts[-1], shown=place.name)
+    with open_parent(place) as fd:
+        file = open_regular_in(fd, place.parts[-1], shown=place.name)
     with file:
         yield file
 
 
-def opened_in(fd: int, name: str, *, shown: str) -> BufferedReader:
+def open_regular_in(fd: int, name: str, *, shown: str) -> BufferedReader:
     """Return the regular file `name` in the open folder `fd`. The caller closes it."""
     file = open(name, "rb", opener=lambda path, _: os.open(path, _FILE, dir_fd=fd))  # noqa: SIM115 - by dir_fd
     kind = stat.S_IFMT(os.fstat(file.fileno()).st_mode)
@@ -146,7 +146,7 @@ def opened_in(fd: int, name: str, *, shown: str) -> BufferedReader:
 
 
 @contextmanager
-def failing_at(place: SafePath) -> Generator[None]:
+def as_tool_failure(place: SafePath) -> Generator[None]:
     """Convert an `OSError` to a `ToolFailed` that names the place and says what to do."""
     try:
         yield
@@ -160,7 +160,7 @@ def failing_at(place: SafePath) -> Generator[None]:
 
 
 @contextmanager
-def _descended(anchor: Path, parts: tuple[str, ...], *, create: bool = False) -> Generator[int]:
+def _open_below(anchor: Path, parts: tuple[str, ...], *, create: bool = False) -> Generator[int]:
     fd = os.open(anchor, _FOLDER)
     try:
         for part in parts:
@@ -178,7 +178,7 @@ def _descended(anchor: Path, parts: tuple[str, ...], *, create: bool = False) ->
 def _near(place: SafePath) -> str:
     """Return a sentence with similar names in the same folder."""
     try:
-        with parent(place) as fd, os.scandir(fd) as listing:
+        with open_parent(place) as fd, os.scandir(fd) as listing:
             names = [entry.name for entry in islice(listing, 5000)]
     except OSError:
         return "Its folder does not exist either. Look for it with glob."

@@ -170,7 +170,7 @@ class EditorSession:
         """Stop every prompt that was read until now."""
         for prompt in self._prompts:
             prompt.stop = prompt.stop or cause
-        self._session.toolbox.stop_writing()
+        self._session.toolbox.stop_waiting()
         self._agent.stop(cause)
 
     def cancel_request(self, request: RequestId) -> None:
@@ -179,7 +179,7 @@ class EditorSession:
             if prompt.request == request:
                 prompt.stop = prompt.stop or _CLIENT
                 if prompt is self._prompts[0]:
-                    self._session.toolbox.stop_writing()
+                    self._session.toolbox.stop_waiting()
                     self._agent.stop(_CLIENT)
 
     async def _answer(self, prompt: _Prompt, before: asyncio.Task[None] | None) -> None:
@@ -215,7 +215,7 @@ class EditorSession:
             mentioned = attached(self._agent, text, lambda why: self._display.show(self._updates.note(why, "warning")))
             if prompt.stop is not None and text.startswith("/mcp__"):
                 return "end_turn"  # the server was not asked
-            written = await self._session.toolbox.written_out(text)
+            written = await self._session.toolbox.expand_prompt(text)
             turn = asyncio.ensure_future(self._agent.run(written, images=(*images, *mentioned)))
         await asyncio.sleep(0)  # the turn has the session before a stop can reach it
         if prompt.stop is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.errors import RETRYABLE, Fault, HoldfastError, ModelUnusable, ProviderFault, SessionBusy, SessionUnknown
 from holdfast.session.journal.entries import TurnEnded
-from holdfast.session.model_notices import what_happened
+from holdfast.session.model_notices import clause_for_user
 from holdfast.text import printable
 from holdfast.ui.acp.protocol.json_rpc import AUTH_REQUIRED, INTERNAL_ERROR, NOT_FOUND, RpcError
 from holdfast.ui.advice import EDITOR, advised
@@ -23,7 +23,7 @@ def stop_reason(ended: TurnEnded, fault: ProviderFault | None = None) -> str:
         case "max_steps":
             return "max_turn_requests"
         case "max_cost" | "timeout" | "error":
-            said = what_happened(ended.cause, ended.detail)
+            said = clause_for_user(ended.cause, ended.detail)
             said = printable(f"{said[:1].upper()}{said[1:]}".rstrip("."))
             more = "" if fault is None else f" {EDITOR[fault]}"
             data: dict[str, object] = {"cause": ended.cause, "retryable": fault in RETRYABLE}

@@ -205,10 +205,10 @@ def _print_document(data: bytes) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    from holdfast.system.durable_files import write_whole  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import replace_file  # noqa: PLC0415 - only to a file
 
     try:
-        write_whole(path, data)
+        replace_file(path, data)
     except OSError as error:
         raise UsageError(f"Cannot write {str(path)!r}: {error.strerror}. Choose another place.") from error
 

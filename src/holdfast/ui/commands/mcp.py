@@ -16,7 +16,7 @@ from holdfast.config.project_config import nearest, read_settings_file
 from holdfast.config.settings import read_config
 from holdfast.config.toml_edit import key_text
 from holdfast.errors import EXIT_FAILED, EXIT_OK, ConfigInvalid, StorageFailed, UsageError
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.system.user_directories import homes
 from holdfast.tools.mcp.connections import McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
@@ -164,7 +164,7 @@ def server_details(server: McpServer) -> list[str]:
 def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
     from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - only a test needs it
 
-    settings = McpSettings(servers=(server,), lists=mcp_lists(environ), asks=True, sign_ins=sign_ins(environ))
+    settings = McpSettings(servers=(server,), lists=mcp_lists(environ), can_ask_user=True, sign_ins=sign_ins(environ))
     try:
         answer = asyncio.run(ask_servers(settings, cwd=cwd, within=TEST_WAIT))[server.name]
     except OSError as error:
@@ -181,14 +181,14 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
 def _login(server: McpServer, *, environ: Mapping[str, str]) -> int:
     at = _at_url(server, environ)
     try:
-        from holdfast.tools.mcp.sdk.login import signed_in  # noqa: PLC0415 - more than a second, for those who sign in
+        from holdfast.tools.mcp.sdk.login import sign_in_user  # noqa: PLC0415 - more than a second, for those who sign in
     except ImportError as error:
         raise UsageError("Signing in needs the package 'mcp'. Install it: pip install 'holdfast[mcp]'.") from error
 
     def show(page: str) -> None:
         print(f"Open this page in a browser on this machine, and sign in:\n\n{single_line(page)}\n", flush=True)
 
-    if asyncio.run(signed_in(at, sign_ins(environ), show)):
+    if asyncio.run(sign_in_user(at, sign_ins(environ), show)):
         print(f"Signed in at {server.name}. Try it: holdfast mcp test {server.name}")
     else:
         print(f"{server.name} asks for no sign-in.")
@@ -269,7 +269,7 @@ def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
 def _write(path: Path, document: dict[str, object]) -> None:
     try:
         make_folder(path.parent)
-        write_whole(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+        replace_file(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
     except OSError as error:
         raise StorageFailed(
             f"MCP config {str(path)!r} cannot be written: {error.strerror}. Nothing was changed."

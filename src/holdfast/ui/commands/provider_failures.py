@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from holdfast.errors import Fault, ProviderFailed
-from holdfast.providers.connectivity import ConnectivityStep, Reached
+from holdfast.providers.connectivity import ConnectivityResult, ConnectivityStep
 
 _STATUS: Mapping[int, str] = {
     400: "The request was refused. Is this a chat model of this provider?",
@@ -49,19 +49,19 @@ _PROXY: Mapping[Fault, str] = {
 }
 
 
-def explained(failed: ProviderFailed, way: Reached, *, model: str) -> str:
+def explained(failed: ProviderFailed, way: ConnectivityResult, *, model: str) -> str:
     """Return why the model did not answer; `way` is the result of a connectivity check made afterwards."""
     proxy = repr(way.proxy) if way.proxy else "in between"
-    words = _words(failed, way).format(place=way.place, proxy=proxy, said=way.said, model=model)
+    words = _words(failed, way).format(place=way.place, proxy=proxy, said=way.detail, model=model)
     return f"{words}\n  Provider's message: {failed}"
 
 
-def unreached(way: Reached) -> str:
+def unreached(way: ConnectivityResult) -> str:
     """Return the step at which the connection to a server failed, in words; "" if it did not fail."""
-    return _STEPS.get(way.step, "").format(place=way.place, proxy=repr(way.proxy), said=way.said)
+    return _STEPS.get(way.step, "").format(place=way.place, proxy=repr(way.proxy), said=way.detail)
 
 
-def _words(failed: ProviderFailed, way: Reached) -> str:
+def _words(failed: ProviderFailed, way: ConnectivityResult) -> str:
     match failed.fault:
         case "certificate" | "certificate_host" | "certificate_date":
             return _STEPS[failed.fault]
@@ -71,7 +71,7 @@ def _words(failed: ProviderFailed, way: Reached) -> str:
             return _other_words(failed, way)
 
 
-def _other_words(failed: ProviderFailed, way: Reached) -> str:
+def _other_words(failed: ProviderFailed, way: ConnectivityResult) -> str:
     if failed.status is not None:
         if failed.fault == "credentials" and (failed.status != HTTPStatus.FORBIDDEN or _REFUSED.search(str(failed))):
             return _STATUS[HTTPStatus.UNAUTHORIZED]  # Google sends 400 for this

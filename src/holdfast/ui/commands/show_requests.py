@@ -51,7 +51,7 @@ def _cells(request: SentRequest) -> tuple[str, ...]:
         f"{request.seq:,}",
         f"{request.step}" if request.attempt == 1 else f"{request.step}, attempt {request.attempt}",
         f"{prefix.bytes:,}" if prefix else "?",
-        f"{request.kept:,}" if request.written else "?",
+        f"{request.unchanged_bytes:,}" if request.written else "?",
         f"{usage.input_tokens:,}" if usage else "",
         f"{usage.cache_read_tokens:,}" if usage else "",
         single_line(request.model),

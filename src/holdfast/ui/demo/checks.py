@@ -13,9 +13,9 @@ import msgspec
 
 from holdfast.session.journal.entries import CallEnded, Entry, PromptAccepted, ResponseEnded
 from holdfast.session.journal.parts import CallPart
-from holdfast.testing.http_exchange import admitted, wire_for_path
+from holdfast.testing.http_exchange import admit_request, wire_for_path
 from holdfast.testing.protocols.protocol import Incoming, Refusal
-from holdfast.testing.scripted_provider import Captured
+from holdfast.testing.scripted_provider import CapturedRequest
 from holdfast.typed_data import decode_json
 
 KEY = "scripted"  # the API key of the demo's provider
@@ -42,7 +42,7 @@ class DemoEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     entries: tuple[Entry, ...]
-    requests: tuple[Captured, ...]
+    requests: tuple[CapturedRequest, ...]
     runs: tuple[AgentRun, ...]
     deeds: tuple[str, ...]
     lived: Mapping[str, float | None]
@@ -112,7 +112,7 @@ def _last_request(entries: Sequence[Entry], last: Sequence[_Message]) -> tuple[C
     )
 
 
-def _requests(requests: Sequence[Captured], sent: Sequence[_Sent]) -> tuple[Check, ...]:
+def _requests(requests: Sequence[CapturedRequest], sent: Sequence[_Sent]) -> tuple[Check, ...]:
     """Check that the provider accepted every request, and that no request changed the past."""
     refused = sum(request.refusal is not None for request in requests)
     accepted = bool(requests) and not refused and all(request.ended == "completed" for request in requests)
@@ -127,7 +127,7 @@ def _requests(requests: Sequence[Captured], sent: Sequence[_Sent]) -> tuple[Chec
     )
 
 
-def _control(last: Captured, sent: _Sent) -> Check:
+def _control(last: CapturedRequest, sent: _Sent) -> Check:
     """Check that the provider really checks: without one result it must refuse the request that it accepted."""
     results = [at for at, message in enumerate(sent.read) if message.role == "tool"]
     if not results or _refusal(last, sent.messages) is not None:
@@ -138,12 +138,12 @@ def _control(last: Captured, sent: _Sent) -> Check:
     return Check(f"without one of its results, the same request is refused: “{refusal}.”", passed=True)
 
 
-def _refusal(request: Captured, messages: Sequence[msgspec.Raw]) -> str | None:
+def _refusal(request: CapturedRequest, messages: Sequence[msgspec.Raw]) -> str | None:
     """Return the first sentence of the provider's refusal of these messages, None if it accepts them."""
     body = msgspec.json.encode({**(request.body or {}), "messages": messages})
     incoming = Incoming(method=request.method, path=request.path, headers=request.headers, body=body)
     try:
-        admitted(wire_for_path(incoming), incoming, key=KEY)
+        admit_request(wire_for_path(incoming), incoming, key=KEY)
     except Refusal as refusal:
         return refusal.message.partition(". ")[0]
     return None

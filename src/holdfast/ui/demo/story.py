@@ -18,11 +18,11 @@ from signal import SIGINT, SIGKILL, Signals
 
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK
 from holdfast.session.storage.sqlite_store import read_copy
-from holdfast.system.interrupts import interrupts_held_back
+from holdfast.system.interrupts import delayed_interrupts
 from holdfast.system.user_directories import homes
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Script
 from holdfast.testing.scripted_provider import ScriptedProvider
-from holdfast.tools.process.supervisor_locks import wait_gone
+from holdfast.tools.process.supervisor_locks import wait_for_exit
 from holdfast.ui.demo.checks import AgentRun, DemoEvidence
 
 _FILES = {
@@ -118,7 +118,7 @@ class Story:
         go_on = "-c " if self._runs else ""
         self._say(f'$ holdfast {go_on}-p "{prompt}"')
         with ExitStack() as ended:
-            with interrupts_held_back():
+            with delayed_interrupts():
                 process = subprocess.Popen(  # noqa: S603 - our own program, its arguments a list
                     [sys.executable, "-m", "holdfast", *go_on.split(), "-p", prompt],
                     cwd=self._project,
@@ -152,7 +152,7 @@ class Story:
         """Print the messages as the model would read them now."""
         command = ["-m", "holdfast", "sessions", "show", "--history", self._session().name]
         self._say(f"$ {' '.join(command[1:])}")
-        with interrupts_held_back():
+        with delayed_interrupts():
             subprocess.run([sys.executable, *command], env=self._environ, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - as above
 
     def _session(self) -> Path:
@@ -183,7 +183,7 @@ def _gone_after(pid: int) -> float | None:
 
 def tools_gone(session: Path) -> bool:
     """Return whether all processes that ran commands for the session in that folder exit within `_PATIENCE`."""
-    return asyncio.run(wait_gone(session, _PATIENCE))
+    return asyncio.run(wait_for_exit(session, _PATIENCE))
 
 
 def script() -> Script:

@@ -14,7 +14,7 @@ from holdfast.session.journal.entries import Compacted, Pruned, Uncompacted
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.session.transfer.export import export
-from holdfast.system.durable_files import write_whole
+from holdfast.system.durable_files import replace_file
 
 Form = Literal["pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"]
 """The export formats; only the first can be imported again."""
@@ -84,6 +84,6 @@ def write(path: Path, document: dict[str, object] | str, *, force: bool = False)
     if path.exists() and not force:
         raise UsageError(f"File {str(path)!r} already exists.", fault="file_exists")
     try:
-        write_whole(path, export_text(document, ascii_only=False).encode())
+        replace_file(path, export_text(document, ascii_only=False).encode())
     except OSError as error:
         raise UsageError(f"Cannot write {str(path)!r}: {error.strerror}. Choose another place.") from error

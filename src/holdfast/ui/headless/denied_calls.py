@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.session.model_notices import UNASKED
+from holdfast.session.model_notices import ONLY_USER_DECIDES
 from holdfast.tools.permission_rules.permission_rule import rule_for
 from holdfast.ui.view.sentences import call_line
 
@@ -51,7 +51,7 @@ class DeniedCalls:
                 self._asked.pop(call, None)
             case e.CallEnded(outcome="denied", call=call, text=text) if call in self._calls:
                 asked = self._asked.get(call)
-                option = "" if asked is None or text in UNASKED else option_for(asked)
+                option = "" if asked is None or text in ONLY_USER_DECIDES else option_for(asked)
                 self._found.append(DeniedCall(call=self._calls[call], reason=text, option=option))
             case _:
                 pass

@@ -22,7 +22,7 @@ from holdfast.agent.events import (
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
-from holdfast.session.model_notices import what_happened
+from holdfast.session.model_notices import clause_for_user
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
 from holdfast.ui.headless.status_lines import account
 
@@ -134,7 +134,7 @@ class JsonLines:
             case e.ModelChanged() | e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired():
                 self._found(entry)
             case e.TurnEnded(cause="crash"):
-                self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
+                self._line(type="recovered", turn=entry.turn, message=clause_for_user(entry.cause, entry.detail))
             case _:
                 pass
 

@@ -139,7 +139,7 @@ class PromptStream:
                 getting.cancel()  # no line is lost: it stays in the queue
                 break
             line = getting.result()
-            if line is None or not await self._agent.begun():
+            if line is None or not await self._agent.wait_for_turn():
                 self._unread.append(line)
                 break
             if (prompt := self._take(line)) is not None and (text := await self._text(prompt, line)):

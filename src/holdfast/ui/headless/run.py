@@ -20,7 +20,7 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import read_config
 from holdfast.errors import (
     EXIT_INTERRUPTED,
@@ -123,7 +123,7 @@ def session_of(options: RunOptions) -> OpenSession:
             tools=options.tools_of(options.model),
             instructions=options.instructions,
             remote=options.remote_schemas(),
-            own=_new_id(options),
+            session_id=_new_id(options),
         )
     if options.arguments.session_id:
         raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
@@ -169,7 +169,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
         end(why)
 
     def end(why: StopCause) -> None:
-        session.toolbox.stop_writing()
+        session.toolbox.stop_waiting()
         (agent if stream is None else stream).stop(why)
 
     def emit(event: Event) -> None:
@@ -188,7 +188,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
             agent = agent_of(options, session, emit=emit, log=log)
             if many is not None and results is not None:
                 stream = PromptStream(
-                    agent, session.toolbox.written_out, LineReader(sys.stdin.fileno(), loop), many, results
+                    agent, session.toolbox.expand_prompt, LineReader(sys.stdin.fileno(), loop), many, results
                 )
             heed_signals(loop, stop)
             opened = opened_of(agent, session, options)
@@ -228,7 +228,7 @@ def agent_of(
     *,
     emit: Callable[[Event], None],
     log: Log | None,
-    ask: Asker | None = None,
+    ask: ApprovalPrompt | None = None,
 ) -> Agent:
     """Return the agent of the session, with the model and the settings of the run."""
 
@@ -300,7 +300,7 @@ async def _turn(
         try:
             # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts,
             # but for the prompt of a server.
-            turn = await agent.run(await toolbox.written_out(prompt), images=images)
+            turn = await agent.run(await toolbox.expand_prompt(prompt), images=images)
         except HoldfastError as error:
             after = agent.conversation
             turn = after.last_end

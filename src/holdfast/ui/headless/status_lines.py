@@ -15,7 +15,7 @@ def status_line(said: Sentence) -> str:
         case "started" | "call" | "late" | "task" | "context" | "files" | "retry" | "failed" | "end":
             return said.text
         case "unapproved":
-            return f"{said.text}. {allowing(said.asked)}"
+            return f"{said.text}. {allowing(said.question)}"
         case "damage":
             return f"damage found: {said.text}"
         case _:

@@ -27,7 +27,7 @@ import msgspec
 
 from holdfast.errors import SessionBusy, SessionUnknown, StateError, UsageError
 from holdfast.session.catalog import Catalog
-from holdfast.session.storage.lease import refuse_held
+from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
@@ -256,7 +256,7 @@ class HandedSessions:
     def _holder(self, session: str) -> str:
         """Return which process holds a session, "" if none does."""
         try:
-            refuse_held(self._catalog.folder(session))
+            raise_if_busy(self._catalog.folder(session))
         except SessionBusy as busy:
             return busy.holder or "unknown"
         return ""

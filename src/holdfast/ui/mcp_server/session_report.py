@@ -16,7 +16,7 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
-from holdfast.session.model_notices import what_happened
+from holdfast.session.model_notices import clause_for_user
 from holdfast.text import printable
 from holdfast.ui.headless.denied_calls import DeniedCalls
 from holdfast.ui.view.sentences import call_line
@@ -115,7 +115,7 @@ def _why(conversation: Conversation, state: SessionState) -> str:
     if conversation.open_turn is not None:
         return "The process that did the work was killed. What it had finished is kept."
     assert ended is not None
-    said = printable(what_happened(ended.cause, ended.detail)).rstrip(".")
+    said = printable(clause_for_user(ended.cause, ended.detail)).rstrip(".")
     return f"{said[:1].upper()}{said[1:]}."
 
 

@@ -146,7 +146,7 @@ class PlainConversation:
         await self._ended(self._run(text, images))
 
     async def _run(self, text: str, images: tuple[Image, ...]) -> TurnEnded:
-        return await self._agent.run(await self._session.toolbox.written_out(text), images=images)
+        return await self._agent.run(await self._session.toolbox.expand_prompt(text), images=images)
 
     async def _ended(self, running: Coroutine[object, object, TurnEnded | None]) -> None:
         """Wait for the end of a turn, and do what the lines that come during it say."""
@@ -179,10 +179,10 @@ class PlainConversation:
                 self._answered(text)
             elif is_command(text):
                 self._did(await self._commands.run(text))
-            elif text.startswith("!") or not await self._agent.begun():
+            elif text.startswith("!") or not await self._agent.wait_for_turn():
                 self._unread.append(line)
             elif text.strip():
-                self._agent.queue(await self._session.toolbox.written_out(text), "steer")
+                self._agent.queue(await self._session.toolbox.expand_prompt(text), "steer")
                 self._say("Queued: the model reads it with the next request.")
         except HoldfastError as error:
             self._say(f"Error: {advised(error, COMMAND_LINE)}")
@@ -255,7 +255,7 @@ class PlainConversation:
         self._reader.stop()
 
     def _stop(self, why: StopCause) -> None:
-        self._session.toolbox.stop_writing()
+        self._session.toolbox.stop_waiting()
         self._agent.stop(why)
 
 

@@ -38,7 +38,7 @@ class TypedQuestion:
         self._question: Question = question_of(plan, mode=mode, why=why)
         self._detail = plan.detail
         self._chosen: AnswerChoice | None = None  # waits for its words
-        self._asks = plan.asks is not None
+        self._asks = plan.question is not None
 
     def lines(self) -> Iterator[str]:
         """Yield what is asked, everything that would be allowed, and the choices."""

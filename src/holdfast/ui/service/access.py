@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StateError
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import convert_value
 
 Right = Literal["read", "ask", "answer"]
@@ -146,7 +146,7 @@ def new_token(path: Path, name: str, rights: tuple[Right, ...]) -> str:
     added = f'[tokens.{name}]\ntoken = "{token}"\nrights = [{listed}]\n'
     try:
         make_folder(path.parent)
-        write_whole(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
+        replace_file(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
     except OSError as error:
         raise StateError(f"Cannot write {str(path)!r}: {error.strerror}. Free some space.") from error
     return token

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.config.claude_servers import ClaudeServers, claude_path, claude_servers
 from holdfast.config.mcp_servers import (
-    OWN_FILE,
+    USER_FILE,
     ServerFile,
     project_server_path,
     server_file,
@@ -73,7 +73,7 @@ def mcp_settings(
     asks = arguments.prompt is None
     if not servers:
         return None
-    return McpSettings(servers=servers, lists=mcp_lists(environ), asks=asks, sign_ins=sign_ins(environ))
+    return McpSettings(servers=servers, lists=mcp_lists(environ), can_ask_user=asks, sign_ins=sign_ins(environ))
 
 
 def with_client_servers(
@@ -88,8 +88,8 @@ def with_client_servers(
     both, _ = together((ServerFile(path=Path(), servers=tuple(servers)), ServerFile(path=Path(), servers=known)))
     if not both:
         return None
-    asks = settings is None or settings.asks
-    return McpSettings(servers=both, lists=mcp_lists(environ), asks=asks, sign_ins=sign_ins(environ))
+    asks = settings is None or settings.can_ask_user
+    return McpSettings(servers=both, lists=mcp_lists(environ), can_ask_user=asks, sign_ins=sign_ins(environ))
 
 
 def mcp_lists(environ: Mapping[str, str]) -> Path:
@@ -104,7 +104,7 @@ def sign_ins(environ: Mapping[str, str]) -> StoredSignIns:
 
 def own_server_path(environ: Mapping[str, str]) -> Path:
     """Return the path of the user's own servers."""
-    return homes(environ).config.with_name(OWN_FILE)
+    return homes(environ).config.with_name(USER_FILE)
 
 
 def ask_new_servers(settings: McpSettings, cwd: Path) -> None:

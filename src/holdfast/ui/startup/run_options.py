@@ -16,7 +16,14 @@ from holdfast.config.project_config import ProjectFile, nearest
 from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Config, Limits, McpTable, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
-from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
+from holdfast.providers.credentials.provider_keys import (
+    KeyFile,
+    Keys,
+    ProviderKey,
+    endpoint_with_key,
+    keys_in_use,
+    with_keys,
+)
 from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.known_models import KnownModels, listed_models, models_at_hand
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.events import Event
-    from holdfast.agent.turn.approval_prompt import Asker
+    from holdfast.agent.turn.approval_prompt import ApprovalPrompt
     from holdfast.providers.model import Model
     from holdfast.session.journal.store import Reading, Store
     from holdfast.tools.mcp.connections import McpSettings
@@ -126,7 +133,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         project: Project,
         connect: Callable[[str], Awaitable[Model]],
         emit: Callable[[Event], None],
-        ask: Asker | None,
+        ask: ApprovalPrompt | None,
         reading: Reading,
         log: Log | None = None,
         mode: Mode | None = None,
@@ -256,7 +263,7 @@ def run_options(
         config=config,
         limits=_limits(config, providers),
         providers=providers,
-        keys=found(environ, providers, kept),
+        keys=keys_in_use(environ, providers, kept),
         unread=unread,
         notices=tuple(notices),
         project=project,

@@ -9,7 +9,7 @@ from holdfast.config.permission_lists import (
     FoundRules,
     claude_project,
     found_rules,
-    own_claude_rules,
+    user_claude_rules,
 )
 from holdfast.config.project_config import project_file
 from holdfast.config.project_decisions import Project
@@ -40,7 +40,7 @@ def session_rules(environ: Mapping[str, str], cwd: Path, *, config: Config, argu
     """Return all rules that apply in `cwd`, those of the command line first. What allows something must be trusted."""
     found = option_rules(arguments, cwd) + own_rules(environ, config) + _project_rules(environ, cwd)
     if config.permissions.claude_settings:
-        found += _claude_rules(environ, cwd) + own_claude_rules(user_home(environ))
+        found += _claude_rules(environ, cwd) + user_claude_rules(user_home(environ))
     return found
 
 

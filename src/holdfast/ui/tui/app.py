@@ -22,7 +22,7 @@ from holdfast.ui.startup.crash_report import internal_error
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import AgentMessage
 from holdfast.ui.tui.agent_thread.model_connections import Connections
-from holdfast.ui.tui.choices import CommandTarget, offer_a_model, pick_prompt, pick_turn
+from holdfast.ui.tui.choices import CommandTarget, offer_model, pick_prompt, pick_turn
 from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.environment.environment import ScreenEnvironment
@@ -30,7 +30,7 @@ from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
 from holdfast.ui.tui.keys.repeated_key import RepeatedKey
-from holdfast.ui.tui.prompt.prompt_file import KeptPrompts
+from holdfast.ui.tui.prompt.prompt_file import SavedPrompts
 from holdfast.ui.tui.session_controller import SessionController
 from holdfast.ui.tui.session_display import SessionDisplay, Widgets
 from holdfast.ui.tui.tasks.task_list import leave
@@ -46,27 +46,27 @@ from holdfast.ui.tui.widgets.work_list import WorkList
 if TYPE_CHECKING:
     from holdfast.ui.tui.inline.scrollback import Scrollback
 
-LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-"""Signals that close the screen in order; after any other, the guard restores the terminal."""
+EXIT_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+"""Signals that close the screen in an orderly way; after any other, the guard restores the terminal."""
 
-AGAIN = 1.0
-"""Seconds within which a second ESC or Ctrl+C has another meaning."""
+REPEAT_WITHIN = 1.0
+"""Seconds within which a second Esc or Ctrl+C has another meaning."""
 
-QUITS = "Press Ctrl+C again to quit; the session is saved."
+QUIT_HINT = "Press Ctrl+C again to quit; the session is saved."
 
 _TICK = 0.1
 """Seconds between updates of the status line while something runs."""
 
 
 def _theme_of(app: HoldfastApp) -> str:
-    """Return the theme to begin with; to assign it to an app that runs would parse the style sheet a second time."""
+    """Return the first theme; assigning it to a running app would parse the style sheet a second time."""
     app.register_theme(DARK)
     app.register_theme(LIGHT)
     return app.first_theme.name
 
 
 class HoldfastApp(App[int]):
-    """The full-screen terminal. What it knows of the session, it has from its controller."""
+    """The full-screen terminal. It reads the state of the session from its controller."""
 
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -76,7 +76,7 @@ class HoldfastApp(App[int]):
 
     BINDINGS: ClassVar[list[BindingType]] = list(MAIN_KEYS)
 
-    died_of: int | None = None
+    exit_signal: int | None = None
     """The signal that closed the screen, if any."""
 
     def __init__(
@@ -93,7 +93,7 @@ class HoldfastApp(App[int]):
         self._inline = inline
         self._scrollback: Scrollback | None = None
         self._start = start
-        self.controller = SessionController(start, connections, hear=self._hear, show=self._show)
+        self.controller = SessionController(start, connections, receive=self._receive, show=self._show)
         self.welcome = Welcome(id="welcome")
         self.transcript = Transcript(id="transcript", thoughts=start.config.show_thinking)
         self.dialogs = Dialogs(self)
@@ -101,10 +101,10 @@ class HoldfastApp(App[int]):
         self.completions = Completions(start.cwd, prompts=start.prompt_commands)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
-        self._prompts = KeptPrompts(start.environ, self.dialogs, self.composer.past_prompts)
+        self._prompts = SavedPrompts(start.environ, self.dialogs, self.composer.past_prompts)
         self.environment = ScreenEnvironment(self, start, self.status_line, self.dialogs, self.welcome)
         self._order = KeyOrder()
-        self._repeated = RepeatedKey(AGAIN)
+        self._repeated = RepeatedKey(REPEAT_WITHIN)
         self._key_faults: tuple[str, ...] = ()
         self.approval = Approval(self.composer.take_over, rows=self._question_rows, id="approval")
         self._routes = KeyRoutes(self.composer, self.approval, self._order)
@@ -116,7 +116,7 @@ class HoldfastApp(App[int]):
             completions=self.completions,
             status_line=self.status_line,
         )
-        self.shown = SessionDisplay(self._target, widgets, self.environment, ticks=self._show_time)
+        self.session_display = SessionDisplay(self._target, widgets, self.environment, ticks=self._show_time)
 
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
@@ -124,15 +124,15 @@ class HoldfastApp(App[int]):
         yield from (self.work, self.completions, self.composer, self.status_line)
 
     def on_mount(self) -> None:
-        """Start: show the prompt first, then do what takes time."""
-        self.shown.greet()
+        """Show the prompt first, then start what takes time."""
+        self.session_display.greet()
         self._use_keys()
         self.composer.focus()
         self._show(self.controller.status)
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(self._failed)
-        for number in LEAVING:
-            loop.add_signal_handler(number, self._leave_for, number)
+        loop.set_exception_handler(self._handle_loop_error)
+        for number in EXIT_SIGNALS:
+            loop.add_signal_handler(number, self._exit_for, number)
         self._ticker = self.set_interval(_TICK, self._tick, pause=True)
         self.controller.listen(loop)
         if self._inline:
@@ -143,7 +143,7 @@ class HoldfastApp(App[int]):
         self.call_after_refresh(self._begin)
 
     def _use_keys(self) -> None:
-        """Give the actions the keys that the config says, and the prompt vim's if it wants them."""
+        """Bind the keys of the config to the actions; edit the prompt with vim's keys if configured."""
         config = self._start.config
         self.composer.show_editing = self.status_line.show_editing
         if config.ui.keys == "vim":
@@ -157,47 +157,48 @@ class HoldfastApp(App[int]):
             self._key_faults = found.faults
 
     def _begin(self) -> None:
-        if not self.approval.is_attached:  # a signal closes it before it was drawn once
+        if not self.approval.is_attached:  # a signal closed it before the first frame
             return
         self.approval.fill()
         self.controller.start()
         self.environment.begin(self.first_theme)
         self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
-        self.dialogs.say("\n".join(filter(None, (self.first_theme.problem, *self._start.notices, *self._key_faults))))
+        notices = (self.first_theme.problem, *self._start.notices, *self._key_faults)
+        self.dialogs.notify("\n".join(filter(None, notices)))
         if self._start.choose:
             from holdfast.ui.tui.sessions.session_list import pick_session  # noqa: PLC0415 - when it is asked for
 
             self.dialogs.attempt(lambda: pick_session(self._target))
         elif self._start.resumed is None and not self.controller.status.model:
-            offer_a_model(self._target)
+            offer_model(self._target)
         if first := self._start.first_prompt:
             ready = bool(self.controller.status.model) and not self._start.choose
-            if ready and self.dialogs.attempt(lambda: self._do(first, later=False)):
+            if ready and self.dialogs.attempt(lambda: self._submit_text(first, later=False)):
                 self.composer.past_prompts.add(first)
             else:
                 self.composer.give_back(first)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fit the welcome to the screen."""
+        """Fit the welcome text to the screen."""
         self.welcome.fit(event.size.height if self._scrollback is None else self._scrollback.most_rows)
 
     def _question_rows(self) -> int:
-        """Return the rows of the screen that a question may divide."""
+        """Return how many rows of the screen a question may use."""
         return self.size.height if self._scrollback is None else self._scrollback.most_rows
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Close; on the inline screen, everything is printed before."""
+        """Close; on the inline screen, print everything before that."""
         if self._scrollback is not None:
             self._scrollback.finish()
         super().exit(result, return_code, message)
 
-    def _leave_for(self, number: int) -> None:
+    def _exit_for(self, number: int) -> None:
         """Close because of a signal; the process ends by the same signal once everything has ended."""
         self.controller.agent.leave(StopCause("signal", signal.Signals(number).name))
-        self.died_of = number
+        self.exit_signal = number
         self.exit(128 + number)
 
-    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    def _handle_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """Close the screen after an exception in a callback of the loop, which would otherwise be lost."""
         error = context.get("exception")
         if isinstance(error, Exception):
@@ -213,7 +214,7 @@ class HoldfastApp(App[int]):
     # --- messages from the agent -------------------------------------------------------------------------------------
 
     def _show(self, status: Status) -> None:
-        self.shown.show(status)
+        self.session_display.show(status)
 
     def _show_time(self, passes: bool) -> None:  # noqa: FBT001 - the only question
         (self._ticker.resume if passes else self._ticker.pause)()
@@ -222,36 +223,36 @@ class HoldfastApp(App[int]):
         if self.is_running:
             self.controller.tick()
 
-    def _hear(self, told: AgentMessage) -> None:
+    def _receive(self, message: AgentMessage) -> None:
         if self.is_running:  # else the widgets are being removed
-            self.controller.take(told)
-            self.shown.draw(told)
+            self.controller.take(message)
+            self.session_display.draw(message)
 
     # --- input of the user --------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the approval prompt, if it has the focus."""
         if isinstance(event, events.InputEvent):
-            self.environment.active()
+            self.environment.note_activity()
         if len(self.screen_stack) > 1 or not self._routes.takes(event):
             await super().on_event(event)
 
     def on_composer_entered(self) -> None:
-        """Do what a key was to do behind Enter."""
+        """Run the action of a key that was pressed after Enter."""
         self._order.handled()
 
     def on_composer_sent(self, sent: Composer.Sent) -> None:
         """Run a command or start a turn; on an error the text stays in the composer."""
-        self.dialogs.say("")
-        if self.dialogs.attempt(lambda: self._do(sent.text, later=sent.later)):
+        self.dialogs.notify("")
+        if self.dialogs.attempt(lambda: self._submit_text(sent.text, later=sent.later)):
             self.composer.accept(sent.text)
             self.transcript.follow()
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer completions for the word before the cursor."""
-        self.completions.look(self.composer.before)
+        self.completions.complete(self.composer.before)
 
-    def _do(self, text: str, *, later: bool) -> None:
+    def _submit_text(self, text: str, *, later: bool) -> None:
         line = parse_slash_command(text)
         if text.startswith("!") and (command := text.lstrip("!").strip()):
             self.controller.run_command(command, share=text.startswith("!!"))
@@ -259,9 +260,9 @@ class HoldfastApp(App[int]):
             self.controller.begin(text, "later" if later else "steer")
             self._prompts.keep(self.controller.cwd, text)
         else:
-            from holdfast.ui.tui.slash_commands import act  # noqa: PLC0415 - after the prompt, at the first command
+            from holdfast.ui.tui.slash_commands import run_slash_command  # noqa: PLC0415 - after the prompt, at the first command
 
-            act(line, self._target)
+            run_slash_command(line, self._target)
 
     def on_key(self, event: events.Key) -> None:
         """Send typed characters to the composer while the transcript has the focus after a click."""
@@ -290,7 +291,7 @@ class HoldfastApp(App[int]):
         elif self.controller.status.doing:
             self.controller.stop()
         elif not self._repeated.press("escape"):
-            self.dialogs.say("")
+            self.dialogs.notify("")
         elif self.composer.text:
             self.composer.clear_into_history()
         else:
@@ -321,7 +322,7 @@ class HoldfastApp(App[int]):
         elif self._repeated.press("ctrl+c"):
             leave(self._target)
         else:
-            self.dialogs.say_for(AGAIN, QUITS)
+            self.dialogs.notify_for(REPEAT_WITHIN, QUIT_HINT)
 
     def action_leave_if_empty(self) -> None:
         """Quit if the prompt is empty; in a dialog or a text field, delete a character."""
@@ -355,10 +356,10 @@ class HoldfastApp(App[int]):
 
     def action_edit(self) -> None:
         """Edit the prompt in the user's editor."""
-        from holdfast.ui.tui.prompt.external_editor import edited, editors  # noqa: PLC0415 - few prompts need it
+        from holdfast.ui.tui.prompt.external_editor import edit_text, editor_signals  # noqa: PLC0415 - few prompts need it
 
-        with editors(LEAVING):
-            self.dialogs.attempt(lambda: self.composer.replace_with(edited(self, self.composer.prompt, self._start)))
+        with editor_signals(EXIT_SIGNALS):
+            self.dialogs.attempt(lambda: self.composer.replace_with(edit_text(self, self.composer.prompt, self._start)))
 
     def action_history(self) -> None:
         """Search the prompt history, and edit the chosen prompt."""
@@ -383,7 +384,7 @@ class HoldfastApp(App[int]):
     def action_todo(self) -> None:
         """Show the whole to-do list above the composer, or one line of it."""
         if not self.work.toggle():
-            self.dialogs.say("The model has no to-do list now.")
+            self.dialogs.notify("The model has no to-do list now.")
 
     def action_to_end(self) -> None:
         """Scroll the transcript to its end, and stay there."""

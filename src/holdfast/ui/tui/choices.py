@@ -1,4 +1,4 @@
-"""What the user is given to choose from: sessions, turns, prompts, models and efforts."""
+"""The lists that the user chooses from: turns, prompts, models, and what to do about a session in use."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from holdfast.ui.tui.widgets.composer import Composer
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.tui.widgets.transcript import Transcript
 
-PROVIDERS_OWN = "default"
-"""The word for an effort that is not sent: the provider decides."""
+DEFAULT_EFFORT = "default"
+"""The name of the effort that is not sent: the provider decides."""
 
 SET_UP = -1
-"""What the screen returns to be shown again after the setup."""
+"""The exit code with which the screen asks for the setup, and to be shown again after it."""
 
 
 class CommandTarget(msgspec.Struct, frozen=True):
-    """What the commands act on: the session by its controller, and the parts of the screen."""
+    """What the commands act on: the controller of the session, and the parts of the screen."""
 
     app: App[int]
     controller: SessionController
@@ -32,7 +32,7 @@ class CommandTarget(msgspec.Struct, frozen=True):
     composer: Composer
 
 
-def offer(in_use: InUse, target: CommandTarget) -> None:
+def offer_session_in_use(in_use: InUse, target: CommandTarget) -> None:
     """Ask the user what to do about a session that another process holds."""
     choices = [
         Choice("fork", "Continue in a copy", "the other process keeps the original"),
@@ -47,14 +47,14 @@ def offer(in_use: InUse, target: CommandTarget) -> None:
 
     name, by = in_use.session.id, f" by {literal(in_use.holder)}" if in_use.holder else ""
 
-    def left() -> None:
+    def cancelled() -> None:
         here = "Staying in this one." if target.controller.session else "Your next prompt starts a new one."
-        target.dialogs.say(f"Session {name} is open elsewhere. {here} To choose again: /resume {name}")
+        target.dialogs.notify(f"Session {name} is open elsewhere. {here} To choose again: /resume {name}")
 
-    target.dialogs.pick(f"Session {name} is open elsewhere{by}", choices, chosen, left=left)
+    target.dialogs.pick(f"Session {name} is open elsewhere{by}", choices, chosen, on_cancel=cancelled)
 
 
-def offer_a_model(target: CommandTarget) -> None:
+def offer_model(target: CommandTarget) -> None:
     """Ask a user without a model what to do: use a provider whose key is set, run the setup, or try the demo."""
     ready = [each for each in target.controller.providers.values() if each.model and target.controller.has_key(each)]
     choices = [
@@ -67,13 +67,13 @@ def offer_a_model(target: CommandTarget) -> None:
         if what == "/setup":
             leave_for_setup(target)
         else:
-            target.dialogs.say("")
+            target.dialogs.notify("")
             target.controller.use_model(what)
 
-    noticed = target.dialogs.said
+    before = target.dialogs.message
     target.dialogs.pick("Choose a model to start", choices, chosen)
-    target.dialogs.say(noticed)
-    target.dialogs.say(NO_MODEL, also=True)
+    target.dialogs.notify(before)
+    target.dialogs.notify(NO_MODEL, also=True)
 
 
 def leave_for_setup(target: CommandTarget) -> None:
@@ -106,5 +106,5 @@ def pick_prompt(target: CommandTarget) -> None:
 
 
 def _line(target: CommandTarget, prompt: str) -> str:
-    """Return a prompt in one line, pastes as their marks, so that the question behind a paste is seen."""
-    return " ".join(target.composer.pastes.shown(prompt).split())
+    """Return a prompt in one line, pastes as their marks, so that a question after a paste is visible."""
+    return " ".join(target.composer.pastes.collapse(prompt).split())

@@ -43,11 +43,11 @@ Name = Literal[
 
 
 class _Command(msgspec.Struct, frozen=True):
-    """One command: `takes` names its arguments, "" if it has none."""
+    """One command: `arguments` names its arguments, "" if it has none."""
 
     name: Name
-    does: str
-    takes: str = ""
+    description: str
+    arguments: str = ""
     aliases: tuple[str, ...] = ()
 
 
@@ -96,48 +96,48 @@ class SlashInput(msgspec.Struct, frozen=True):
 def parse_slash_command(text: str) -> SlashInput | None:
     """Return the command in `text`, None if it is not one: a path, for example, or several lines.
 
-    Raise `UsageError` for an unknown command, or for arguments that it does not take.
+    Raise `UsageError` for an unknown command, or for arguments that the command does not take.
     """
     if not text.startswith("/") or "\n" in text.strip():
         return None
     name, _, rest = text.strip()[1:].partition(" ")
     rest = rest.strip()
-    if "/" in name or name.startswith("mcp__"):  # the prompt of a server is one
+    if "/" in name or name.startswith("mcp__"):  # a prompt of a server
         return None
     command = _BY_NAME.get(name)
     if command is None:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"Did you mean /{near[0]}?" if near else "See /help."
         raise UsageError(f"Unknown command {'/' + name!r}. {hint}")
-    if rest and not command.takes:
+    if rest and not command.arguments:
         raise UsageError(f"/{command.name} takes no arguments.")
     return SlashInput(command, rest)
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A command that is offered for what was typed, and the one of its names that was begun."""
+    """A command that completes the typed text, and the one of its names that matches."""
 
     command: _Command
     name: str
 
     @property
     def names(self) -> str:
-        """Return all its names, the begun one first, and what it takes."""
+        """Return all its names, the matching one first, and its arguments."""
         names = dict.fromkeys((self.name, self.command.name, *self.command.aliases))
-        return f"{', '.join(f'/{name}' for name in names)} {self.command.takes}".strip()
+        return f"{', '.join(f'/{name}' for name in names)} {self.command.arguments}".strip()
 
 
-def matching(text: str) -> tuple[Match, ...]:
+def match_slash_commands(text: str) -> tuple[Match, ...]:
     """Return the commands with a name that begins with `text`, a full name first; all of them for a lone `/`."""
     if not text.startswith("/") or " " in text or "\n" in text:
         return ()
-    begun = text[1:]
-    starts: list[Match] = []
-    holds: list[Match] = []
+    typed = text[1:]
+    prefix_matches: list[Match] = []
+    inner_matches: list[Match] = []
     for command in SLASH_COMMANDS:
-        name = next((name for name in (command.name, *command.aliases) if name.startswith(begun)), "")
+        name = next((name for name in (command.name, *command.aliases) if name.startswith(typed)), "")
         if name:
-            starts.append(Match(command, name))
-        elif begun in command.name:
-            holds.append(Match(command, command.name))
-    return (*sorted(starts, key=lambda match: match.name != begun), *holds)
+            prefix_matches.append(Match(command, name))
+        elif typed in command.name:
+            inner_matches.append(Match(command, command.name))
+    return (*sorted(prefix_matches, key=lambda match: match.name != typed), *inner_matches)

@@ -1,4 +1,4 @@
-"""What the screen says and asks outside the transcript: notices, pages to read, and lists to choose from."""
+"""What the screen shows outside the transcript: notices, pages to read, and lists to choose from."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ T = TypeVar("T")
 
 
 class Dialogs:
-    """The notice above the composer, and what opens on top of the screen."""
+    """The notice above the composer, and the pages and lists that open on top of the screen."""
 
     def __init__(self, app: App[int]) -> None:
         self.notice = Static(id="notice", markup=False)
         """The widget of the notice."""
-        self.said = ""
-        """The notice, "" if there is none."""
+        self.message = ""
+        """The text of the notice, "" if there is none."""
         self._app = app
 
-    def say(self, message: str, *, also: bool = False) -> None:
+    def notify(self, message: str, *, also: bool = False) -> None:
         """Show a notice until the next prompt, page, list or Esc, in place of the current one unless `also`.
 
         "" clears it.
         """
-        before = self.said if also and message not in self.said else ""
-        self.said = f"{before}\n{message}" if before else message
-        self.notice.update(Text(literal(self.said)))
-        self.notice.display = bool(self.said)
+        before = self.message if also and message not in self.message else ""
+        self.message = f"{before}\n{message}" if before else message
+        self.notice.update(Text(literal(self.message)))
+        self.notice.display = bool(self.message)
 
-    def say_for(self, seconds: float, message: str) -> None:
-        """Show a notice for so many seconds, unless another one replaces it."""
-        self.say(message)
+    def notify_for(self, seconds: float, message: str) -> None:
+        """Show a notice for `seconds`, unless another one replaces it."""
+        self.notify(message)
 
         def over() -> None:
-            if self.said == message:
-                self.say("")
+            if self.message == message:
+                self.notify("")
 
         self._app.set_timer(seconds, over)
 
-    def attempt(self, what: Callable[[], None]) -> bool:
-        """Call `what`. Return whether it succeeded; if not, show the error."""
+    def attempt(self, action: Callable[[], None]) -> bool:
+        """Call `action`. Return whether it succeeded; if not, show the error."""
         try:
-            what()
+            action()
         except HoldfastError as error:
-            self.say(advised(error, SCREEN))
+            self.notify(advised(error, SCREEN))
             return False
         return True
 
@@ -63,11 +63,11 @@ class Dialogs:
 
         async def wait() -> None:
             try:
-                done = await in_daemon(work)
+                result = await in_daemon(work)
             except HoldfastError as error:
-                self.say(advised(error, SCREEN))
+                self.notify(advised(error, SCREEN))
             else:
-                self.attempt(lambda: then(done))
+                self.attempt(lambda: then(result))
 
         self._app.run_worker(wait())
 
@@ -75,7 +75,7 @@ class Dialogs:
         """Open a page to read; Tab turns to the next one."""
         from holdfast.ui.tui.widgets.text_page import TextPage  # noqa: PLC0415 - few are read
 
-        self.say("")
+        self.notify("")
         self._app.push_screen(TextPage(*pages))
 
     def pick(  # noqa: PLR0913 - what the keys of a list do
@@ -84,59 +84,59 @@ class Dialogs:
         choices: Sequence[Choice],
         then: Callable[[str], None],
         *,
-        left: Callable[[], None] = lambda: None,
-        shown: Callable[[str], None] | None = None,
+        on_cancel: Callable[[], None] = lambda: None,
+        on_highlight: Callable[[str], None] | None = None,
         remove: tuple[str, Callable[[str], None]] | None = None,
         toggle: tuple[str, Callable[[str], None]] | None = None,
         keep: tuple[str, Callable[[str], None]] | None = None,
         preview: Callable[[str], str] | None = None,
         search: ContentSearch | None = None,
-        typed: Callable[[str], Choice | None] = lambda _: None,
+        choice_for: Callable[[str], Choice | None] = lambda _: None,
     ) -> Picker:
-        """Let the user choose, then call `then`, or `left` on cancel; a previewed theme is undone. Return the list.
+        """Let the user choose, then call `then`, or `on_cancel`; a previewed theme is undone. Return the list.
 
-        `remove` is what Ctrl+X does to a choice, `toggle` what Ctrl+F does: a short description, and the function.
-        `keep` is called instead of `then` for a choice by Ctrl+S.
-        `preview` returns what stands below the list for a choice, `search` which choices have words in them, and
-        `typed` the choice that what was written stands for if nothing matches.
+        `remove` (Ctrl+X), `toggle` (Ctrl+F) and `keep` (Ctrl+S) are each a short description and a function; that of
+        `keep` is called instead of `then`. `on_highlight` is called with each highlighted value. `preview` returns the
+        text below the list for a value, `search` the values that contain the words. If nothing matches the typed text,
+        `choice_for` may return a choice for it.
         """
-        self.say("")
+        self.notify("")
         before = self._app.theme
 
         def chosen(value: str | None) -> None:
             self._app.theme = before
             if value is None:
-                left()
+                on_cancel()
             else:
-                does = keep[1] if picker.kept and keep is not None else then
-                self.attempt(lambda: does(value))
+                use = keep[1] if picker.keep_requested and keep is not None else then
+                self.attempt(lambda: use(value))
 
-        also = None
+        removal = None
         if remove is not None:
-            does, what = remove
+            description, remove_value = remove
 
             def removed(value: str) -> bool:
-                return self.attempt(lambda: what(value))
+                return self.attempt(lambda: remove_value(value))
 
-            also = does, removed
-        marks = None
+            removal = description, removed
+        marking = None
         if toggle is not None:
-            described, mark = toggle
+            description, mark = toggle
 
             def marked(value: str) -> None:
                 self.attempt(lambda: mark(value))
 
-            marks = described, marked
+            marking = description, marked
         picker = Picker(
             title,
             choices,
-            shown=shown,
-            remove=also,
-            toggle=marks,
+            on_highlight=on_highlight,
+            remove=removal,
+            toggle=marking,
             keep="" if keep is None else keep[0],
             preview=preview,
             search=search,
-            typed=typed,
+            choice_for=choice_for,
         )
         self._app.push_screen(picker, chosen)
         return picker

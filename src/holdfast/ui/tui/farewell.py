@@ -1,4 +1,4 @@
-"""What stays in the terminal when the screen is gone: the last answer, the session, and how to resume it. Pure."""
+"""What stays in the terminal after the screen closes: the last answer, the session, and how to resume it. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ROWS = 24
 """Rows of the answer at most, however high the terminal is."""
 
 _OTHERS = 7
-"""Rows that the answer leaves to the rest and to the shell's prompt."""
+"""Rows that the answer leaves for the other lines and the shell's prompt."""
 
 
 class Farewell(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,9 +34,9 @@ def last_answer(view: View) -> str:
     return next((block.text for block in blocks if isinstance(block, AnswerBlock)), "")
 
 
-def farewell_lines(said: Farewell, *, columns: int, rows: int) -> Iterator[str]:
-    """Yield the lines to print, which fit into a terminal of that size."""
-    lines = printable(said.answer).strip("\n").expandtabs(4).splitlines()
+def farewell_lines(farewell: Farewell, *, columns: int, rows: int) -> Iterator[str]:
+    """Yield the lines to print; they fit into a terminal of that size."""
+    lines = printable(farewell.answer).strip("\n").expandtabs(4).splitlines()
     room = max(1, min(MOST_ROWS, rows - _OTHERS))
     if lines:
         shown = 0
@@ -50,7 +50,7 @@ def farewell_lines(said: Farewell, *, columns: int, rows: int) -> Iterator[str]:
         if shown < len(lines):
             yield f"… {count_noun(len(lines) - shown, 'more line')}"
         yield ""
-    cost = "" if said.cost is None or not said.cost else f"${said.cost:.2f}"
-    if about := " · ".join(filter(None, (single_line(said.title), cost))):
-        yield about
-    yield f"holdfast -r {said.session}"
+    cost = "" if farewell.cost is None or not farewell.cost else f"${farewell.cost:.2f}"
+    if summary := " · ".join(filter(None, (single_line(farewell.title), cost))):
+        yield summary
+    yield f"holdfast -r {farewell.session}"

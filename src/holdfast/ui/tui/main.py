@@ -24,7 +24,7 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import RunOptions, run_options
 from holdfast.ui.startup.session_choice import chosen, working_directory
-from holdfast.ui.tui.terminal.terminal_restore import RESET, RESET_INLINE, guarded
+from holdfast.ui.tui.terminal.terminal_restore import RESET, RESET_INLINE, terminal_guard
 
 if TYPE_CHECKING:
     from holdfast.ui.tui.agent_thread.model_connections import Connections
@@ -56,11 +56,11 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
 
         return plain_main(arguments, environ=environ)
     gc.disable()  # during the imports, which create no garbage
-    options = _prepared(arguments, environ, trust=arguments.trust_project)
+    options = _prepare_options(arguments, environ, trust=arguments.trust_project)
     sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     inline = kind == "inline"
-    with guarded(RESET_INLINE if inline else RESET) as guard:
+    with terminal_guard(RESET_INLINE if inline else RESET) as guard:
         from holdfast.ui.tui.agent_thread.model_connections import Connections  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.app import HoldfastApp  # noqa: PLC0415 - after the fork, which wants one thread
         from holdfast.ui.tui.choices import SET_UP  # noqa: PLC0415 - likewise
@@ -81,28 +81,30 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             if code != SET_UP:
                 break
             _close(screen, connections)
-            guard.report(taken=True)  # the setup hides what is typed
+            guard.report(in_use=True)  # the setup hides what is typed
             model, problem = _set_up(environ)
-            options = _prepared(arguments, environ, session=screen.controller.session, model=model, notice=problem)
+            options = _prepare_options(
+                arguments, environ, session=screen.controller.session, model=model, notice=problem
+            )
     _close(screen, connections)
-    if screen.died_of is not None:
-        signal.signal(screen.died_of, signal.SIG_DFL)
-        signal.raise_signal(screen.died_of)
+    if screen.exit_signal is not None:
+        signal.signal(screen.exit_signal, signal.SIG_DFL)
+        signal.raise_signal(screen.exit_signal)
     ended = (screen.return_code or EXIT_OK) if code is None else code
     if ended == EXIT_OK:
-        _say_farewell(screen, answer=not inline)
+        _print_farewell(screen, answer=not inline)
     return ended
 
 
 def screen_kind(arguments: Arguments, environ: Mapping[str, str]) -> ScreenKind:
-    """Return how to show the conversation: as the terminal can, the command line says, or the config says."""
+    """Return how to show the conversation: by the terminal's abilities, else the command line, else the config."""
     if environ.get("TERM") in NO_SCREEN:
         return "plain"
     return arguments.screen or read_config(homes(environ).config).ui.screen
 
 
-def _say_farewell(screen: HoldfastApp, *, answer: bool) -> None:
-    """Print what stays in the terminal; nothing if the screen showed no session, or an empty one."""
+def _print_farewell(screen: HoldfastApp, *, answer: bool) -> None:
+    """Print the lines that stay in the terminal; none if the screen showed no session, or an empty one."""
     from holdfast.ui.tui.farewell import Farewell, farewell_lines, last_answer  # noqa: PLC0415 - only at the end
 
     controller, view = screen.controller, screen.transcript.view
@@ -110,10 +112,10 @@ def _say_farewell(screen: HoldfastApp, *, answer: bool) -> None:
         return
     try:
         title = controller.catalog.find(controller.session).title
-    except HoldfastError:  # it opens no more: the next start says why
+    except HoldfastError:  # it cannot be opened any more; the next start says why
         title = ""
     cost = controller.status.usage.cost
-    said = Farewell(
+    farewell = Farewell(
         session=controller.session,
         title=title,
         cost=None if cost is None else float(cost),
@@ -122,7 +124,7 @@ def _say_farewell(screen: HoldfastApp, *, answer: bool) -> None:
     columns, rows = shutil.get_terminal_size()
     if not answer:
         print()
-    for line in farewell_lines(said, columns=columns, rows=rows):
+    for line in farewell_lines(farewell, columns=columns, rows=rows):
         print(line)
 
 
@@ -143,7 +145,7 @@ def _set_up(environ: Mapping[str, str]) -> tuple[str, str]:
         return "", advised(error, SCREEN)
 
 
-def _prepared(
+def _prepare_options(
     arguments: Arguments,
     environ: Mapping[str, str],
     *,
@@ -155,22 +157,22 @@ def _prepared(
     """Return the options of the screen; the user may be asked whether to trust the project.
 
     When the screen is shown again, `session` and `model` override the arguments (not if None or ""). `trust` is a
-    trust decision about the project config as it is now.
+    trust decision about the present project config.
     """
     places = homes(environ)
-    own = read_config(places.config)
+    user_config = read_config(places.config)
     cwd = working_directory(arguments.cwd)
     catalog = Catalog(places.sessions)
-    said: list[str] = []
+    messages: list[str] = []
     choose = session is None and arguments.resume == "" and not arguments.continue_ and not arguments.fork
     if session is not None:
         resumed = catalog.find(session) if session else None
     else:  # a session in use is offered as a copy or read-only
-        resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False, say=said.append)
+        resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False, say=messages.append)
     judge_project(environ, cwd if resumed is None else Path(resumed.cwd or cwd), trusted=trust)
-    options = run_options(arguments, environ, own=own, cwd=cwd, resumed=resumed, ask=_trusts)
+    options = run_options(arguments, environ, own=user_config, cwd=cwd, resumed=resumed, ask=_trusts)
     remove_keys(options.providers)
-    notices = (notice, *said, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
+    notices = (notice, *messages, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
     return msgspec.structs.replace(
         options,
         model=model or options.model,
@@ -189,6 +191,6 @@ def _encoding(name: str) -> list[str]:
 
 
 def _trusts(path: Path, config: msgspec.Struct) -> bool:
-    from holdfast.ui.commands.questions import trusts  # noqa: PLC0415 - few projects have a config, and are asked about once
+    from holdfast.ui.commands.questions import trusts  # noqa: PLC0415 - few projects have a config, and the user is asked once
 
     return trusts(path, config)

@@ -1,4 +1,4 @@
-"""The session as the screen knows it: its state, kept up to date by the agent's messages, and the user's commands.
+"""The session as the screen knows it: its state, updated by the agent's messages, and the user's commands.
 
 Two rules. The session belongs to the agent's thread: nothing here waits for it. Nothing here knows a widget: the screen
 passes a callback that shows each new state.
@@ -51,7 +51,7 @@ from holdfast.ui.tui.agent_thread.messages import (
 )
 from holdfast.ui.tui.agent_thread.model_choice import ModelChoice
 from holdfast.ui.tui.agent_thread.model_connections import Connections
-from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, mentioned
+from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, with_image_mention
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
 from holdfast.ui.tui.widgets.activity import TurnProgress
 from holdfast.ui.tui.widgets.status_line import Status
@@ -62,17 +62,17 @@ NO_MODEL = "No model configured. Run /setup, or /model demo to try without a key
 
 
 class SessionController:
-    """The open session, if any: what is known of it, and what the user does with it."""
+    """The open session, if any: its state, and the user's commands to it."""
 
     def __init__(
         self,
         start: RunOptions,
         connections: Connections,
         *,
-        hear: Callable[[AgentMessage], None],
+        receive: Callable[[AgentMessage], None],
         show: Callable[[Status], None],
     ) -> None:
-        """Create it without a session: `hear` gets the agent's messages once it listens, `show` each new status."""
+        """Create it without a session: `receive` gets the agent's messages after `listen`, `show` each new status."""
         self.options = start
         self.catalog = start.catalog
         self.environ = start.environ
@@ -91,7 +91,7 @@ class SessionController:
         self.queued: tuple[str, ...] = ()
         """The messages that wait to be sent."""
         self.allowed: tuple[Pattern, ...] = ()
-        """What the user allowed in the session."""
+        """The patterns that the user allowed in the session."""
         self._models = ModelChoice(start.model, start.settings_of, providers=start.providers)
         self._status = Status(
             mode=start.mode,
@@ -103,12 +103,12 @@ class SessionController:
         self._show = show
         self._start = start
         self._connections = connections
-        self._mode: Mode = start.mode  # of new sessions: an answer may set another for the open one
+        self._mode: Mode = start.mode  # of new sessions; an approval answer may change that of the open one
         self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
         self._is_open = start.resumed is not None  # or being opened
-        self._read = False
+        self._is_read_only = False
         self._progress = TurnProgress()
-        self._mailbox: Mailbox[AgentMessage] = Mailbox(hear)
+        self._mailbox: Mailbox[AgentMessage] = Mailbox(receive)
         self.agent = AgentThread(start, connect=connections.connect, keep=self.keep, send=self._mailbox.put)
 
     @property
@@ -146,37 +146,41 @@ class SessionController:
 
     # --- messages from the agent -----------------------------------------------------------------------------------
 
-    def take(self, told: AgentMessage) -> None:
-        """Update what is known by a message from the agent."""
-        match told:
+    def take(self, message: AgentMessage) -> None:
+        """Update the state by a message from the agent."""
+        match message:
             case SessionOpenedMessage(now=now):
                 self._is_open = True
                 self._models.settings = now.conversation.settings
                 self._models.chosen = now.conversation.chosen_model
-                self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
+                self._enter(
+                    message.session, Path(message.cwd), model=now.conversation.model, read_only=message.read_only
+                )
                 mode = resumed_mode(now.conversation.mode, self._mode, chosen=self._start.mode_chosen)
                 self.status = msgspec.structs.replace(self.status, mode=mode)
-                self._know(now)
-                self._know_tasks(KnownTasks(told.facts))
+                self._update_conversation(now)
+                self._update_tasks(KnownTasks(message.facts))
             case SessionClosed():
                 self._enter("", self._start.cwd, model=self._models.chosen)
-                self._know_tasks(KnownTasks())
+                self._update_tasks(KnownTasks())
             case Fact(entry=TaskStarted() | TaskEnded()):
-                self.tasks.take(told)
-                self._know_tasks(self.tasks)
+                self.tasks.take(message)
+                self._update_tasks(self.tasks)
             case CurrentConversation():
-                self._know(told)
+                self._update_conversation(message)
             case Busy() | Idle() | InputAccepted():
-                self._proceed(told)
+                self._update_progress(message)
             case ApprovalRequested() | ApprovalClosed():
-                plan = told.plan if isinstance(told, ApprovalRequested) else None
-                consulting = plan is not None and plan.asks is not None
-                self.status = msgspec.structs.replace(self.status, asking=plan is not None, consulting=consulting)
+                plan = message.plan if isinstance(message, ApprovalRequested) else None
+                model_asks = plan is not None and plan.question is not None
+                self.status = msgspec.structs.replace(
+                    self.status, question_open=plan is not None, model_asks=model_asks
+                )
             case Refused():  # a session that failed to open is tried again
                 self._is_open = self._is_open and bool(self.session)
             case InUse():
                 self._is_open = bool(self.session)
-            case Window(model=model, tokens=tokens):  # a fallback is connected before the change to it is journalled
+            case Window(model=model, tokens=tokens):  # sent before the change to a fallback model is journalled
                 self._models.windows[model] = tokens
                 self._show_model(self.status.model)
             case Fact(entry=e.ModelChanged(model=model, why=why)):
@@ -190,14 +194,14 @@ class SessionController:
             case InputReturned() | ErrorMessage() | TaskOutput() | ServersShown() | Closed():
                 pass
             case _:
-                self.status = self._progress.happened(told, self.status, time.monotonic())
+                self.status = self._progress.happened(message, self.status, time.monotonic())
 
     def tick(self) -> None:
-        """Update the time that the turn has run, and that until a retry."""
+        """Update the elapsed time of the turn, and the time until a retry."""
         self.status = self._progress.tick(self.status, time.monotonic())
 
-    def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
-        self._read = read
+    def _enter(self, session: str, cwd: Path, *, model: str, read_only: bool = False) -> None:
+        self._is_read_only = read_only
         self.session, self.cwd, self.prompts, self.queued, self.allowed = session, cwd, (), (), ()
         self.conversation = None
         self.status = Status(
@@ -210,7 +214,7 @@ class SessionController:
             cwd=str(cwd),
         )
 
-    def _know(self, now: CurrentConversation) -> None:
+    def _update_conversation(self, now: CurrentConversation) -> None:
         self.conversation = known = now.conversation
         self.prompts, self.allowed = known.prompts, known.allowed
         self.queued = tuple(each.message.text for each in known.queued)
@@ -218,12 +222,12 @@ class SessionController:
             self.status, queued=len(known.queued), context=now.tokens, usage=known.usage
         )
 
-    def _know_tasks(self, tasks: KnownTasks) -> None:
+    def _update_tasks(self, tasks: KnownTasks) -> None:
         self.tasks = tasks
         self.status = msgspec.structs.replace(self.status, tasks=len(tasks.running))
 
-    def _proceed(self, told: Busy | Idle | InputAccepted) -> None:
-        match told:
+    def _update_progress(self, message: Busy | Idle | InputAccepted) -> None:
+        match message:
             case Busy():
                 self.status = self._progress.began(self.status, time.monotonic())
             case Idle():
@@ -242,18 +246,18 @@ class SessionController:
         if not self._models.chosen:
             raise ModelUnusable(NO_MODEL)
         self._connections.check(self._models.chosen)
-        self._have_session()
+        self._ensure_session()
         self.status = self._progress.prompted(self.status)
-        self.agent.work.prompt(mentioned(text, is_file=is_disk_file), when)
+        self.agent.work.prompt(with_image_mention(text, is_file=is_disk_file), when)
 
     def run_command(self, command: str, *, share: bool) -> None:
-        """Run a command of the user's own. Raise `UsageError` if the session is read-only."""
-        self._have_session()
+        """Run a user command. Raise `UsageError` if the session is read-only."""
+        self._ensure_session()
         self.status = self._progress.submitted(self.status)
         self.agent.work.shell(command, share=share)
 
     def restart_server(self, server: str) -> None:
-        """Start an MCP server of the session again, and show how that went."""
+        """Restart an MCP server of the session, and show its state."""
         self.status = self._progress.submitted(self.status)
         self.agent.servers(server, restart=True)
 
@@ -263,19 +267,19 @@ class SessionController:
         self.agent.work.compact(wish)
 
     def stop(self) -> None:
-        """Stop what runs, and what was submitted and has not started."""
+        """Stop everything that runs, or was submitted and has not started."""
         self.agent.stop()
         self.status = self._progress.stopped(self.status)
 
     def continue_in_copy(self, session: SessionSummary, model: str = "", *, until: int | None = None) -> None:
-        """Open a copy of a session, or of its entries `until` one, switched to `model` if given; prompts go to it."""
-        self._is_open, self._read = True, False
+        """Open a copy of a session, or of its entries up to `until`; switch it to `model`, if given."""
+        self._is_open, self._is_read_only = True, False
         self.agent.fork(session, model, until=until)
 
     def begin_new(self) -> None:
-        """Close the session, which stays visible until it has ended; the next prompt starts a new one."""
-        self._is_open, self._read = False, False
-        self.agent.give_up()
+        """Close the session; it stays visible until it has ended, and the next prompt starts a new one."""
+        self._is_open, self._is_read_only = False, False
+        self.agent.close_session()
 
     def use_model(self, name: str) -> None:
         """Use this model for later requests. Raise `ModelUnusable`, or `UsageError` if the session is read-only."""
@@ -287,7 +291,7 @@ class SessionController:
             self.agent.use_model(name)
 
     def use_effort(self, effort: Effort | None) -> str:
-        """Have later requests reason this much, None: as the provider decides. Return what the model gets instead.
+        """Set the effort of later requests, None for the provider's default. Return a note like `effort_note`.
 
         Raise `UsageError` if the session is read-only.
         """
@@ -299,7 +303,7 @@ class SessionController:
         return self.effort_note(effort)
 
     def effort_note(self, effort: Effort | None) -> str:
-        """Return what the model gets in place of this effort, "" if it gets just that."""
+        """Return what is sent to the model instead of this effort, "" if the effort is sent as it is."""
         return self._models.effort_note(effort, self.status.model)
 
     def _show_model(self, model: str) -> None:
@@ -318,28 +322,34 @@ class SessionController:
         modes: list[Mode] = [mode for mode in get_args(Mode) if mode != "yolo" or self._yolo_chosen]
         self.use_mode(modes[(modes.index(self.status.mode) + 1) % len(modes)])
 
-    def lacks(self, provider: Provider) -> str:
-        """Return what is missing before the provider can be used, else its address."""
-        return self._connections.lacks(provider)
+    def provider_status(self, provider: Provider) -> str:
+        """Return the missing environment variable, as in "X is not set", else the provider's address."""
+        return self._connections.provider_status(provider)
 
     def has_key(self, provider: Provider) -> bool:
         """Return whether the provider's key is available."""
         return self._connections.has_key(provider)
 
-    def _have_session(self) -> None:
+    def _ensure_session(self) -> None:
         """Open a session if none is open."""
         self._check_writable()
         if not self._is_open:
             self._is_open, catalog, cwd = True, self.catalog, self.cwd
             model, settings = self._models.chosen, self._models.settings
-            own, tools = self.options.instructions, self.options.tools_of(model)
-            remote = self.options.remote_schemas  # what is known when the session is made
+            instructions, tools = self.options.instructions, self.options.tools_of(model)
+            remote = self.options.remote_schemas  # read when the session is created
             self.agent.open(
                 lambda: create(
-                    catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own, remote=remote()
+                    catalog,
+                    cwd=cwd,
+                    model=model,
+                    settings=settings,
+                    tools=tools,
+                    instructions=instructions,
+                    remote=remote(),
                 )
             )
 
     def _check_writable(self) -> None:
-        if self._read:
+        if self._is_read_only:
             raise UsageError(READ_ONLY)

@@ -1,4 +1,4 @@
-"""What the widgets show of the session: the agent's messages and its status, each in its place."""
+"""Shows the session in the widgets: each message of the agent, and the status."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     TaskOutput,
     Window,
 )
-from holdfast.ui.tui.choices import CommandTarget, offer
+from holdfast.ui.tui.choices import CommandTarget, offer_session_in_use
 from holdfast.ui.tui.environment.environment import ScreenEnvironment
 from holdfast.ui.tui.session_controller import READ_ONLY
 from holdfast.ui.tui.widgets.approval import Approval
@@ -43,7 +43,7 @@ from holdfast.ui.view.view import View
 
 
 class Widgets(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of the screen that show the session, besides those that commands act on."""
+    """The widgets that show the session, except those in `CommandTarget`."""
 
     welcome: Welcome
     approval: Approval
@@ -53,7 +53,7 @@ class Widgets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionDisplay:
-    """Shows each message of the agent, which the controller has taken; `ticks` says whether time is shown passing."""
+    """Shows each message of the agent after the controller; `ticks` starts or stops the display of elapsed time."""
 
     def __init__(
         self, target: CommandTarget, widgets: Widgets, environment: ScreenEnvironment, *, ticks: Callable[[bool], None]
@@ -64,7 +64,7 @@ class SessionDisplay:
         self._ticks = ticks
 
     def greet(self) -> None:
-        """Show the welcome text while there is nothing else."""
+        """Show the welcome text while the transcript is empty."""
         welcome, controller = self._widgets.welcome, self._target.controller
         welcome.display = not self._target.transcript.view.keys
         if welcome.display:
@@ -77,16 +77,16 @@ class SessionDisplay:
         if self._widgets.welcome.display:
             self._widgets.welcome.greet(cwd=status.cwd, model=status.model)
         composer = self._target.composer
-        composer.heed(queueing=bool(status.doing), asking=status.asking, queued=bool(status.queued))
+        composer.set_state(queueing=bool(status.doing), question_open=status.question_open, queued=bool(status.queued))
 
-    def draw(self, told: AgentMessage) -> None:
+    def draw(self, message: AgentMessage) -> None:
         """Show a message from the agent."""
         target, widgets = self._target, self._widgets
-        match told:
+        match message:
             case SessionOpenedMessage(facts=facts):
                 self._load(facts)
-                if told.read:
-                    target.dialogs.say(READ_ONLY)
+                if message.read_only:
+                    target.dialogs.notify(READ_ONLY)
             case SessionClosed():
                 self._load(())
             case Busy():
@@ -94,21 +94,21 @@ class SessionDisplay:
             case Idle():
                 self._ticks(False)  # noqa: FBT003 - the only question
             case ApprovalRequested():
-                widgets.approval.ask(told, mode=target.controller.status.mode, take=not target.composer.text)
+                widgets.approval.ask(message, mode=target.controller.status.mode, take=not target.composer.text)
                 self._ticks(False)  # noqa: FBT003 - the only question
             case ApprovalClosed():
                 widgets.approval.close()
                 target.composer.take_over()
                 self._ticks(True)  # noqa: FBT003 - the only question
-            case Refused(text=text, message=message):
+            case Refused(text=text, message=reason):
                 target.composer.give_back(text)
-                target.dialogs.say(message, also=True)
+                target.dialogs.notify(reason, also=True)
             case InputReturned(text=text):
                 target.composer.give_back(text)
-            case ErrorMessage(message=message):
-                target.dialogs.say(message, also=True)
+            case ErrorMessage(message=text):
+                target.dialogs.notify(text, also=True)
             case InUse():
-                offer(told, target)
+                offer_session_in_use(message, target)
             case TaskOutput(task=task, text=text):
                 from holdfast.ui.tui.widgets.help_pages import lines_page  # noqa: PLC0415 - few read it
 
@@ -116,20 +116,20 @@ class SessionDisplay:
             case ServersShown():
                 from holdfast.ui.tui.pages.server_page import show_servers  # noqa: PLC0415 - likewise
 
-                show_servers(told, target)
+                show_servers(message, target)
             case CurrentConversation():
                 self._show_work()
             case InputAccepted() | Window() | Closed():
-                pass  # in the status line
+                pass  # shown in the status line
             case _:
-                self._draw_event(told)
+                self._draw_event(message)
 
     def _draw_event(self, event: Event) -> None:
         match event:
             case Fact(entry=Titled(title=title, model="")):
-                self._target.dialogs.say(f'Renamed to "{title}".' if title else "Title cleared.")
+                self._target.dialogs.notify(f'Renamed to "{title}".' if title else "Title cleared.")
             case TurnFailed(fault=fault):
-                self._target.dialogs.say(SCREEN[fault], also=True)
+                self._target.dialogs.notify(SCREEN[fault], also=True)
             case _:
                 pass
         transcript = self._target.transcript
@@ -141,16 +141,16 @@ class SessionDisplay:
             self.greet()
 
     def _show_work(self) -> None:
-        """Show what waits and runs."""
+        """Show queued messages, background tasks and the to-do list."""
         controller = self._target.controller
-        tasks = {own: controller.tasks.rows[own].command for own in controller.tasks.running}
+        tasks = {task: controller.tasks.rows[task].command for task in controller.tasks.running}
         self._widgets.work.work = ShownWork(controller.queued, tasks, self._target.transcript.view.todo)
 
     def _load(self, facts: tuple[Fact, ...]) -> None:
         """Show another session."""
         target = self._target
         self._widgets.completions.root = target.controller.cwd
-        view = View(shown=target.composer.pastes.shown)
+        view = View(collapse=target.composer.pastes.collapse)
         view.load(facts)
         target.transcript.load(view)
         self._show_work()

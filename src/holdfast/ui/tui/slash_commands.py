@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
 
 
-def act(line: SlashInput, target: CommandTarget) -> None:
+def run_slash_command(line: SlashInput, target: CommandTarget) -> None:
     """Run the command. Raise `HoldfastError`, with a message for the user, if that fails."""
-    DOES[line.command.name](target, line.rest)
+    COMMAND_FUNCTIONS[line.command.name](target, line.rest)
 
 
 def _new(target: CommandTarget, _rest: str) -> None:
     target.controller.begin_new()
-    target.dialogs.say("The next prompt starts a new session. The last one is saved: /resume.")
+    target.dialogs.notify("The next prompt starts a new session. The last one is saved: /resume.")
 
 
 def _resume(target: CommandTarget, rest: str) -> None:
@@ -62,36 +62,36 @@ def _diff(target: CommandTarget, rest: str) -> None:
     scope: Scope | None = next((each for each in SCOPES if each == rest), None)
     if rest and scope is None:
         raise UsageError(f"Unknown diff {rest!r} (expected one of {', '.join(SCOPES)}).")
-    if scope is None:  # what there is: edits of the turn, else of the session, else the working tree
+    if scope is None:  # the first with changes: turn, session, else the working tree
         scope = "turn" if load("turn") else "session" if load("session") else "tree"
     target.app.push_screen(DiffScreen(scope, load))
 
 
 def _rename(target: CommandTarget, rest: str) -> None:
-    _open(target)
+    _session_id(target)
     if not rest:
         raise UsageError("Usage: /rename TITLE")
     target.controller.agent.rename(rest)
 
 
 def _compact(target: CommandTarget, rest: str) -> None:
-    _open(target)
+    _session_id(target)
     target.controller.compact(rest)
 
 
 def _uncompact(target: CommandTarget, _rest: str) -> None:
-    _open(target)
+    _session_id(target)
     target.controller.agent.uncompact()
 
 
 def _fork(target: CommandTarget, _rest: str) -> None:
-    target.controller.continue_in_copy(target.controller.catalog.find(_open(target)))
+    target.controller.continue_in_copy(target.controller.catalog.find(_session_id(target)))
 
 
 def _export(target: CommandTarget, rest: str) -> None:
     from holdfast.ui.export.export import FORMS, form_of  # noqa: PLC0415 - only an export needs the formats
 
-    session = _open(target)
+    session = _session_id(target)
     word, _, name = rest.partition(" ")
     form: Form | None = next((form for form in FORMS if form == word), None)
     if not rest:
@@ -114,7 +114,7 @@ def _write(target: CommandTarget, session: str, form: Form, name: str) -> None:
         return f" The session is damaged: {findings[0].what}" if findings else ""
 
     target.dialogs.in_background(
-        export, lambda damaged: target.dialogs.say(f"Exported to {home(str(path))}, as {FORMS[form][1]}.{damaged}")
+        export, lambda damaged: target.dialogs.notify(f"Exported to {home(str(path))}, as {FORMS[form][1]}.{damaged}")
     )
 
 
@@ -134,13 +134,13 @@ def _thinking(target: CommandTarget, rest: str) -> None:
         raise UsageError("Usage: /thinking on, or /thinking off.")
     shown = rest == "on" if rest else not target.transcript.thoughts
     target.transcript.thoughts = shown
-    kept = (
+    hint = (
         ""
         if target.controller.options.config.show_thinking == shown
         else f" To keep it: /config show_thinking {str(shown).lower()} user."
     )
-    what = "The model's thinking is shown as it comes" if shown else "Only the time of the model's thinking is shown"
-    target.dialogs.say(f"{what}. Ctrl+O opens all of it.{kept}")
+    state = "The model's thinking is shown as it comes" if shown else "Only the time of the model's thinking is shown"
+    target.dialogs.notify(f"{state}. Ctrl+O opens all of it.{hint}")
 
 
 def _key_names(target: CommandTarget) -> dict[str, str]:
@@ -155,7 +155,7 @@ def _keys(target: CommandTarget, _rest: str) -> None:
     from holdfast.ui.tui.keys.key_map import KEY_ACTIONS, key_map  # noqa: PLC0415 - when it is asked for
 
     faults = key_map(target.controller.options.config.keys).faults
-    lines = [f"{name:<14}  {keys:<20}  {KEY_ACTIONS[name].does}" for name, keys in _key_names(target).items()]
+    lines = [f"{name:<14}  {keys:<20}  {KEY_ACTIONS[name].description}" for name, keys in _key_names(target).items()]
     title = 'Keys  (change one: /config keys.history f5 user; several: ["f5", "ctrl+n"])'
     target.dialogs.read(lines_page(title, [*lines, *([""] * bool(faults)), *faults]))
 
@@ -177,16 +177,16 @@ def _doctor(target: CommandTarget, _rest: str) -> None:
     from holdfast.ui.commands.doctor import report_lines  # noqa: PLC0415 - when it is asked for
     from holdfast.ui.commands.doctor.probes import examined  # noqa: PLC0415 - likewise
 
-    async def look() -> None:
+    async def check() -> None:
         found = await in_daemon(lambda: asyncio.run(examined(target.controller.environ, target.controller.cwd)))
-        target.dialogs.say("")
+        target.dialogs.notify("")
         target.dialogs.read(lines_page("Setup check", report_lines(found)))
 
-    target.dialogs.say("Checking …")
-    target.app.run_worker(look())
+    target.dialogs.notify("Checking …")
+    target.app.run_worker(check())
 
 
-def _open(target: CommandTarget) -> str:
+def _session_id(target: CommandTarget) -> str:
     if not target.controller.session:
         raise UsageError("No session is open. Type a prompt to start one, or /resume one.")
     return target.controller.session
@@ -197,7 +197,7 @@ def _copy(target: CommandTarget, _rest: str) -> None:
     if not answer:
         raise UsageError("Nothing to copy yet.")
     target.app.copy_to_clipboard(answer)
-    target.dialogs.say(f"Copied {len(answer)} character{'s' * (len(answer) > 1)} (if the terminal supports OSC 52).")
+    target.dialogs.notify(f"Copied {len(answer)} character{'s' * (len(answer) > 1)} (if the terminal supports OSC 52).")
 
 
 def _status(target: CommandTarget) -> list[tuple[str, str]]:
@@ -217,7 +217,7 @@ def _cost(target: CommandTarget, _rest: str) -> None:
     from holdfast.ui.tui.pages.usage_pages import cost_page  # noqa: PLC0415 - likewise
     from holdfast.ui.view.session_costs import Spending  # noqa: PLC0415 - likewise
 
-    folder = target.controller.catalog.folder(_open(target))
+    folder = target.controller.catalog.folder(_session_id(target))
     target.dialogs.in_background(
         lambda: Spending(record.entry for record in read_copy(folder).records),
         lambda spending: target.dialogs.read(cost_page(spending)),
@@ -236,7 +236,7 @@ def _context(target: CommandTarget, _rest: str) -> None:
     target.dialogs.read(page)
 
 
-DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
+COMMAND_FUNCTIONS: dict[Name, Callable[[CommandTarget, str], None]] = {
     "help": lambda target, _: target.dialogs.read(*help_pages(_key_names(target))),
     "new": _new,
     "resume": _resume,

@@ -41,22 +41,25 @@ LIGHT = Theme(
 
 
 class FirstTheme(msgspec.Struct, frozen=True):
-    """The theme to begin with; it is `given` if the user chose none that exists, so that the background may decide."""
+    """The first theme; it `is_default` if the user chose no existing one, so that the background may decide."""
 
     name: str
-    given: bool
+    is_default: bool
     problem: str = ""
 
 
 def first_theme(chosen: str | None, environ: Mapping[str, str]) -> FirstTheme:
-    """Return the theme that the config names, else the one for what the environment says of the background."""
+    """Return the theme of the config, else the one for the background that the environment names."""
     if chosen in BUILTIN_THEMES or chosen in (DARK.name, LIGHT.name):
-        return FirstTheme(chosen, given=False)
+        return FirstTheme(chosen, is_default=False)
     problem = "" if chosen is None else f"Unknown theme {chosen!r} in config.toml. See /theme."
-    return FirstTheme((LIGHT if light_by_environment(environ) else DARK).name, given=True, problem=problem)
+    return FirstTheme((LIGHT if light_by_environment(environ) else DARK).name, is_default=True, problem=problem)
 
 
 def theme_names(available: Mapping[str, Theme]) -> tuple[str, ...]:
-    """Return the names of the themes to choose from, ours first; those of 16 colours have too few shades."""
-    ours = (DARK.name, LIGHT.name)
-    return (*ours, *sorted(name for name, theme in available.items() if not theme.ansi and name not in ours))
+    """Return the names of the themes to choose from, holdfast's first; those of 16 colours have too few shades."""
+    holdfast_names = (DARK.name, LIGHT.name)
+    return (
+        *holdfast_names,
+        *sorted(name for name, theme in available.items() if not theme.ansi and name not in holdfast_names),
+    )

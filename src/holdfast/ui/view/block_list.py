@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.tools.truncation import HeadTail
-from holdfast.ui.view.blocks import AnswerBlock, Block, BlockKey, CallBlock, Thinking, is_written
+from holdfast.ui.view.blocks import AnswerBlock, Block, BlockKey, CallBlock, Thinking, add_arguments
 
 PRINTED = 64_000
 """Bytes of a running call's output to keep: the first half and the last half."""
@@ -29,16 +29,16 @@ class BlockList:
 
     @property
     def keys(self) -> Sequence[BlockKey]:
-        """Return the keys of all blocks, in order; the sequence changes with the column."""
+        """Return the keys of all blocks, in order; the sequence changes with the list."""
         return self._order
 
     @property
     def with_output(self) -> tuple[BlockKey, ...]:
-        """Return the keys of calls that are printing, or whose output was never ended."""
+        """Return the keys of calls that print, or whose output has no end."""
         return tuple(self._printed)
 
     def block(self, key: BlockKey) -> Block | None:
-        """Return the block with all its text, None if there is none; the cost is proportional to the text."""
+        """Return the block with all its text, None if there is none. The cost is proportional to the text."""
         block = self._blocks.get(key)
         grown = self._grown.pop(key, None)
         if grown is None:
@@ -47,7 +47,7 @@ class BlockList:
             case AnswerBlock() | Thinking():
                 self._blocks[key] = msgspec.structs.replace(block, text=block.text + "".join(grown))
             case CallBlock(state="writing"):
-                self._blocks[key] = is_written(block, "".join(grown))
+                self._blocks[key] = add_arguments(block, "".join(grown))
             case CallBlock(state="running"):
                 self._blocks[key] = msgspec.structs.replace(block, output=self._printed[key].text())
             case _:
@@ -74,7 +74,7 @@ class BlockList:
         self._changed.add(block.key)
 
     def replace(self, keys: Sequence[BlockKey], blocks: Sequence[Block]) -> None:
-        """Put `blocks` in place of those of `keys`, or at the end if there are none."""
+        """Replace the blocks of `keys` by `blocks`; without keys, add them at the end."""
         place = self._place(keys[0]) if keys else len(self._order)
         for key in keys:
             del self._order[self._place(key)]
@@ -87,7 +87,7 @@ class BlockList:
             self.set(block)
 
     def grow(self, key: BlockKey, text: str) -> None:
-        """Add text to a block; without a block, it becomes the beginning of one."""
+        """Add text to a block; without a block, the text waits for one."""
         self._grown.setdefault(key, []).append(text)
         if key in self._blocks:
             self._changed.add(key)

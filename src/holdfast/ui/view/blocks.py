@@ -1,6 +1,6 @@
-"""The blocks of a transcript: frozen values, each with a key that it keeps as long as it exists.
+"""The blocks of a transcript: frozen values, each with a constant key.
 
-One rule: a block's text is unchanged; the code that draws it makes it printable.
+One rule: a block contains the original text; the code that draws it makes it printable.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ IN_PROGRESS: frozenset[CallState] = frozenset({"writing", "ready", "waiting", "r
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """The user's prompt, which starts turn number `turn`; 0 if it joined the running turn.
 
-    `shown` is what to show of it while it is collapsed, "" for its text.
+    `shown` is the text to show while it is collapsed, "" for `text`.
     """
 
     key: BlockKey
@@ -79,10 +79,10 @@ class TodoLine(msgspec.Struct, frozen=True):
 class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call and its state.
 
-    `call` is its ID in the journal, "" until the model has written it. `title` is one line with its name and its most
-    telling argument, `arguments` the raw string; neither hides anything. `is_written` counts the characters of the
+    `call` is its ID in the journal, "" until the model has written it. `title` is one line with its name and its main
+    argument, `arguments` the raw string; neither hides anything. `written` counts the characters of the
     arguments. `since` is its start while it runs. `output` is the head and tail of its output, `result` what the model
-    reads. `asked` is the question of the approval prompt. A call named `!` is the user's own command, with the command
+    reads. `question` is that of the approval prompt. A call named `!` is the user's own command, with the command
     in `arguments`; `shared` if the model reads its output.
     """
 
@@ -101,11 +101,11 @@ class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     output: str = ""
     result: str = ""
-    asked: str = ""
+    question: str = ""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened, in words; `detail` is more text, shown on request."""
+    """A message about an event; `detail` is more text, shown on request."""
 
     key: BlockKey
     kind: NoteKind
@@ -114,7 +114,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of turn `turn`; `text` is the sentence that says why, "" if it ended regularly."""
+    """The end of turn `turn`; `text` says why, "" if it ended regularly."""
 
     key: BlockKey
     turn: int
@@ -141,8 +141,8 @@ def call_block(part: CallPart, key: BlockKey, *, cut: bool) -> CallBlock:
     )
 
 
-def own_command(key: BlockKey, entry: ShellStarted, *, since: float | None) -> CallBlock:
-    """Return the block of a running command of the user's own."""
+def user_command(key: BlockKey, entry: ShellStarted, *, since: float | None) -> CallBlock:
+    """Return the block of a running user command."""
     title, words = f"! {' '.join(entry.command.split())}", entry.command
     return CallBlock(
         key=key,
@@ -156,14 +156,14 @@ def own_command(key: BlockKey, entry: ShellStarted, *, since: float | None) -> C
     )
 
 
-def ended(call: CallBlock, entry: CallEnded | ShellEnded) -> CallBlock:
+def with_outcome(call: CallBlock, entry: CallEnded | ShellEnded) -> CallBlock:
     """Return the call with its outcome."""
     edits = call.edits
     if len(edits) == 1 and (found := _AT.search(entry.text)) is not None:
         edits = (msgspec.structs.replace(edits[0], line=int(found[1])),)
-    said, took = entry.text, entry.seconds
+    text, took = entry.text, entry.seconds
     return msgspec.structs.replace(
-        call, state=entry.outcome, since=None, seconds=took, output="", result=said, edits=edits
+        call, state=entry.outcome, since=None, seconds=took, output="", result=text, edits=edits
     )
 
 
@@ -185,15 +185,15 @@ def _todo(part: CallPart) -> tuple[TodoLine, ...]:
 
 _HEAD = 4_000
 _AT = re.compile(r": \d+ replacements?(?:, the first)? at line (\d+) \(\+\d+ -\d+ lines\)\.")
-_SAYS_MOST = re.compile(r'"(?:command|path|pattern|url|query|question|file_path)"\s*:\s*"((?:[^"\\]|\\.)*)')
+_MAIN_ARGUMENT = re.compile(r'"(?:command|path|pattern|url|query|question|file_path)"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
-def is_written(call: CallBlock, more: str) -> CallBlock:
-    """Return a call with more of its arguments; of long ones only the beginning is kept until they are complete."""
+def add_arguments(call: CallBlock, more: str) -> CallBlock:
+    """Return a call with more of its arguments; until they are complete, only their beginning is stored."""
     arguments = (call.arguments + more)[:_HEAD]
-    found = _SAYS_MOST.search(arguments)
-    said = found[1] if found else ""
+    found = _MAIN_ARGUMENT.search(arguments)
+    value = found[1] if found else ""
     with suppress(msgspec.DecodeError):
-        said = decode_json(f'"{said}"', str)
-    title = f"{call.name} {' '.join(said.split())[:100]}".rstrip()
+        value = decode_json(f'"{value}"', str)
+    title = f"{call.name} {' '.join(value.split())[:100]}".rstrip()
     return msgspec.structs.replace(call, title=title, arguments=arguments, written=call.written + len(more))

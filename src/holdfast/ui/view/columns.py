@@ -47,9 +47,9 @@ def single_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def count_noun(number: int, what: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """Return the number with its noun in singular or plural."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def age(seconds: float) -> str:
@@ -75,6 +75,8 @@ def byte_count(count: int) -> str:
 
 def home(folder: str) -> str:
     """Return the folder with the user's home as ~."""
-    own = str(Path.home())
-    shown = f"~{folder.removeprefix(own)}" if folder == own or folder.startswith(f"{own}/") else folder
+    user_home = str(Path.home())
+    shown = (
+        f"~{folder.removeprefix(user_home)}" if folder == user_home or folder.startswith(f"{user_home}/") else folder
+    )
     return single_line(shown)

@@ -1,4 +1,4 @@
-"""The arguments of a call as its tool reads them, for what the screen shows of it."""
+"""The arguments of a call as its tool reads them, for display."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from holdfast.session.journal.parts import CallPart
 
 
 def declared_name(part: CallPart) -> str:
-    """Return the name of the tool that the call reaches: its own, if the model called it by another."""
+    """Return the declared name of the called tool, also if the model used another name for it."""
     from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a call to show
 
     if any(schema.name == part.name for schema in DECLARATIONS):
         return part.name
-    from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - for such a call
+    from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - for such a call
 
-    own = trained(part.name)
-    return own if any(schema.name == own for schema in DECLARATIONS) else part.name
+    name = canonical_name(part.name)
+    return name if any(schema.name == name for schema in DECLARATIONS) else part.name
 
 
 def declared_arguments(part: CallPart) -> str:
-    """Return the JSON that the tool of the call takes, with its own names; unchanged for tools of others."""
+    """Return the JSON that the tool of the call takes, with the declared names; unchanged for other tools."""
     from holdfast.tools.arguments.tolerant_reader import read_arguments  # noqa: PLC0415 - when there is a call to show
     from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a call to show
 

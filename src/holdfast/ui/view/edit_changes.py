@@ -1,4 +1,4 @@
-"""What a call changes in files, as the model wrote it: one change for each file. Pure."""
+"""The file changes of a call, as the model wrote them: one for each file. Pure."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def edit_changes(part: CallPart) -> tuple[EditChange, ...]:
     try:
         match declared_name(part):
             case "write":
-                wanted = decode_json(declared_arguments(part), _Write)
-                return (EditChange(path=wanted.path, old=None, new=wanted.content),)
+                write = decode_json(declared_arguments(part), _Write)
+                return (EditChange(path=write.path, old=None, new=write.content),)
             case "edit":
                 edit = decode_json(declared_arguments(part), _Replace)
                 pieces = [_Piece(edit.old, edit.new, edit.all)] if edit.old else []
@@ -110,5 +110,5 @@ def _patch(text: str) -> tuple[EditChange, ...]:
 
 
 def _side(lines: Iterable[tuple[str, str]], without: str) -> str:
-    """Return the lines of a hunk before or after it, `without` those that the other side has alone."""
+    """Return one side of a hunk: its lines `without` those of this sign."""
     return "\n".join(text for sign, text in lines if sign != without)

@@ -11,7 +11,7 @@ from holdfast.ui.view.sentences import Narrator, Sentence
 
 
 def transcript(records: Iterable[StoredEntry], findings: Iterable[Finding] = ()) -> Iterator[Sentence]:
-    """Yield what happened, in journal order, then what was left open."""
+    """Yield a sentence for each entry, in journal order, then for calls and text without an end."""
     lost = sorted(findings, key=lambda finding: finding.seq)
     of_the_file = any(finding.seq == 0 for finding in lost)  # then the last entries may be lost
     narrator, unfinished = Narrator(), _Unfinished()
@@ -30,11 +30,11 @@ def transcript(records: Iterable[StoredEntry], findings: Iterable[Finding] = ())
 
 
 class _Unfinished:
-    """What has begun and has no end in the journal so far."""
+    """Streamed text and calls that have no end in the journal so far."""
 
     def __init__(self) -> None:
         self._streamed = ""
-        self._calls: dict[str, str] = {}  # without an outcome, with what is known
+        self._calls: dict[str, str] = {}  # those without an outcome, and what is known of them
 
     def take(self, entry: e.Entry) -> None:
         match entry:
@@ -56,11 +56,11 @@ class _Unfinished:
                 pass
 
     def gap(self) -> None:
-        """Record a gap: it may have contained the start of an open call."""
+        """Record a gap: it may have contained the start of a call without an end."""
         self._calls = {call: known if known == "started" else "may have run" for call, known in self._calls.items()}
 
     def sentences(self, narrator: Narrator) -> Iterator[Sentence]:
-        """Yield what has no end, and forget it."""
+        """Yield sentences about text and calls without an end, and forget them."""
         if self._streamed.strip():
             yield Sentence("answer", self._streamed)
             yield Sentence("cut", "The response above is incomplete in the journal.")

@@ -1,4 +1,4 @@
-"""The last blocks of a view, as a list of their own."""
+"""The last blocks of a view, with the interface of a view."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.ui.view.view import View
 
 
 class Tail:
-    """The blocks of a view behind the first `begin`."""
+    """The blocks of a view after the first `begin`."""
 
     def __init__(self, view: View, begin: int) -> None:
         self._view = view

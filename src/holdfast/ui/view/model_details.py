@@ -1,4 +1,4 @@
-"""What is shown of a model beside its name, and of a list of models that is not complete."""
+"""Texts about a model: its window and price, and a remark about an incomplete list of models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MILLION = 1_000_000
 
 
 def window_text(tokens: int) -> str:
-    """Return a readable window, "" if it is not known."""
+    """Return a readable window, "" if it is unknown."""
     if not tokens:
         return ""
     if tokens < _MILLION:
@@ -20,14 +20,14 @@ def window_text(tokens: int) -> str:
 
 
 def price_text(model: ListedModel) -> str:
-    """Return the price per million tokens, "" if it is not known."""
+    """Return the price per million tokens, "" if it is unknown."""
     if model.input_price is None or model.output_price is None:
         return ""
     return f"${model.input_price:g} in, ${model.output_price:g} out"
 
 
 def remark(known: KnownModels) -> str:
-    """Return what the user should know about the list, "" if nothing."""
+    """Return a remark about the list for the user, "" if there is none."""
     if known.missing:
         shown = "an earlier list and holdfast's own" if known.source == "cache" else "holdfast's own list"
         return f"{known.missing} Shown: {shown}."

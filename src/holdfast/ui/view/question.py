@@ -1,7 +1,7 @@
 """The question about a call, as data: every surface offers the same choices, in the same order. Pure.
 
-A surface draws it in its own way and gives back `AnswerChoice.answer`. The first choice is the smallest permission, the
-last one refuses. To a question of the model itself the choices are its options, and last the user's own words.
+A surface draws it in its own way and returns `AnswerChoice.answer`. The first choice is the smallest permission, the
+last one refuses. For a question of the model itself, the choices are its options, and last the user's own words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from holdfast.tools.tool import Plan
 
 ChoiceName = Literal[
     "once",  # allow this call
-    "session",  # and what is like it, in this session
+    "session",  # and similar calls, in this session
     "project",  # and in every session of this folder
     "edits",  # and every edit in this folder, in this session
     "no",  # reject, with words for the model
@@ -33,16 +33,16 @@ ChoiceName = Literal[
     "option7",
     "option8",
     "marked",  # answer with the marked options
-    "own",  # answer in one's own words, beside the marked options
+    "own",  # answer in the user's own words, in addition to the marked options
 ]
-"""What an answer does."""
+"""The names of the choices."""
 
 
 class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One possible answer. `label` is its text, in which `{}` stands for `subject`: a command, a file or a host.
 
-    `words` is whether the surface asks the user for words for the model. `option` is the option of the model's question
-    that it takes, `note` what the model says of it, "" if nothing.
+    `words` is whether the surface asks the user for a text for the model. `option` is the option of the model's
+    question that it selects, `note` the model's description of it, "" if none.
     """
 
     name: ChoiceName
@@ -70,8 +70,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question to the user.
 
     `text` is one line, `why` a sentence why the user is asked, "" if `text` says it. `warnings` say in a few words each
-    what makes the call dangerous. With `several`, a choice with an option marks it, and the others answer with all that
-    are marked. `by` is the server that asks, "" for holdfast and the model.
+    what makes the call dangerous. With `several`, a choice with an option marks it, and the others answer with all
+    marked options. `by` is the server that asks, "" for holdfast and the model.
     """
 
     text: str
@@ -99,8 +99,8 @@ PLAN_CHOICES = (
 )
 
 
-OWN = AnswerChoice(name="own", label="Answer in your own words", words=True)
-MARKED = AnswerChoice(name="marked", label="Answer with what is marked")
+OWN_WORDS = AnswerChoice(name="own", label="Answer in your own words", words=True)
+ANSWER_MARKED = AnswerChoice(name="marked", label="Answer with what is marked")
 
 _OPTIONS: tuple[ChoiceName, ...] = (
     "option1",
@@ -118,47 +118,47 @@ def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
     """Return the question about a planned call in a session of this approval mode; `why` is the policy's sentence."""
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
-    if plan.asks is not None:
-        return question_of_the_model(plan.asks, detail=plan.detail)
-    from holdfast.tools.approval_patterns import obeyed, suggested  # noqa: PLC0415 - tables, for the first question
+    if plan.question is not None:
+        return question_of_the_model(plan.question, detail=plan.detail)
+    from holdfast.tools.approval_patterns import changes_autorun_file, suggest_patterns  # noqa: PLC0415 - tables, for the first question
 
-    by_itself = plan.effect == "write" and obeyed(plan)
-    remembered = suggested(plan).patterns
-    kept = remembering_choices(remembered)
+    by_itself = plan.effect == "write" and changes_autorun_file(plan)
+    patterns = suggest_patterns(plan).patterns
+    choices = remembering_choices(patterns)
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
-        kept.append(EDITS)
+        choices.append(EDITS)
     warnings = _warnings(plan, by_itself=by_itself)
-    return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(ONCE, *kept, NO))
+    return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(ONCE, *choices, NO))
 
 
 def remembering_choices(patterns: tuple[Pattern, ...]) -> list[AnswerChoice]:
-    """Return the choices that allow these patterns from then on, none if there are none."""
+    """Return the choices that allow these patterns from now on, none without patterns."""
     if not patterns:
         return []
-    kept: list[AnswerChoice] = []
-    what, subject = _remembered(patterns)
+    choices: list[AnswerChoice] = []
+    what, subject = _pattern_label(patterns)
     scopes: tuple[tuple[Remember, str], ...] = (("session", "this session"), ("project", "this folder"))
     for remember, scope in scopes:
         if remember:
             label = f"Always allow {what} ({scope})"
-            kept.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
-    return kept
+            choices.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
+    return choices
 
 
-def question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
-    """Return the question of the model or a server; one that is long or has several lines is the prompt's `detail`."""
+def question_of_the_model(question: UserQuestion, *, detail: str) -> Question:
+    """Return the question of the model or a server; a long one, or one of several lines, is in `detail`."""
     options = tuple(
         AnswerChoice(name=name, label="{}", subject=each.label, option=each.label, note=each.description)
-        for name, each in zip(_OPTIONS, asked.options, strict=False)
+        for name, each in zip(_OPTIONS, question.options, strict=False)
     )
-    more = (*((MARKED,) if asked.several else ()), *((OWN,) if asked.own else ()))
-    choices = (*options[:-1], *more, *options[-1:]) if asked.by else (*options, *more)
-    text = f"{asked.by or 'The model'} asks:" if detail else asked.text
-    return Question(text=text, choices=choices, several=asked.several, by=asked.by)
+    more = (*((ANSWER_MARKED,) if question.several else ()), *((OWN_WORDS,) if question.free_text else ()))
+    choices = (*options[:-1], *more, *options[-1:]) if question.by else (*options, *more)
+    text = f"{question.by or 'The model'} asks:" if detail else question.text
+    return Question(text=text, choices=choices, several=question.several, by=question.by)
 
 
-def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
-    """Return what an answer allows from then on, with `{}` for the subject, and the subject."""
+def _pattern_label(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
+    """Return the calls that the patterns allow, with `{}` for the subject, and the subject."""
     names: dict[Effect, str] = {"execute": "running", "write": "edits to", "read": "pages from", "remote": "calls of"}
     effects = {each.effect for each in patterns}
     if len(effects) == 1:
@@ -171,13 +171,13 @@ def _text(plan: Plan) -> str:
 
 
 def _reason(plan: Plan, why: str) -> str:
-    """Return the part of the policy's sentence that the question and its warnings do not say themselves."""
-    said = why.removeprefix(f"The call {plan.title!r} ")
-    if said.startswith("needs approval"):
-        return f"It {said}"
-    if said == why or plan.effect != "execute":
+    """Return the part of the policy's sentence that the question and its warnings do not contain."""
+    rest = why.removeprefix(f"The call {plan.title!r} ")
+    if rest.startswith("needs approval"):
+        return f"It {rest}"
+    if rest == why or plan.effect != "execute":
         return ""
-    what, _, reason = said.partition(": ")
+    what, _, reason = rest.partition(": ")
     judged = "holdfast cannot judge it: " if what.endswith("cannot judge") else "Why: "
     return f"{judged}{reason[:1].lower()}{reason[1:]}" if reason else ""
 

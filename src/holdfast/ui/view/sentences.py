@@ -1,8 +1,8 @@
-"""Every entry of a journal in words: the one place that words what a user reads about it.
+"""Every journal entry as sentences for the user: the only place that words them.
 
 The screen, the headless output, `sessions show` and the exports choose sentences by their kind; none of them words an
-entry itself. So a fact reads the same live, on resuming and in an export. Texts are as journalled: the caller makes
-them printable for a terminal.
+entry itself. So a fact reads the same live, on resuming and in an export. Texts are as journalled: the caller
+makes them printable for a terminal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
-from holdfast.session.model_notices import NO_OUTPUT, UNASKED, files_changed, what_happened
+from holdfast.session.model_notices import NO_OUTPUT, ONLY_USER_DECIDES, clause_for_user, files_changed
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
 from holdfast.ui.view.declared_arguments import declared_arguments
@@ -47,9 +47,9 @@ SentenceKind = NoteKind | Literal["prompt", "answer", "queue", "approval", "star
 """The subject of a sentence; an `unapproved` call did not run because no user could be asked."""
 
 _REASON = 300  # characters; a long reason ends with what is known of the effect
-_TITLE = 100  # characters of the most telling argument
+_TITLE = 100  # characters of the main argument
 _WHEN: dict[e.When, str] = {"steer": "for the next request", "later": "for the next turn"}
-_WITHOUT: dict[str, str] = {
+_RETRY_TEXTS: dict[str, str] = {
     "too_long": "The conversation is too long for the model; it is shortened, then sent again.",
     e.NO_IMAGES: "The model does not accept images; the request is sent again without them, with notes in their place.",
     e.BAD_IMAGES: "An image was refused; the request is sent again without the newest images, with notes in their "
@@ -69,15 +69,15 @@ _Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged |
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """What an entry says; `detail` is more text that the sentence does not contain.
+    """A sentence about an entry; `detail` is more text that the sentence does not contain.
 
-    `asked` is the question that no user could answer, if the sentence is about an `unapproved` call.
+    `question` is the approval question that no user could answer, if the call is `unapproved`.
     """
 
     kind: SentenceKind
     text: str
     detail: str = ""
-    asked: e.ApprovalAsked | None = None
+    question: e.ApprovalAsked | None = None
 
 
 class Narrator:
@@ -85,7 +85,7 @@ class Narrator:
 
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}  # of calls and user commands
-        self._asked: dict[str, e.ApprovalAsked] = {}
+        self._open_questions: dict[str, e.ApprovalAsked] = {}
         self._queued: dict[str, str] = {}
         self._failed = ""  # why the last request failed for good
 
@@ -94,7 +94,7 @@ class Narrator:
         return self._titles.get(call, f"a call that is not in the journal ({call})")
 
     def sentences(self, entry: e.Entry) -> tuple[Sentence, ...]:
-        """Return what this entry says; an entry that only prepares others says nothing."""
+        """Return the sentences of this entry; one that only prepares others has none."""
         return tuple(self._sentences(entry))
 
     def _sentences(self, entry: e.Entry) -> Iterator[Sentence]:
@@ -105,7 +105,7 @@ class Narrator:
                 yield Sentence("retry" if entry.why == "fallback" else "model", _SWITCHED[entry.why].format(model))
             case e.ModelSettingsChanged(settings=settings):
                 yield Sentence("model", settings_text(settings))
-            case e.ModeChanged(mode=mode):  # the status line has what the user did
+            case e.ModeChanged(mode=mode):  # the status line shows changes by the user
                 yield from (Sentence("session", f"Mode from here on: {mode}."),) if entry.why else ()
             case e.Titled():
                 yield Sentence("session", _titled(entry))
@@ -133,12 +133,12 @@ class Narrator:
             case e.TurnEnded(cause=cause, detail=detail):
                 if cause != "finished":
                     how = "interrupted" if cause in ("crash", "fork") else "ended"
-                    more = detail.removeprefix(self._failed).strip()  # the rest was said when the request failed
-                    yield Sentence("end", f"Turn {how}: {what_happened(cause, more)}")
+                    more = detail.removeprefix(self._failed).strip()  # the sentence of the failed request has the rest
+                    yield Sentence("end", f"Turn {how}: {clause_for_user(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
             case e.CallWaits() | e.CallAnswered() | e.ToolsChanged() | TaskStarted() | TaskEnded() | TaskTold():
-                yield from self._beside(entry)
+                yield from self._other(entry)
 
     def _message(self, entry: _Message) -> Iterator[Sentence]:
         match entry:
@@ -159,34 +159,34 @@ class Narrator:
                 if entry.cut is not None:
                     yield Sentence("call", f"{MARKS['not_started']} {title} not started: its response was cut off")
         if entry.cut is not None:
-            yield Sentence("cut", f"The response was cut off: {what_happened(entry.cut)}.")
+            yield Sentence("cut", f"The response was cut off: {clause_for_user(entry.cut)}.")
 
     def _call(self, entry: _Call) -> Iterator[Sentence]:
         match entry:
             case e.ApprovalAsked(call=call, why=why):
-                self._asked[call] = entry
+                self._open_questions[call] = entry
                 yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
             case e.ApprovalAnswered(call=call, allowed=allowed, words=words, chosen=chosen):
-                self._asked.pop(call, None)
-                said = f"Chosen: {', '.join(chosen)}" if chosen else "Allowed" if allowed else "Refused"
-                yield Sentence("approval", f"{said}. {words}".rstrip())
+                self._open_questions.pop(call, None)
+                answer = f"Chosen: {', '.join(chosen)}" if chosen else "Allowed" if allowed else "Refused"
+                yield Sentence("approval", f"{answer}. {words}".rstrip())
             case e.CallStarted(call=call):
                 yield Sentence("started", f"→ {self.title(call)}")
             case e.ShellStarted(id=call, command=command):
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")
             case e.CallEnded(outcome="not_started" | "denied", call=call, text=text) if (
-                call in self._asked and text not in UNASKED
+                call in self._open_questions and text not in ONLY_USER_DECIDES
             ):
                 text = f"{MARKS[entry.outcome]} {self.title(call)} needs approval; not run"
-                yield Sentence("unapproved", text, asked=self._asked[call])
+                yield Sentence("unapproved", text, question=self._open_questions[call])
             case e.CallEnded(call=call) | e.ShellEnded(id=call):
                 yield _ended(self.title(call), entry)
             case e.CallLate(call=call, outcome=outcome, text=text):
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
 
-    def _beside(
+    def _other(
         self, entry: e.CallWaits | e.CallAnswered | e.ToolsChanged | TaskStarted | TaskEnded | TaskTold
     ) -> Iterator[Sentence]:
         if isinstance(entry, TaskStarted | TaskEnded | TaskTold):
@@ -201,10 +201,10 @@ class Narrator:
                 yield Sentence("task", f"→ {title}{' (moved to the background)' if entry.moved else ''}")
             case TaskEnded(id=task):
                 title = self._titles.get(task, f"task {task}")
-                said = _ended(title, entry)
-                yield Sentence("task", said.text, said.detail)
+                sentence = _ended(title, entry)
+                yield Sentence("task", sentence.text, sentence.detail)
             case TaskTold():
-                pass  # its end was said
+                pass  # the sentence of its end says it
 
 
 def settings_text(settings: ModelSettings) -> str:
@@ -215,8 +215,8 @@ def settings_text(settings: ModelSettings) -> str:
         "max output": None if settings.max_output is None else f"{settings.max_output:,} tokens",
         "service tier": settings.service_tier,
     }
-    told = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
-    return f"Model settings: {told}." if told else "Model settings: the provider's own."
+    values = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
+    return f"Model settings: {values}." if values else "Model settings: the provider's own."
 
 
 def _opened(entry: e.SessionOpened) -> str:
@@ -237,12 +237,12 @@ def _retried(failed: e.RequestFailed) -> str:
     """Return why an attempt failed and how the next one differs."""
     of = "" if failed.attempts is None else f"/{failed.attempts}"
     how = " without streaming" if failed.retry_whole else ""
-    told = f"Attempt {failed.attempt}{of} failed ({_fault(failed)}); retrying in {failed.retry_in:g} s{how}."
-    return _WITHOUT.get(failed.fault, told)
+    text = f"Attempt {failed.attempt}{of} failed ({_fault(failed)}); retrying in {failed.retry_in:g} s{how}."
+    return _RETRY_TEXTS.get(failed.fault, text)
 
 
 def _ended(title: str, entry: e.CallEnded | e.ShellEnded | TaskEnded) -> Sentence:
-    """Return the sentence for an ended call: its outcome unless `ok`, the time, and the reason's first line."""
+    """Return the sentence for an ended call: its outcome unless `ok`, the time, and the first line of the reason."""
     took = f" ({entry.seconds:.1f} s)" if entry.seconds >= 1 else ""
     shared = ", shared with the model" if isinstance(entry, e.ShellEnded) and entry.note else ""
     text = f"{MARKS[entry.outcome]} {title}{took}{shared}"
@@ -250,23 +250,23 @@ def _ended(title: str, entry: e.CallEnded | e.ShellEnded | TaskEnded) -> Sentenc
         return Sentence("call", text, entry.text)
     outcome = entry.outcome.replace("_", " ")
     lines = printable(entry.text).strip().split("\n")
-    reason = lines[-1] if lines[0] == NO_OUTPUT else lines[0]  # of a silent command, the exit code
-    whole = len(lines) == 1 and len(reason) <= _REASON
-    said = reason[:_REASON].removeprefix(f"{outcome.capitalize()}: ")
-    return Sentence("call", f"{text} {outcome}: {said}", "" if whole else entry.text)
+    reason = lines[-1] if lines[0] == NO_OUTPUT else lines[0]  # for a command without output, the exit code
+    is_complete = len(lines) == 1 and len(reason) <= _REASON
+    reason_text = reason[:_REASON].removeprefix(f"{outcome.capitalize()}: ")
+    return Sentence("call", f"{text} {outcome}: {reason_text}", "" if is_complete else entry.text)
 
 
 def _context(entry: _Context) -> Iterator[Sentence]:
-    """Yield what changed in what the model reads."""
+    """Yield a sentence about a change of the conversation that is sent to the model."""
     match entry:
         case e.Pruned(outputs=outputs, saved=saved):
             shortened = f"From here on the model gets a shortened output of {count_noun(len(outputs), 'call')}"
             yield Sentence("context", f"{shortened} (saves about {saved:,} tokens). Nothing is deleted.")
         case e.Compacted():
             how = f"summarized by {entry.model}" if entry.model else "left out, because no summary could be made"
-            told = f"Compacted: {entry.messages} older messages were {how}."
+            summary = f"Compacted: {entry.messages} older messages were {how}."
             sizes = f"Context: {entry.before:,} → {entry.after:,} tokens."
-            yield Sentence("context", f"{told} {sizes} The messages stay here (/uncompact undoes this).", entry.note)
+            yield Sentence("context", f"{summary} {sizes} The messages stay here (/uncompact undoes this).", entry.note)
         case e.Uncompacted():
             yield Sentence("context", "Compaction undone: the older messages are sent to the model again.")
         case e.Rewound(turn=turn):
@@ -280,7 +280,7 @@ def _context(entry: _Context) -> Iterator[Sentence]:
                 yield Sentence("repaired", note)
 
 
-_TELLING = ("command", "path", "pattern", "url", "query", "question")
+_MAIN_ARGUMENTS = ("command", "path", "pattern", "url", "query", "question")
 
 
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: *(.+?) *$", re.MULTILINE)
@@ -288,27 +288,27 @@ _FILES = 3  # named in a line
 
 
 def call_line(call: CallPart) -> str:
-    """Return a call as one line: its name and its most telling argument, unchanged."""
+    """Return a call as one line: its name and its main argument, unchanged."""
     try:
         arguments: object = json.loads(declared_arguments(call) or "{}")
     except (ValueError, RecursionError):
         arguments = None
-    said = call.arguments
+    argument = call.arguments
     if isinstance(arguments, dict):
         known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
-        said = next((str(known[key]) for key in _TELLING if key in known), "")
+        argument = next((str(known[key]) for key in _MAIN_ARGUMENTS if key in known), "")
         if isinstance(patch := known.get("input"), str) and (files := _PATCHED.findall(patch)):
-            said = ", ".join(files[:_FILES]) + (f" and {len(files) - _FILES} more" if len(files) > _FILES else "")
-    line = " ".join(said.split())
+            argument = ", ".join(files[:_FILES]) + (f" and {len(files) - _FILES} more" if len(files) > _FILES else "")
+    line = " ".join(argument.split())
     return f"{call.name} {line[:_TITLE]}{'…' if len(line) > _TITLE else ''}".rstrip()
 
 
 def _server(entry: e.CallWaits | e.CallAnswered | e.ToolsChanged) -> Iterator[Sentence]:
-    """Yield what an MCP server asked the user, how they answered, or which tools changed."""
+    """Yield a sentence about the questions of an MCP server, their answers, or changed tools."""
     match entry:
         case e.CallWaits(request=request):
-            asked = "; ".join(" ".join(each.message.split()) for each in request.questions)
-            yield Sentence("session", f"MCP server {request.server} asks: {asked}")
+            questions = "; ".join(" ".join(each.message.split()) for each in request.questions)
+            yield Sentence("session", f"MCP server {request.server} asks: {questions}")
         case e.CallAnswered(answers=answers):
             yield Sentence("session", f"Answered: {', '.join(each.action for each in answers)}")
         case e.ToolsChanged(note=note):
@@ -316,7 +316,7 @@ def _server(entry: e.CallWaits | e.CallAnswered | e.ToolsChanged) -> Iterator[Se
 
 
 def _titled(entry: e.Titled) -> str:
-    """Return who named the session, and how."""
+    """Return the sentence about a new title."""
     if entry.model:
         return f"Title, by {entry.model}: {entry.title}"
     return f"Session renamed to {entry.title!r}." if entry.title else "Session title cleared."

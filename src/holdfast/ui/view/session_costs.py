@@ -22,7 +22,7 @@ class ResponseCost(msgspec.Struct, frozen=True):
 
 
 class Spending:
-    """Collects what each response cost; what was rewound or compacted counts too, because it was paid."""
+    """Collects the cost of each response; rewound and compacted ones count too, because they were paid."""
 
     def __init__(self, entries: Iterable[e.Entry] = ()) -> None:
         self.all: list[ResponseCost] = []
@@ -57,7 +57,7 @@ class Spending:
         return self._sums(lambda each: each.turn)
 
     def total(self) -> Usage:
-        """Return the usage of all together."""
+        """Return the total usage."""
         found = self._sums(lambda _: 0)
         return found[0][1] if found else Usage(cost="0")
 

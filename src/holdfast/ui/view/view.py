@@ -38,8 +38,8 @@ from holdfast.ui.view.blocks import (
     TodoLine,
     TurnEnd,
     call_block,
-    ended,
-    own_command,
+    user_command,
+    with_outcome,
 )
 from holdfast.ui.view.sentences import Narrator, Sentence
 
@@ -58,21 +58,21 @@ class View:
     """The blocks of one session, from the events so far.
 
     Laws (`tests/ui/view/test_view_laws.py`): facts alone give the same blocks as facts and live events, except for
-    times and calls that were never completely written, which no journal has; any prefix of any journal gives blocks.
+    times and incompletely written calls, which are not journalled; any prefix of any journal gives blocks.
     """
 
-    def __init__(self, shown: Callable[[str], str] = str) -> None:
-        """Create it empty; `shown` returns what to show of a prompt, e.g. with marks in place of long pastes."""
-        self._shown = shown
-        self._column = BlockList()
+    def __init__(self, collapse: Callable[[str], str] = str) -> None:
+        """Create it empty; `collapse` returns the text to show for a prompt, e.g. with marks for long pastes."""
+        self._collapse = collapse
+        self._blocks = BlockList()
         self._calls: dict[str, BlockKey] = {}
         self._open: dict[BlockKey, None] = {}  # blocks that have not ended
         self._request: _Request | None = None
-        self._told = 0
-        self._rested = 0  # how many blocks there were when a turn last began or ended
+        self._live_count = 0
+        self._boundary = 0  # number of blocks when a turn last began or ended
         self._narrator = Narrator()
         self._turn = 0
-        self._todos: list[tuple[int, tuple[TodoLine, ...]]] = []  # the turn in which each was written
+        self._todos: list[tuple[int, tuple[TodoLine, ...]]] = []  # each with its turn
 
     has_above = False
     """Whether there are blocks above the first one, shown elsewhere."""
@@ -80,7 +80,7 @@ class View:
     @property
     def keys(self) -> Sequence[BlockKey]:
         """Return the keys of all blocks, in order; the sequence changes with the view."""
-        return self._column.keys
+        return self._blocks.keys
 
     @property
     def todo(self) -> tuple[TodoLine, ...]:
@@ -89,20 +89,20 @@ class View:
 
     def block(self, key: BlockKey) -> Block | None:
         """Return the current block, None if there is none; the cost is that of its text, so call it once per frame."""
-        return self._column.block(key)
+        return self._blocks.block(key)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return all blocks, in order."""
         return tuple(block for key in self.keys if (block := self.block(key)) is not None)
 
     def settled(self, begin: int = 0) -> int:
-        """Return how many blocks from the top will never change again, if the first `begin` will not."""
+        """Return how many blocks from the top will never change again; the first `begin` are known to be among them."""
         streaming = () if self._request is None else self._request.keys
         for at in range(begin, len(self.keys)):
             key = self.keys[at]
-            block = self._column.peek(key)
+            block = self._blocks.peek(key)
             running = isinstance(block, CallBlock) and block.state in IN_PROGRESS
-            lost = isinstance(block, CallBlock) and block.state == "lost" and at >= self._rested
+            lost = isinstance(block, CallBlock) and block.state == "lost" and at >= self._boundary
             if key in self._open or key in streaming or running or lost:
                 return at
         return len(self.keys)
@@ -116,48 +116,48 @@ class View:
             case Fact(seq=seq, entry=entry):
                 self._fact(str(seq), entry, at)
             case LiveText(step=step, text=text):
-                self._thought(at)
+                self._end_thinking(at)
                 self._stream(self._response(step, live=True), "answer", text, at)
             case LiveThinking(step=step, text=text):
                 self._stream(self._response(step, live=True), "thinking", text, at)
             case LiveCall():
-                self._thought(at)
+                self._end_thinking(at)
                 self._write(event)
             case LiveOutput(call=call, text=text):
-                self._column.output(self._calls.get(call, ""), text)
+                self._blocks.output(self._calls.get(call, ""), text)
             case NotRecorded(message=message) | CheckFinding(message=message) | Shortening(message=message):
-                self._told += 1
+                self._live_count += 1
                 kind = "context" if isinstance(event, Shortening) else "trouble"
-                self._notes(f"told{self._told}", [Sentence(kind, message)])
+                self._notes(f"live{self._live_count}", [Sentence(kind, message)])
             case TurnFailed():
-                pass  # its end shows it
-        return self._column.changes()
+                pass  # the end of its turn shows it
+        return self._blocks.changes()
 
     def load(self, facts: Iterable[Event]) -> None:
-        """Fold in the journal of a session that is not running: what has no end is `cut` or `lost`.
+        """Fold in the journal of a session that is not running: blocks without an end are `cut` or `lost`.
 
         A call that waits for approval keeps waiting: the user is asked when the session is resumed.
         """
         for fact in facts:
             self.take(fact)
-        unended = self._request
-        self._rest(asks=True)
-        self._request = unended  # if the session is resumed, its entries end the same blocks
-        for key in self._column.with_output:
+        request = self._request
+        self._end_all(keep_approvals=True)
+        self._request = request  # if the session is resumed, its entries end the same blocks
+        for key in self._blocks.with_output:
             self._end(key)
-        self._column.changes()
+        self._blocks.changes()
 
     def _fact(self, seq: str, entry: e.Entry, at: float | None) -> None:
         sentences = self._narrator.sentences(entry)
         match entry:
-            case e.ShellStarted():  # it runs independently of turns, so no end of a turn ends it
+            case e.ShellStarted():  # it is independent of turns: the end of a turn does not end it
                 key = self._calls[entry.id] = f"{seq}.shell"
-                self._column.add(own_command(key, entry, since=at))
-                self._column.begin_output(key)
+                self._blocks.add(user_command(key, entry, since=at))
+                self._blocks.begin_output(key)
             case e.ShellEnded():
-                self._over(self._called(entry.id, seq), entry)
+                self._end_call(self._block_of(entry.id, seq), entry)
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
-                self._said(seq, entry)
+                self._message(seq, entry)
             case e.RequestStarted(step=step):
                 self._cut_response()
                 self._request = _Request(seq, step)
@@ -168,19 +168,19 @@ class View:
                 if not response.live:  # else it has been streamed already
                     self._stream(response, "thinking", thinking, at)
                     if text:
-                        self._thought(at)
+                        self._end_thinking(at)
                     self._stream(response, "answer", text, at)
             case e.ResponseEnded():
-                self._thought(at)
-                self._ended(entry, seq)
+                self._end_thinking(at)
+                self._end_response(entry, seq)
             case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallStarted() | e.CallEnded() | e.CallLate():
                 self._call(entry, seq, at)
             case e.TurnEnded():
-                self._rest()
-                text = "".join(said.text for said in sentences)
+                self._end_all()
+                text = "".join(sentence.text for sentence in sentences)
                 end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
-                self._column.add(end)
-                self._rested = len(self.keys)
+                self._blocks.add(end)
+                self._boundary = len(self.keys)
             case (
                 e.SessionOpened()
                 | e.ModelChanged()
@@ -200,30 +200,30 @@ class View:
                 | TaskEnded()
                 | TaskTold()
             ):
-                pass  # notes say it
+                pass  # these are only notes
             case _:
                 assert_never(entry)
         self._notes(seq, sentences)
 
     # The user's messages.
 
-    def _said(self, seq: str, entry: e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.Rewound) -> None:
+    def _message(self, seq: str, entry: e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.Rewound) -> None:
         match entry:
             case e.PromptAccepted():
-                self._rest()
+                self._end_all()
                 self._turn = entry.turn
-                self._rested = len(self.keys)
-                self._column.add(self._prompt(f"{seq}.prompt", entry.text, turn=entry.turn))
+                self._boundary = len(self.keys)
+                self._blocks.add(self._prompt(f"{seq}.prompt", entry.text, turn=entry.turn))
             case e.Steered():
-                self._column.add(self._prompt(f"{seq}.steered", entry.text))
+                self._blocks.add(self._prompt(f"{seq}.steered", entry.text))
             case e.Queued() | e.Recalled():
                 pass  # queued messages are in `Conversation.queued`
             case e.Rewound(turn=back):
-                self._rest()
+                self._end_all()
                 self._todos = [each for each in self._todos if each[0] < back]
 
     def _prompt(self, key: BlockKey, text: str, *, turn: int = 0) -> Prompt:
-        return Prompt(key=key, turn=turn, text=text, shown=self._shown(text))
+        return Prompt(key=key, turn=turn, text=text, shown=self._collapse(text))
 
     # The model's messages.
 
@@ -231,23 +231,23 @@ class View:
         """Return the request that this response belongs to; a response to another request starts a new one."""
         if self._request is None or self._request.step != step:
             self._cut_response()
-            self._told += 1
-            self._request = _Request(seq or f"told{self._told}", step)
+            self._live_count += 1
+            self._request = _Request(seq or f"live{self._live_count}", step)
         self._request.live = self._request.live or live
         return self._request
 
     def _stream(self, response: _Request, kind: Literal["thinking", "answer"], text: str, at: float | None) -> None:
-        """Add to the response's one streaming thinking or answer; its end brings the real parts."""
+        """Add text to the response's streaming thinking or answer; its complete parts replace it at the end."""
         key = f"{response.origin}.{kind}0"
-        self._column.grow(key, text)
-        if self._column.peek(key) is None and text.strip():  # whitespace alone is no answer
+        self._blocks.grow(key, text)
+        if self._blocks.peek(key) is None and text.strip():  # whitespace alone is not an answer
             block = (
                 Thinking(key=key, text="", live=True, since=at)
                 if kind == "thinking"
                 else AnswerBlock(key=key, text="", state="live")
             )
             at_top = kind == "thinking" and response.keys
-            self._column.add(block, before=response.keys[0] if at_top else None)
+            self._blocks.add(block, before=response.keys[0] if at_top else None)
             response.keys.insert(0 if at_top else len(response.keys), key)
             self._open[key] = None
 
@@ -257,24 +257,24 @@ class View:
         if key is None:
             key = response.calls[event.index] = f"{response.origin}.call{len(response.calls)}"
             response.keys.append(key)
-            self._column.add(CallBlock(key=key, call="", name="", title="", arguments="", state="writing"))
+            self._blocks.add(CallBlock(key=key, call="", name="", title="", arguments="", state="writing"))
             self._open[key] = None
-        block = self._column.peek(key)
+        block = self._blocks.peek(key)
         if isinstance(block, CallBlock) and event.name:
-            self._column.set(msgspec.structs.replace(block, name=block.name + event.name))
-        self._column.grow(key, event.arguments)
+            self._blocks.set(msgspec.structs.replace(block, name=block.name + event.name))
+        self._blocks.grow(key, event.arguments)
 
-    def _thought(self, at: float | None) -> None:
+    def _end_thinking(self, at: float | None) -> None:
         """Note that the model has finished thinking."""
-        block = self._column.peek(f"{self._request.origin}.thinking0") if self._request is not None else None
+        block = self._blocks.peek(f"{self._request.origin}.thinking0") if self._request is not None else None
         if isinstance(block, Thinking) and block.live:
             seconds = None if at is None or block.since is None else at - block.since
-            self._column.set(msgspec.structs.replace(block, live=False, since=None, seconds=seconds))
+            self._blocks.set(msgspec.structs.replace(block, live=False, since=None, seconds=seconds))
 
-    def _ended(self, entry: e.ResponseEnded, seq: str) -> None:
-        """Replace what was streamed by the parts of the complete response."""
+    def _end_response(self, entry: e.ResponseEnded, seq: str) -> None:
+        """Replace the streamed blocks by the parts of the complete response."""
         response = self._response(entry.step, seq)
-        thought = self._column.peek(f"{response.origin}.thinking0")
+        thought = self._blocks.peek(f"{response.origin}.thinking0")
         seconds = thought.seconds if isinstance(thought, Thinking) else None
         blocks: list[AnswerBlock | Thinking | CallBlock] = []
         counts = {"answer": 0, "thinking": 0, "call": 0}
@@ -295,14 +295,14 @@ class View:
                     self._calls[part.id] = key
         for key in response.keys:
             self._open.pop(key, None)
-        self._column.replace(response.keys, blocks)
+        self._blocks.replace(response.keys, blocks)
         for block in blocks:
             if isinstance(block, CallBlock) and block.state == "ready":
                 self._open[block.key] = None
         self._request = None
 
     def _cut_response(self) -> None:
-        """Note that no more of the response will come."""
+        """End the blocks of the response: no more of it will come."""
         response, self._request = self._request, None
         for key in response.keys if response is not None else ():
             self._end(key)
@@ -315,49 +315,49 @@ class View:
         seq: str,
         at: float | None,
     ) -> None:
-        call = self._called(entry.call, seq)
+        call = self._block_of(entry.call, seq)
         match entry:
             case e.CallEnded() if call.seconds is None:  # the first outcome counts
-                self._over(call, entry)
+                self._end_call(call, entry)
             case e.ApprovalAsked(why=why) if call.seconds is None:
-                self._column.set(msgspec.structs.replace(call, state="waiting", asked=why))
+                self._blocks.set(msgspec.structs.replace(call, state="waiting", question=why))
                 self._open[call.key] = None
             case e.ApprovalAnswered() if call.state in ("waiting", "lost"):
-                self._column.set(msgspec.structs.replace(call, state="ready"))
+                self._blocks.set(msgspec.structs.replace(call, state="ready"))
                 self._open[call.key] = None
             case e.CallStarted(effect=effect) if call.seconds is None:
-                self._column.set(msgspec.structs.replace(call, state="running", effect=effect, since=at))
-                self._column.begin_output(call.key)
+                self._blocks.set(msgspec.structs.replace(call, state="running", effect=effect, since=at))
+                self._blocks.begin_output(call.key)
                 self._open[call.key] = None
             case _:
                 pass
 
-    def _over(self, call: CallBlock, entry: e.CallEnded | e.ShellEnded) -> None:
-        self._column.set(ended(call, entry))
+    def _end_call(self, call: CallBlock, entry: e.CallEnded | e.ShellEnded) -> None:
+        self._blocks.set(with_outcome(call, entry))
         if call.todo and entry.outcome == "ok":
             self._todos.append((self._turn, call.todo))
-        self._column.end_output(call.key)
+        self._blocks.end_output(call.key)
         self._open.pop(call.key, None)
 
-    def _called(self, call: str, seq: str) -> CallBlock:
+    def _block_of(self, call: str, seq: str) -> CallBlock:
         """Return the block of a call; a call that is not in the journal gets one here."""
-        block = self._column.peek(self._calls.get(call, ""))
+        block = self._blocks.peek(self._calls.get(call, ""))
         if isinstance(block, CallBlock):
             return block
         title = self._narrator.title(call)
-        made = CallBlock(key=f"{seq}.call", call=call, name="", title=title, arguments="", state="lost")
-        self._calls[call] = made.key
-        self._column.add(made)
-        return made
+        missing = CallBlock(key=f"{seq}.call", call=call, name="", title=title, arguments="", state="lost")
+        self._calls[call] = missing.key
+        self._blocks.add(missing)
+        return missing
 
     # Blocks without an end.
 
-    def _rest(self, *, asks: bool = False) -> None:
-        """Note that nothing runs, and unless `asks` that no approval prompt waits."""
+    def _end_all(self, *, keep_approvals: bool = False) -> None:
+        """End all open blocks, except waiting calls if `keep_approvals`."""
         self._cut_response()
         for key in tuple(self._open):
-            block = self._column.peek(key)
-            if not (asks and isinstance(block, CallBlock) and block.state == "waiting"):
+            block = self._blocks.peek(key)
+            if not (keep_approvals and isinstance(block, CallBlock) and block.state == "waiting"):
                 self._end(key)
 
     def _end(self, key: BlockKey) -> None:
@@ -365,25 +365,25 @@ class View:
         self._open.pop(key, None)
         match self.block(key):
             case AnswerBlock(state="live") as answer:
-                self._column.set(msgspec.structs.replace(answer, state="cut"))
+                self._blocks.set(msgspec.structs.replace(answer, state="cut"))
             case Thinking(live=True) as thinking:
-                self._column.set(msgspec.structs.replace(thinking, live=False, since=None))
+                self._blocks.set(msgspec.structs.replace(thinking, live=False, since=None))
             case CallBlock(state="writing") as call:
-                self._column.set(msgspec.structs.replace(call, state="not_started"))
+                self._blocks.set(msgspec.structs.replace(call, state="not_started"))
             case CallBlock(state="ready" | "waiting" | "running") as call:
-                self._column.set(msgspec.structs.replace(call, state="lost", since=None))
+                self._blocks.set(msgspec.structs.replace(call, state="lost", since=None))
             case _:
                 pass
 
     def _notes(self, seq: str, sentences: Sequence[Sentence]) -> None:
-        """Add what no block shows."""
-        cut_answer = any(said.kind == "answer" for said in sentences)
-        for number, said in enumerate(sentences):
-            match said.kind:
+        """Add notes for the sentences that no other block shows."""
+        cut_answer = any(sentence.kind == "answer" for sentence in sentences)
+        for number, sentence in enumerate(sentences):
+            match sentence.kind:
                 case "prompt" | "answer" | "queue" | "approval" | "started" | "call" | "unapproved" | "end":
                     pass
                 case "cut" if cut_answer:
                     pass  # the answer shows that
                 case kind:
                     key = f"{seq}.{kind}{number or ''}"
-                    self._column.add(Note(key=key, kind=kind, text=said.text, detail=said.detail))
+                    self._blocks.add(Note(key=key, kind=kind, text=sentence.text, detail=sentence.detail))

@@ -21,7 +21,7 @@ async def _never(context: ToolContext) -> ToolOutput:
 def asked(*, several: bool) -> Question:
     options = (QuestionOption("A", "the first"), QuestionOption("B", ""))
     question = UserQuestion(text="Which?", options=options, several=several)
-    return question_of(Plan(effect="read", title="ask the user", asks=question, run=_never), mode="ask")
+    return question_of(Plan(effect="read", title="ask the user", question=question, run=_never), mode="ask")
 
 
 def test_options_are_offered_by_their_labels() -> None:

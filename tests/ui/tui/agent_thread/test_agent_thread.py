@@ -68,7 +68,7 @@ class Screen:
         self.catalog = options.catalog
         self.model = ScriptedModel()
         self.told: list[AgentMessage] = []
-        self.kept: list[str] = []
+        self.traces: list[str] = []
         self.at_idle: list[Callable[[], None]] = []
         self.connects = threading.Event()
         self.connects.set()
@@ -81,7 +81,7 @@ class Screen:
             self.at_idle.pop()()
 
     def _keep(self, trace: str) -> tuple[str, str]:
-        self.kept.append(trace)
+        self.traces.append(trace)
         return trace, "kept in a file"
 
     async def _connect(self, name: str, log: Log | None) -> Model:
@@ -423,7 +423,7 @@ def test_a_fault_of_a_command_is_reported_in_one_line_and_its_traceback_kept(scr
     assert "ZeroDivisionError: a fault of ours" in said
     assert "kept in a file" in said
     assert "Traceback" not in said
-    assert "Traceback" in screen.kept[0]
+    assert "Traceback" in screen.traces[0]
     screen.model.extend([Say("hello")])
     session = screen.session()
     screen.agent.open(lambda: session)

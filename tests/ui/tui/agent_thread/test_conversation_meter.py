@@ -16,7 +16,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.session.journal.store import Reading, StoredEntry
-from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
+from holdfast.ui.tui.agent_thread.conversation_meter import session_opened, with_conversation
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, CurrentConversation
 
 OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="S" * 4000, tools=(), version="0")
@@ -26,7 +26,7 @@ def told_of(*entries: Entry) -> list[AgentMessage]:
     """Return the messages from a session that journals these entries one by one."""
     told: list[AgentMessage] = []
     folded = Fold()
-    emit = metered(told.append, folded.conversation)
+    emit = with_conversation(told.append, folded.conversation)
     for seq, entry in enumerate(entries, 1):
         folded.add(entry)
         emit(Fact(seq, entry))
@@ -48,7 +48,7 @@ def test_it_is_sent_behind_the_fact_that_changes_it() -> None:
     told = told_of(OPENED, PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="a:b"))
     assert [type(each) for each in told] == [Fact, Fact, CurrentConversation, Fact]
     emitted: list[AgentMessage] = []
-    metered(emitted.append, Fold().conversation)(LiveText(1, "more"))
+    with_conversation(emitted.append, Fold().conversation)(LiveText(1, "more"))
     assert emitted == [LiveText(1, "more")]
 
 

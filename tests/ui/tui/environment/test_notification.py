@@ -10,7 +10,7 @@ from holdfast.ui.tui.widgets.status_line import Status
 
 IDLE = Status(mode="ask", session="s", cwd="/srv/my;dir\x1b")
 BUSY = msgspec.structs.replace(IDLE, doing="working")
-ASKING = msgspec.structs.replace(BUSY, asking=True)
+ASKING = msgspec.structs.replace(BUSY, question_open=True)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ async def ran(command: str, *, updates: int = 1, cwd: str = "/") -> tuple[list[s
     def show(line: Text | None) -> None:
         lines.append(None if line is None else line.plain)
 
-    own = StatusCommand(command, environ=dict(os.environ), show=show, say=faults.append)
+    own = StatusCommand(command, environ=dict(os.environ), show=show, notify=faults.append)
     for _ in range(updates):
         own.update(msgspec.structs.replace(STATUS, cwd=cwd))
     async with asyncio.timeout(HANGS):
@@ -90,7 +90,7 @@ async def test_a_command_that_hangs_is_killed_with_what_it_began(tmp_path: Path)
 
 
 async def test_leaving_kills_it(tmp_path: Path) -> None:
-    own = StatusCommand(f"echo $$ > {tmp_path}/pid; sleep 31416", environ=dict(os.environ), show=print, say=print)
+    own = StatusCommand(f"echo $$ > {tmp_path}/pid; sleep 31416", environ=dict(os.environ), show=print, notify=print)
     own.update(STATUS)
     pid = tmp_path / "pid"
     async with asyncio.timeout(HANGS):

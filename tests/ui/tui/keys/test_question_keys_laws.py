@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.ui.tui.keys.question_keys import HOLD, PAUSE, Answers, Held, NotOurs, QuestionKeys, Swallowed, Typed
+from holdfast.ui.tui.keys.question_keys import (
+    HOLD,
+    PAUSE,
+    AnswerKey,
+    IgnoredKey,
+    PendingKey,
+    QuestionKeys,
+    TypedText,
+    UnhandledKey,
+)
 from laws import law
 
 CHOICES = frozenset("1234yn")
@@ -18,21 +27,21 @@ def pressed(keys: QuestionKeys, typed: list[tuple[str, float]], *, at: float = 1
     asking = True
     for character, gap in typed:
         at += gap
-        if gap >= HOLD and (alone := keys.released()):
+        if gap >= HOLD and (alone := keys.release()):
             answered.append(alone)
         if not asking:
             written += character
-            keys.typed(at)
+            keys.note_typed(at)
             continue
         match keys.press(character, CHOICES, at=at):
-            case Typed(text=text):
+            case TypedText(text=text):
                 written += text
                 asking = False
-            case Answers(key=key):
+            case AnswerKey(key=key):
                 answered.append(key)
-            case Held() | Swallowed() | NotOurs():
+            case PendingKey() | IgnoredKey() | UnhandledKey():
                 pass
-    if alone := keys.released():
+    if alone := keys.release():
         answered.append(alone)
     return written, answered
 
@@ -52,8 +61,8 @@ def test_a_choice_alone_answers_once(choice: str) -> None:
     assert pressed(QuestionKeys(), [(choice, 1.0)]) == ("", [choice])
     assert pressed(QuestionKeys(), [(choice, 1.0), (choice, HOLD / 2)]) == ("", [choice])
     keys = QuestionKeys()
-    assert keys.press(choice, CHOICES, at=1.0) == Held()
-    assert keys.press("", CHOICES, at=1.1, enter=True) == Answers(choice)
+    assert keys.press(choice, CHOICES, at=1.0) == PendingKey()
+    assert keys.press("", CHOICES, at=1.1, enter=True) == AnswerKey(choice)
 
 
 @law()
@@ -61,12 +70,12 @@ def test_a_choice_alone_answers_once(choice: str) -> None:
 def test_a_choice_behind_words_continues_them(words: str, gap: float, choice: str) -> None:
     """The question appears in the middle of a word; after an Enter, a sentence begins that has no beginning yet."""
     keys = QuestionKeys()
-    keys.typed(100.0)
-    assert keys.press(choice, CHOICES, at=100.0 + gap) == Typed(choice)
+    keys.note_typed(100.0)
+    assert keys.press(choice, CHOICES, at=100.0 + gap) == TypedText(choice)
     keys = QuestionKeys()
-    keys.typed(100.0)
-    keys.sent()
-    assert keys.press(choice, CHOICES, at=100.0 + gap) == Held()
+    keys.note_typed(100.0)
+    keys.note_sent()
+    assert keys.press(choice, CHOICES, at=100.0 + gap) == PendingKey()
     del words
 
 
@@ -78,15 +87,15 @@ def test_a_key_held_down_answers_nothing(choice: str, times: int) -> None:
 
 def test_an_enter_held_down_answers_one_question() -> None:
     keys = QuestionKeys()
-    assert keys.press("", CHOICES, at=1.0, enter=True) == NotOurs()
-    keys.confirmed(1.0)
-    assert keys.press("", CHOICES, at=1.0 + PAUSE / 2, enter=True) == Swallowed()
-    assert keys.press("", CHOICES, at=1.0 + PAUSE, enter=True) == Swallowed()
-    assert keys.press("", CHOICES, at=1.0 + 3 * PAUSE, enter=True) == NotOurs()
+    assert keys.press("", CHOICES, at=1.0, enter=True) == UnhandledKey()
+    keys.note_confirmed(1.0)
+    assert keys.press("", CHOICES, at=1.0 + PAUSE / 2, enter=True) == IgnoredKey()
+    assert keys.press("", CHOICES, at=1.0 + PAUSE, enter=True) == IgnoredKey()
+    assert keys.press("", CHOICES, at=1.0 + 3 * PAUSE, enter=True) == UnhandledKey()
 
 
 def test_a_question_that_closes_takes_its_held_key_with_it() -> None:
     keys = QuestionKeys()
     keys.press("y", CHOICES, at=1.0)
     keys.drop()
-    assert keys.released() == ""
+    assert keys.release() == ""

@@ -130,6 +130,6 @@ def test_what_is_far_from_a_change_is_folded_and_kept(tmp_path: Path, monkeypatc
     ]
     assert [each.text for each in with_hidden(file.lines) if each.sign != "-"] == lines
     assert [type(each).__name__ for each in file.fragments()] == ["DiffFold", "Diff", "DiffFold"]
-    monkeypatch.setattr(git_diff, "LARGEST_WHOLE", 100)
+    monkeypatch.setattr(git_diff, "LARGEST_FULL_DIFF", 100)
     (large,) = working_tree(tmp_path, os.environ)
     assert signs(large) == [" 27", " 28", " 29", "-30", "+thirty", " 31", " 32", " 33"]

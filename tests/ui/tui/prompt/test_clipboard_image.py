@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import UsageError
-from holdfast.ui.tui.prompt.clipboard_image import IMAGES_KEPT, clipboard_commands, clipboard_image
+from holdfast.ui.tui.prompt.clipboard_image import MOST_PASTED_IMAGES, clipboard_commands, clipboard_image
 from shown_images import png
 
 
@@ -39,7 +39,7 @@ def test_the_latest_images_are_kept_and_what_is_no_image_is_not(tmp_path: Path) 
     program.write_text(f"#!/bin/sh\ncat {tmp_path}/image\n")
     program.chmod(0o755)
     environ = {"WAYLAND_DISPLAY": "w", "PATH": f"{tmp_path}:/bin:/usr/bin", "HOLDFAST_HOME": str(tmp_path / "home")}
-    stored = [clipboard_image(environ) for _ in range(IMAGES_KEPT + 2)]
+    stored = [clipboard_image(environ) for _ in range(MOST_PASTED_IMAGES + 2)]
     assert sorted(stored[0].parent.iterdir()) == stored[2:]
     assert stored[-1].read_bytes() == png()
     (tmp_path / "image").write_text("only words")

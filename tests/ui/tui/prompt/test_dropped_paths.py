@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.ui.tui.prompt.dropped_paths import dropped, mention, mentioned
+from holdfast.ui.tui.prompt.dropped_paths import mention, text_for_drop, with_image_mention
 
 FILES = {"/p/shot.png", "/p/my shot.PNG", "/p/it's.jpg", "/p/notes.txt", "~/a.webp", "/p/é ü.gif", "/p/a.png b.png"}
 LOCAL = "file://"
@@ -44,7 +44,7 @@ def is_file(path: str) -> bool:
     ],
 )
 def test_a_paste_of_nothing_but_paths(pasted: str, written: str) -> None:
-    assert dropped(pasted, is_file=is_file) == written
+    assert text_for_drop(pasted, is_file=is_file) == written
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_paste_of_nothing_but_paths(pasted: str, written: str) -> None:
     ],
 )
 def test_a_path_at_the_beginning_of_a_prompt(prompt: str, sent: str) -> None:
-    assert mentioned(prompt, is_file=is_file) == sent
+    assert with_image_mention(prompt, is_file=is_file) == sent
 
 
 def test_a_name_with_spaces_is_quoted() -> None:

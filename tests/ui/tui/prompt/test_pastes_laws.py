@@ -22,19 +22,19 @@ def test_what_is_shown_stands_for_the_whole(parts: list[tuple[str, str]], end: s
     pastes = Pastes()
     shown = "".join(typed + pastes.mark(pasted) for typed, pasted in parts) + end
     text = "".join(typed + pasted for typed, pasted in parts) + end
-    assert pastes.whole(shown) == text
-    assert pastes.whole(pastes.shown(text)) == text
+    assert pastes.expand(shown) == text
+    assert pastes.expand(pastes.collapse(text)) == text
 
 
 def test_a_mark_of_another_run_and_one_inside_a_paste_are_words() -> None:
     pastes = Pastes()
-    assert pastes.whole("[Pasted text #1 +9 lines] why?") == "[Pasted text #1 +9 lines] why?"
+    assert pastes.expand("[Pasted text #1 +9 lines] why?") == "[Pasted text #1 +9 lines] why?"
     mark = pastes.mark("[Pasted text #1 +9 lines]\n" * 9)
-    assert pastes.whole(f"{mark} why?") == f"{'[Pasted text #1 +9 lines]' + chr(10)}" * 9 + " why?"
+    assert pastes.expand(f"{mark} why?") == f"{'[Pasted text #1 +9 lines]' + chr(10)}" * 9 + " why?"
 
 
 def test_no_more_pastes_are_kept_than_are_used() -> None:
     pastes = Pastes()
     marks = [pastes.mark(f"{number}" * 2_000) for number in range(100)]
     assert len(pastes.marks) == 50
-    assert pastes.whole(marks[-1]) == "99" * 2_000
+    assert pastes.expand(marks[-1]) == "99" * 2_000

@@ -16,10 +16,10 @@ def test_earlier_sessions_come_before_this_one() -> None:
 
 def test_the_draft_is_behind_the_last() -> None:
     history = PromptHistory()
-    assert history.step(-1, written="") is None
+    assert history.step(-1, current="") is None
     history.add("one")
     history.add("two")
     history.add("two")
-    assert history.step(1, written="draft") is None
-    assert [history.step(-1, written="draft") for _ in range(3)] == ["two", "one", None]
-    assert [history.step(1, written="two") for _ in range(3)] == ["two", "draft", None]
+    assert history.step(1, current="draft") is None
+    assert [history.step(-1, current="draft") for _ in range(3)] == ["two", "one", None]
+    assert [history.step(1, current="two") for _ in range(3)] == ["two", "draft", None]

@@ -18,7 +18,7 @@ from holdfast.session.journal.entries import (
     TurnEnded,
 )
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
-from holdfast.ui.tui.render.block_renderer import opens, render_block
+from holdfast.ui.tui.render.block_renderer import can_expand, render_block
 from holdfast.ui.tui.render.markdown import Markdown
 from holdfast.ui.tui.render.plain_text import OPENED, duration_text
 from holdfast.ui.view.blocks import Block, CallBlock, CallState, Note, Prompt, Thinking, TodoLine
@@ -34,9 +34,9 @@ CALL = CallBlock(
 def drawn(
     block: Block, *, opened: bool = False, width: int = 60, now: float = 12.0, thoughts: bool = False
 ) -> list[str]:
-    look = plain().look
+    styles = plain().styles
     pieces = render_block(block, Markdown(), opened=opened, now=now, thoughts=thoughts)
-    lines = [one for piece in pieces for one in piece.draw(look, width)]
+    lines = [one for piece in pieces for one in piece.draw(styles, width)]
     assert all(one.strip.cell_length <= width for one in lines)
     return [((one.mark[0] if one.mark else "").ljust(2) + one.strip.text).rstrip() for one in lines]
 
@@ -233,15 +233,15 @@ def test_a_long_prompt_is_folded() -> None:
     first, last = [f"▌ line {n}" for n in range(4)], [f"▌ line {n}" for n in (38, 39)]
     assert drawn(block) == [*first, "  … 34 more lines · ctrl+o", *last]
     assert len(drawn(block, opened=True)) == 40
-    assert opens(block)
+    assert can_expand(block)
 
 
 def test_a_long_paste_is_its_mark_until_it_is_opened() -> None:
     block = Prompt(key="p", turn=1, text="x\ny why?", shown="[Pasted text #1 +2 lines] why?")
     assert drawn(block) == ["▌ [Pasted text #1 +2 lines] why?"]
     assert drawn(block, opened=True) == ["▌ x", "▌ y why?"]
-    assert opens(block)
-    assert not opens(replace(block, shown="x\ny why?"))
+    assert can_expand(block)
+    assert not can_expand(replace(block, shown="x\ny why?"))
 
 
 def test_a_patch_is_drawn_as_the_changes_of_its_files_and_cut_as_an_edit_is() -> None:

@@ -23,12 +23,12 @@ from holdfast.ui.view.edit_changes import EditChange
 from transcript_scenes import plain
 
 
-def look() -> Styles:
+def styles() -> Styles:
     """Return styles that differ from each other, with the lexer of Python."""
     lexers = Lexers()
     lexers.load("python")
     return msgspec.structs.replace(
-        plain().look,
+        plain().styles,
         lexers=lexers,
         text=Style(color="white"),
         dim=Style(color="grey50"),
@@ -44,7 +44,7 @@ def look() -> Styles:
 
 def runs(*shown: Change, language: str = "py", width: int = 60) -> list[list[tuple[str, str, str]]]:
     """Return text, colour and background of each run of each drawn line, without empty ones."""
-    drawn = draw_changes(shown, look(), width, digits=0, whole=True, language=language)
+    drawn = draw_changes(shown, styles(), width, digits=0, wrap=True, language=language)
     return [
         [
             (
@@ -93,7 +93,7 @@ def test_a_string_of_old_lines_does_not_colour_new_ones() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 5_000, "'👩‍👩‍👧‍👦' 🇩🇪❤️", "a\tb", ""])
 def test_whatever_the_text_is_all_of_it_is_drawn_and_fits(text: str) -> None:
-    drawn = list(draw_changes([Change("+", clean(text))], look(), 40, digits=3, whole=True, language="py"))
+    drawn = list(draw_changes([Change("+", clean(text))], styles(), 40, digits=3, wrap=True, language="py"))
     assert all(line.strip.cell_length <= 40 for line in drawn)
     said = "".join(line.strip.text[line.margin :].rstrip() for line in drawn)
     assert said.replace(" ", "") == clean(text).replace(" ", "")
@@ -121,9 +121,9 @@ def test_what_is_folded_is_not_lost() -> None:
     whole = with_hidden(shown)
     assert [each.text for each in whole if each.sign != "+"] == numbers
     assert [each.number for each in whole if each.sign != "-"] == list(range(101, 141))
-    (line,) = draw_changes(shown[:1], look(), 60, digits=3, whole=False)
+    (line,) = draw_changes(shown[:1], styles(), 60, digits=3, wrap=False)
     assert line.strip.text == "⋮ 18 unchanged lines · ctrl+o"
-    (line,) = draw_changes(shown[:1], look(), 12, digits=3, whole=True)
+    (line,) = draw_changes(shown[:1], styles(), 12, digits=3, wrap=True)
     assert line.strip.cell_length <= 12
 
 

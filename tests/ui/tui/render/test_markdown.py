@@ -14,18 +14,18 @@ from holdfast.ui.tui.render.lines import DrawnLine, Fragment, clean, fold_runs
 from holdfast.ui.tui.render.markdown import Markdown
 from transcript_scenes import ANSWER, plain
 
-LOOK = plain().look
+STYLES = plain().styles
 
 
 def drawn(text: str, width: int = 60) -> list[str]:
-    return [one.strip.text.rstrip() for piece in Markdown().pieces(text) for one in piece.draw(LOOK, width)]
+    return [one.strip.text.rstrip() for piece in Markdown().fragments(text) for one in piece.draw(STYLES, width)]
 
 
 def styled(text: str) -> list[tuple[str, str]]:
     """Return the texts that have a style."""
-    [piece] = Markdown().pieces(text)
+    [piece] = Markdown().fragments(text)
     found: list[tuple[str, str]] = []
-    for one in piece.draw(LOOK, 80):
+    for one in piece.draw(STYLES, 80):
         for text_of, style, _ in one.strip:
             names = [name for name in ("bold", "italic", "strike") if style is not None and str(style).find(name) >= 0]
             if names:
@@ -99,15 +99,15 @@ def test_a_long_table_goes_on_under_its_head() -> None:
 
 
 def test_code_without_an_end_is_pieces_of_few_lines() -> None:
-    pieces = Markdown().pieces("```python\n" + "x = 1\n" * 1000)
+    pieces = Markdown().fragments("```python\n" + "x = 1\n" * 1000)
     assert len(pieces) >= 25
-    assert sum(len(piece.draw(LOOK, 80)) for piece in pieces) == 1000
+    assert sum(len(piece.draw(STYLES, 80)) for piece in pieces) == 1000
 
 
 def test_a_line_without_an_end_is_pieces_too() -> None:
-    pieces = Markdown().pieces("word " * 200_000)
+    pieces = Markdown().fragments("word " * 200_000)
     assert len(pieces) > 300
-    assert "".join(one.strip.text for one in pieces[7].draw(LOOK, 100)).count("word") > 500
+    assert "".join(one.strip.text for one in pieces[7].draw(STYLES, 100)).count("word") > 500
 
 
 lines_of_markdown = st.sampled_from([
@@ -123,22 +123,22 @@ texts = st.lists(lines_of_markdown, max_size=30).map("\n".join)
 def test_the_pieces_of_a_text_do_not_depend_on_how_it_came(text: str, cuts: list[int]) -> None:
     grown = Markdown()
     for cut in sorted(cuts):
-        grown.pieces(text[:cut])
-    assert grown.pieces(text) == Markdown().pieces(text)
+        grown.fragments(text[:cut])
+    assert grown.fragments(text) == Markdown().fragments(text)
 
 
 @given(texts, texts)
 def test_a_piece_that_has_ended_stays(text: str, more: str) -> None:
-    begun = Markdown().pieces(text + "\n")
-    whole = Markdown().pieces(text + "\n" + more)
+    begun = Markdown().fragments(text + "\n")
+    whole = Markdown().fragments(text + "\n" + more)
     assert whole[: max(0, len(begun) - 1)] == begun[:-1]
 
 
 @given(texts, st.integers(20, 120))
 def test_no_line_is_wider_than_it_may_be(text: str, width: int) -> None:
-    for piece in Markdown().pieces(text):
+    for piece in Markdown().fragments(text):
         assert piece.guess(width) >= 0
-        assert all(one.strip.cell_length <= width for one in piece.draw(LOOK, width))
+        assert all(one.strip.cell_length <= width for one in piece.draw(STYLES, width))
 
 
 sentences = st.lists(st.sampled_from(["alpha", "beta", "γάμμα", "日本", "x" * 90]), min_size=1, max_size=9).map(
@@ -152,7 +152,9 @@ shapes = st.sampled_from(
 @given(st.lists(st.tuples(shapes, sentences), max_size=12), st.integers(24, 120))
 def test_every_word_is_drawn_in_its_order(parts: list[tuple[str, str]], width: int) -> None:
     text = "\n".join(shape.format(said) for shape, said in parts)
-    seen = "".join(one.strip.text[one.margin :] for piece in Markdown().pieces(text) for one in piece.draw(LOOK, width))
+    seen = "".join(
+        one.strip.text[one.margin :] for piece in Markdown().fragments(text) for one in piece.draw(STYLES, width)
+    )
     assert _letters(seen) == _letters(" ".join(said for _, said in parts))
 
 
@@ -167,7 +169,7 @@ def _letters(text: str) -> str:
 )
 def test_a_fold_loses_nothing_but_white_space_and_fits(*, text: str, width: int, words: bool) -> None:
     for plain_line in text.split("\n"):
-        runs = [(plain_line[:7], LOOK.text), (plain_line[7:], LOOK.dim)]
+        runs = [(plain_line[:7], STYLES.text), (plain_line[7:], STYLES.dim)]
         folded = list(fold_runs(runs, width, words=words))
         assert _bare(folded) == "".join(plain_line.split())
         assert all(one.strip.cell_length <= width for one in folded)
@@ -184,7 +186,7 @@ def test_the_cost_of_a_growing_text_is_that_of_its_last_piece() -> None:
     before: list[Fragment] = []
     text = ANSWER * 40
     for end in range(0, len(text), 500):
-        pieces = grown.pieces(text[:end])
+        pieces = grown.fragments(text[:end])
         drawn_at_all += sum(piece not in before for piece in pieces[-6:])
         assert pieces[: max(0, len(before) - 2)] == before[:-2]
         before = pieces

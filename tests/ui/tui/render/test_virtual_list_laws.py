@@ -45,16 +45,16 @@ def test_what_is_in_sight_is_what_is_there_and_stays(moves: list[tuple[str, floa
         before, following = roll.place(roll.top), roll.following
         match move:
             case "scroll":
-                roll.look_at(int(amount * roll.total))
+                roll.scroll_to(int(amount * roll.total))
             case "by":
-                roll.look_at(max(0, roll.top + int(amount)))
+                roll.scroll_to(max(0, roll.top + int(amount)))
             case "take":
                 changed = {key for event in rest[: int(amount)] for key in view.take(event)}
                 del rest[: int(amount)]
                 roll.update(changed)
             case _:
                 width = int(amount)
-                roll.fit(roll.look, width, rows)
+                roll.fit(roll.styles, width, rows)
         roll.settle()
         if move == "take" and not following:
             now = roll.place(roll.top)
@@ -78,7 +78,7 @@ def test_scrolling_up_by_steps_shows_every_line(step: int) -> None:
     seen = shown(roll)
     while roll.top:
         top = roll.top
-        roll.look_at(max(0, top - step))
+        roll.scroll_to(max(0, top - step))
         roll.settle()
         rows = shown(roll)
         moved = min(step, len(whole) - len(seen))
@@ -91,14 +91,14 @@ def test_opening_and_a_frame_cost_the_same_in_a_long_session_as_in_a_short_one()
     for messages in (40, 4000):
         view = viewed([*long_session(messages)])
         roll = plain(100, rows=40, view=view)
-        drawn.append(len(roll.kept))
+        drawn.append(len(roll.drawn_keys))
         view.take(Fact(10**6, RequestStarted(step=10**6, attempt=1, model="m")))
         began = time.process_time()
         for _ in range(50):
             roll.update(view.take(LiveText(10**6, "word ")))
             roll.settle()
         assert time.process_time() - began < 2
-        assert len(roll.kept) <= drawn[-1] + 1
+        assert len(roll.drawn_keys) <= drawn[-1] + 1
     assert abs(drawn[0] - drawn[1]) < 5
 
 
@@ -107,16 +107,16 @@ def test_what_was_looked_at_long_ago_is_drawn_again_when_it_is_looked_at_again()
     roll = plain(80, rows=40, view=view)
     end = shown(roll)
     while roll.top:
-        roll.look_at(max(0, roll.top - 400))
+        roll.scroll_to(max(0, roll.top - 400))
         roll.settle()
-        assert len(roll.kept) <= 850
-    roll.look_at(roll.total)
+        assert len(roll.drawn_keys) <= 850
+    roll.scroll_to(roll.total)
     roll.settle()
     assert shown(roll) == end
 
 
 def test_of_a_long_block_only_what_is_near_stays_drawn_and_the_rest_keeps_its_place() -> None:
-    sheet = LineLayout(plain().look, 80)
+    sheet = LineLayout(plain().styles, 80)
     sheet.update([Prose(f"- item {number}", above=False) for number in range(1000)])
     sheet.draw(0, sheet.height)
     assert (sheet.height, said(sheet, 0)) == (1000, "• item 0")
@@ -151,7 +151,7 @@ def test_a_blocks_first_lines_and_all_of_it() -> None:
 def test_an_empty_roll() -> None:
     roll = plain()
     assert (roll.total, roll.top, shown(roll), roll.block_at(0)) == (0, 0, [], None)
-    roll.look_at(5)
+    roll.scroll_to(5)
     roll.toggle("nothing")
     roll.update(["nothing"])
     roll.settle()

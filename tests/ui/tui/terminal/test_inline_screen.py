@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from holdfast.ui.tui.terminal.frames import begins_rows, is_whole, pieces_of
+from holdfast.ui.tui.terminal.frames import begins_rows, is_full_frame, pieces_of
 from holdfast.ui.tui.terminal.inline_screen import MOST_REDRAWS, InlineScreen
 
 FAMILY = "👩\u200d👩\u200d👧"
@@ -17,11 +17,11 @@ def frame(*rows: str) -> str:
 
 
 def test_a_frame_is_whole_if_every_row_is_filled_as_textual_counts() -> None:
-    assert is_whole(pieces_of(frame("abcd", "\x1b[1mef\x1b[0mgh")), columns=4, rows=2)
-    assert not is_whole(pieces_of(frame("abcd", "efg")), columns=4, rows=2)
-    assert not is_whole(pieces_of(frame("abcd")), columns=4, rows=2)
+    assert is_full_frame(pieces_of(frame("abcd", "\x1b[1mef\x1b[0mgh")), columns=4, rows=2)
+    assert not is_full_frame(pieces_of(frame("abcd", "efg")), columns=4, rows=2)
+    assert not is_full_frame(pieces_of(frame("abcd")), columns=4, rows=2)
     divided = f"{FAMILY[:1]}\x1b[7m{FAMILY[1:2]}\x1b[0m{FAMILY[2:]}"
-    assert is_whole(pieces_of(frame(divided)), columns=4, rows=1), "the cursor stands in the emoji"
+    assert is_full_frame(pieces_of(frame(divided)), columns=4, rows=1), "the cursor stands in the emoji"
     assert not begins_rows(pieces_of("\x1b[1;1Ha\x1b[2;3Hb"), 2)
 
 

@@ -84,8 +84,8 @@ def test_an_answer_that_the_shell_has_read_is_not_waited_for() -> None:
 def test_only_changed_rows_are_drawn_again_the_lowest_first() -> None:
     shown = ShownRows()
     frame = [PlacedText(row, 1, f"old {row}") for row in (1, 2, 3)]
-    shown.note(frame, whole=True)
-    shown.note([PlacedText(3, 2, "x")], whole=False)
+    shown.note(frame, full=True)
+    shown.note([PlacedText(3, 2, "x")], full=False)
     new = (PlacedText(1, 1, "old 1"), PlacedText(2, 1, "new 2"), PlacedText(3, 1, "old 3"), PlacedText(3, 4, ""))
     assert shown.changed(new) == (new[1], new[2], new[3])
     assert set(lowest(shown.changed(new), 6)) == {new[2], new[3]}

@@ -18,7 +18,7 @@ STATUSES = st.builds(
     mode=st.sampled_from(["ask", "accept-edits", "plan", "yolo"]),
     model=st.text(max_size=60),
     doing=st.text(max_size=60),
-    asking=st.booleans(),
+    question_open=st.booleans(),
     seconds=st.floats(0, 1e6),
     queued=st.integers(0, 12),
     context=st.integers(0, 2_000_000),
@@ -73,10 +73,10 @@ def test_what_is_dangerous_or_nearly_full_looks_so() -> None:
 
 
 def test_a_line_of_the_users_own_stands_for_the_facts() -> None:
-    said = status_text(Status(mode="plan", model="a:b"), 80, own=Text("my own line"))
+    said = status_text(Status(mode="plan", model="a:b"), 80, user_line=Text("my own line"))
     assert said.plain.rstrip().endswith("  my own line")
     assert said.plain.startswith(" plan")
-    assert cell_len(status_text(Status(mode="plan"), 50, own=Text("x" * 500)).plain) == 50
+    assert cell_len(status_text(Status(mode="plan"), 50, user_line=Text("x" * 500)).plain) == 50
 
 
 @pytest.mark.parametrize(

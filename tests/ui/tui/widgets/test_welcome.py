@@ -11,7 +11,7 @@ from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import PromptAccepted
 from holdfast.ui.tui.widgets.welcome import SHOWN_HINTS, Situation, hints, situation_of, welcome_text
 
-KNOWN = Situation(cwd="/w", model="a:b", looked=True)
+KNOWN = Situation(cwd="/w", model="a:b", is_complete=True)
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,13 @@ KNOWN = Situation(cwd="/w", model="a:b", looked=True)
     [
         (KNOWN, ("/help", "Esc interrupts", "Shift+Tab")),
         (Situation(cwd="/w", model=""), ("No model yet", "/help", "Esc interrupts")),
-        (Situation(cwd="/w", model="a:b", instructed=False), ("/help", "Esc interrupts", "Shift+Tab")),
-        (Situation(cwd="/w", model="a:b", looked=True, instructed=False), ("No AGENTS.md", "/help", "Esc interrupts")),
+        (Situation(cwd="/w", model="a:b", has_instructions=False), ("/help", "Esc interrupts", "Shift+Tab")),
         (
-            Situation(cwd="/w", model="", looked=True, instructed=False, repository=False),
+            Situation(cwd="/w", model="a:b", is_complete=True, has_instructions=False),
+            ("No AGENTS.md", "/help", "Esc interrupts"),
+        ),
+        (
+            Situation(cwd="/w", model="", is_complete=True, has_instructions=False, repository=False),
             ("No model yet", "No AGENTS.md", "Not a git repository"),
         ),
     ],
@@ -37,9 +40,9 @@ def test_what_is_seen_of_a_folder(tmp_path: Path) -> None:
     catalog, cwd = Catalog(tmp_path / "sessions"), tmp_path / "project" / "inner"
     cwd.mkdir(parents=True)
     found = situation_of(cwd, "a:b", catalog)
-    assert (found.last, found.instructed, found.repository) == (None, False, False)
+    assert (found.last, found.has_instructions, found.repository) == (None, False, False)
     (tmp_path / "AGENTS.md").touch()
-    assert not situation_of(cwd, "a:b", catalog).instructed
+    assert not situation_of(cwd, "a:b", catalog).has_instructions
     (tmp_path / "project" / ".git").mkdir()
     (tmp_path / "project" / "CLAUDE.md").touch()
     session = create(catalog, cwd=cwd, model="a:b")
@@ -47,7 +50,7 @@ def test_what_is_seen_of_a_folder(tmp_path: Path) -> None:
     session.store.close()
     found = situation_of(cwd, "a:b", catalog)
     assert found.last is not None
-    assert (found.instructed, found.repository) == (True, True)
+    assert (found.has_instructions, found.repository) == (True, True)
     said = welcome_text(found, now=found.last.modified + 7200)
     assert "Last here, 2 hours ago: fix" in said.plain
     assert f"/resume {session.id}" in said.plain

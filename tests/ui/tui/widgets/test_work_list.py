@@ -21,8 +21,8 @@ def items(*states: State) -> list[TodoLine]:
     return [TodoLine(f"item {number}", state) for number, state in enumerate(states, 1)]
 
 
-def lines(*states: State, whole: bool = False) -> list[str]:
-    return todo_text(items(*states), whole=whole).plain.split("\n")
+def lines(*states: State, expanded: bool = False) -> list[str]:
+    return todo_text(items(*states), expanded=expanded).plain.split("\n")
 
 
 def done(count: int) -> list[State]:
@@ -41,25 +41,25 @@ def test_one_line_has_what_is_being_done_and_names_the_key() -> None:
 
 def test_nothing_is_shown_without_a_list_or_without_work_left() -> None:
     assert lines() == [""]
-    assert lines("done", "done", whole=True) == [""]
+    assert lines("done", "done", expanded=True) == [""]
 
 
 def test_the_whole_list_is_a_window_around_what_is_being_done() -> None:
-    assert lines("done", "doing", "open", whole=True) == [
+    assert lines("done", "doing", "open", expanded=True) == [
         "To do 1/3  ctrl+t: less",
         "✓ item 1",
         "▸ item 2",
         "○ item 3",
     ]
-    shown = lines(*done(6), "doing", *opened(13), whole=True)
+    shown = lines(*done(6), "doing", *opened(13), expanded=True)
     assert shown[:4] == ["To do 6/20  ctrl+t: less", "  … 4 above", "✓ item 5", "✓ item 6"]
     assert shown[-2:] == ["○ item 12", "  … 8 more"]
-    assert lines(*done(19), "doing", whole=True)[-1] == "▸ item 20"
+    assert lines(*done(19), "doing", expanded=True)[-1] == "▸ item 20"
 
 
 def test_text_of_a_model_is_no_control_sequence() -> None:
-    assert todo_text([TodoLine("a\nb \x1b[31mred", "doing")], whole=False).plain.startswith("▸ 0/1 a b ")
-    assert "\x1b" not in todo_text([TodoLine("\x1b[31mred", "doing")], whole=True).plain
+    assert todo_text([TodoLine("a\nb \x1b[31mred", "doing")], expanded=False).plain.startswith("▸ 0/1 a b ")
+    assert "\x1b" not in todo_text([TodoLine("\x1b[31mred", "doing")], expanded=True).plain
 
 
 def test_tasks_are_shown_and_the_rest_is_counted() -> None:

@@ -14,18 +14,18 @@ _MOST_BLANKS = 64
 class ThinkTags:
     """Splits the text of one response into thinking and the rest. A tag may be divided between pieces.
 
-    Thinking is only what stands at the beginning: a tag further on is text, which may well be about tags. White space
+    Thinking is only at the beginning: a later tag is text, which may well be about tags. White space
     before the first tag is dropped; all other text is kept, so that it can be written again as it was.
     """
 
     def __init__(self) -> None:
         """Create it for one response."""
         self._state: Literal["begin", "thinking", "text"] = "begin"
-        self._held = ""
+        self._pending = ""
 
     def split(self, piece: str) -> Iterator[tuple[bool, str]]:
-        """Yield what is certain so far: whether it is thinking, and its text."""
-        text, self._held = self._held + piece, ""
+        """Yield each piece that is certain so far: whether it is thinking, and its text."""
+        text, self._pending = self._pending + piece, ""
         if self._state == "begin":
             begun = text.lstrip()
             if len(text) - len(begun) > _MOST_BLANKS:
@@ -33,7 +33,7 @@ class ThinkTags:
             elif begun.startswith(OPENING_TAG):
                 self._state, text = "thinking", begun[len(OPENING_TAG) :]
             elif OPENING_TAG.startswith(begun):
-                self._held = text
+                self._pending = text
                 return
             else:
                 self._state = "text"
@@ -42,20 +42,20 @@ class ThinkTags:
             if tag:
                 self._state, text = "text", after
             else:
-                kept = _begun(inside)
-                inside, self._held, text = inside[: len(inside) - kept], inside[len(inside) - kept :], ""
+                partial = _partial_tag_length(inside)
+                inside, self._pending, text = inside[: len(inside) - partial], inside[len(inside) - partial :], ""
             if inside:
                 yield True, inside
         if text:
             yield False, text
 
-    def rest(self) -> Iterator[tuple[bool, str]]:
-        """Yield what was held back because it might have been a tag: the text has ended."""
-        held, self._held = self._held, ""
-        if held:
-            yield self._state == "thinking", held
+    def flush(self) -> Iterator[tuple[bool, str]]:
+        """Yield the rest of the text, which might have been a tag. Call it at the end of the text."""
+        pending, self._pending = self._pending, ""
+        if pending:
+            yield self._state == "thinking", pending
 
 
-def _begun(text: str) -> int:
+def _partial_tag_length(text: str) -> int:
     """Return how many characters at the end of the text may be the beginning of a closing tag."""
     return next((size for size in range(len(CLOSING_TAG) - 1, 0, -1) if text.endswith(CLOSING_TAG[:size])), 0)

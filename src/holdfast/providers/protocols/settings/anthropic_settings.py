@@ -3,7 +3,7 @@
 When thinking with a budget may begin. A loop of calls and results is one turn of the model's. If thinking is enabled,
 Anthropic refuses the loop unless its first response begins with thinking ("Expected `thinking` or `redacted_thinking`,
 but found `tool_use`"). So a budget is sent only if the loop began with thinking that is still sent, or if there is no
-loop: an effort that is set in the middle of one counts from the next prompt. The same is true behind a compaction, a
+loop: an effort that is set in the middle of one counts from the next prompt. The same is true after a compaction, a
 change of model and a lost signature, because only the messages decide. Adaptive thinking has no such rule.
 """
 
@@ -20,8 +20,8 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_temperature,
     chosen_tier,
     closest,
-    stated,
-    without_nothing,
+    drop_none,
+    non_empty_notes,
 )
 from holdfast.session.conversation.conversation import AssistantMessage, ConversationMessage, UserMessage
 from holdfast.session.journal.entries import Part
@@ -50,14 +50,16 @@ _BUDGETS: dict[Effort, int] = {
 def anthropic_settings(
     settings: ModelSettings, facts: ModelFacts, messages: Sequence[ConversationMessage], *, foreign: bool = False
 ) -> SentSettings:
-    """Return what is sent; `foreign` if the server is not Anthropic's own, where service tiers are not known."""
-    limit, limited = chosen_limit(settings.max_output, facts)
+    """Return the settings to send; `foreign` if the server is not Anthropic's own: its service tiers are unknown."""
+    limit, limit_note = chosen_limit(settings.max_output, facts)
     most = limit or facts.max_tokens or USUAL_LIMIT
     effort = chosen_effort(settings.effort, facts)
-    thinking, output, unthought = _thinking(settings.effort, effort, facts, messages, most)
+    thinking, output, thinking_note = _thinking(settings.effort, effort, facts, messages, most)
     reasons = thinking["type"] in ("enabled", "adaptive") if thinking else facts.reasoning.by_default is True
-    temperature, cold = chosen_temperature(settings.temperature, facts, reasons=reasons, most=1.0, refused=True)
-    tier, tierless = chosen_tier(settings.service_tier, facts, () if foreign else _TIERS)
+    temperature, temperature_note = chosen_temperature(
+        settings.temperature, facts, reasons=reasons, most=1.0, refused=True
+    )
+    tier, tier_note = chosen_tier(settings.service_tier, facts, () if foreign else _TIERS)
     fields = {
         "max_tokens": most,
         "thinking": thinking,
@@ -67,8 +69,8 @@ def anthropic_settings(
     }
     interleaved = thinking is not None and thinking["type"] == "enabled" and not foreign
     return SentSettings(
-        fields=without_nothing(fields),
-        notes=stated(effort.note, unthought, cold, limited, tierless),
+        fields=drop_none(fields),
+        notes=non_empty_notes(effort.note, thinking_note, temperature_note, limit_note, tier_note),
         betas=(INTERLEAVED,) if interleaved else (),
     )
 
@@ -77,13 +79,17 @@ _Json = dict[str, object]
 
 
 def _thinking(
-    wanted: Effort | None, effort: ChosenEffort, facts: ModelFacts, messages: Sequence[ConversationMessage], most: int
+    user_effort: Effort | None,
+    effort: ChosenEffort,
+    facts: ModelFacts,
+    messages: Sequence[ConversationMessage],
+    most: int,
 ) -> tuple[_Json | None, _Json | None, str]:
     """Return the fields `thinking` and `output_config`, None for none, and a note."""
     reasoning = facts.reasoning
     if effort.state == "unset":
         return None, None, ""
-    if effort.state == "off":  # what does not think by itself needs no word
+    if effort.state == "off":  # a model that does not think by default needs no field
         return ({"type": reasoning.off} if reasoning.by_default else None), None, ""
     level = closest(effort.level, reasoning.levels) if reasoning.levels else ""
     output: _Json | None = {"effort": level} if level else None
@@ -92,27 +98,28 @@ def _thinking(
     if not may_begin_thinking(messages):
         why = "it may not begin between a call and its result"
         return None, output, f"{facts.name} reasons from the next prompt on: {why}."
-    budget = max(_LEAST_BUDGET, min(_BUDGETS[wanted if wanted and wanted != "off" else "minimal"], most * 3 // 4))
+    full_budget = _BUDGETS[user_effort if user_effort and user_effort != "off" else "minimal"]
+    budget = max(_LEAST_BUDGET, min(full_budget, most * 3 // 4))
     if budget >= most:
         return None, output, f"{facts.name} cannot think within {most} tokens of output: no effort is sent."
     return {"type": "enabled", "budget_tokens": budget}, output, ""
 
 
 def may_begin_thinking(messages: Sequence[ConversationMessage]) -> bool:
-    """Return whether Anthropic takes these messages with thinking enabled: see the module."""
+    """Return whether Anthropic accepts these messages with thinking enabled: see the module."""
     last = messages[-1] if messages else None
     if not isinstance(last, UserMessage) or not last.results:
         return True
     prompts = (at for at, each in enumerate(messages) if isinstance(each, UserMessage) and not each.results)
     first = max(prompts, default=-1) + 1
-    begun = messages[first]
-    if not isinstance(begun, AssistantMessage):
+    first_message = messages[first]
+    if not isinstance(first_message, AssistantMessage):
         return False
-    written = (part for part in begun.parts if not _is_left_out(part))
-    return isinstance(next(written, None), ThinkingPart)
+    sent_parts = (part for part in first_message.parts if not _is_omitted(part))
+    return isinstance(next(sent_parts, None), ThinkingPart)
 
 
-def _is_left_out(part: Part) -> bool:
+def _is_omitted(part: Part) -> bool:
     match part:
         case ThinkingPart():
             return not part.signature

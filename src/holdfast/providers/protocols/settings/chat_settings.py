@@ -11,32 +11,34 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_limit,
     chosen_temperature,
     chosen_tier,
-    stated,
-    without_nothing,
+    drop_none,
+    non_empty_notes,
 )
 from holdfast.session.journal.model_settings import ModelSettings
 
 
 def chat_settings(settings: ModelSettings, facts: ModelFacts, compat: Compat, *, tools: bool) -> SentSettings:
-    """Return what is sent; `tools` is whether the request has some."""
+    """Return the settings to send; `tools` is whether the request has tools."""
     in_template = compat.effort == "chat_template_kwargs"
     effort = chosen_effort(settings.effort, facts, stops=in_template)
     if tools and effort.state == "on" and facts.name.partition(":")[2].startswith(compat.no_effort_with_tools):
         effort = _without_effort(facts)
-    temperature, cold = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
-    limit, limited = chosen_limit(settings.max_output, facts)
-    tier, tierless = chosen_tier(settings.service_tier, facts, compat.service_tiers)
+    temperature, temperature_note = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
+    limit, limit_note = chosen_limit(settings.max_output, facts)
+    tier, tier_note = chosen_tier(settings.service_tier, facts, compat.service_tiers)
     fields = {
         **_effort(effort, facts, compat),
         "temperature": temperature,
         compat.output_limit: limit,
         "service_tier": tier,
     }
-    return SentSettings(fields=without_nothing(fields), notes=stated(effort.note, cold, limited, tierless))
+    return SentSettings(
+        fields=drop_none(fields), notes=non_empty_notes(effort.note, temperature_note, limit_note, tier_note)
+    )
 
 
 def _without_effort(facts: ModelFacts) -> ChosenEffort:
-    """Return what is sent to a model that takes no effort together with tools."""
+    """Return the effort for a model that takes none together with tools."""
     what = f"{facts.name} takes no effort together with tools over Chat Completions"
     advice = f"Use openai:{facts.name.partition(':')[2]} for it."
     if facts.reasoning.off:
@@ -53,6 +55,6 @@ def _effort(effort: ChosenEffort, facts: ModelFacts, compat: Compat) -> dict[str
             return {"reasoning_effort": level}
         case "reasoning":
             return {"reasoning": {"effort": level}}
-        case "chat_template_kwargs":  # templates ignore what they do not know
+        case "chat_template_kwargs":  # templates ignore fields that they do not know
             on = {"enable_thinking": True, "reasoning_effort": level}
             return {"chat_template_kwargs": on if effort.state == "on" else {"enable_thinking": False}}

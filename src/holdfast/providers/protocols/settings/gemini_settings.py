@@ -1,4 +1,4 @@
-"""The settings over Gemini: in `generationConfig`, and the service tier beside it."""
+"""The settings over Gemini: in `generationConfig`, and the service tier next to it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_limit,
     chosen_temperature,
     chosen_tier,
-    stated,
-    without_nothing,
+    drop_none,
+    non_empty_notes,
 )
 from holdfast.session.journal.model_settings import ModelSettings
 
@@ -21,16 +21,18 @@ _BUDGETS = {"minimal": 512, "low": 2_048, "medium": 8_192, "high": 24_576, "xhig
 
 
 def gemini_settings(settings: ModelSettings, facts: ModelFacts) -> SentSettings:
-    """Return what is sent."""
+    """Return the settings to send."""
     effort = chosen_effort(settings.effort, facts)
-    temperature, cold = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
-    limit, limited = chosen_limit(settings.max_output, facts)
-    tier, tierless = chosen_tier(settings.service_tier, facts, _TIERS)
-    config = without_nothing(
+    temperature, temperature_note = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
+    limit, limit_note = chosen_limit(settings.max_output, facts)
+    tier, tier_note = chosen_tier(settings.service_tier, facts, _TIERS)
+    config = drop_none(
         {"temperature": temperature, "maxOutputTokens": limit, "thinkingConfig": _thinking(effort, facts)}
     )
     fields = {"generationConfig": config or None, "serviceTier": tier}
-    return SentSettings(fields=without_nothing(fields), notes=stated(effort.note, cold, limited, tierless))
+    return SentSettings(
+        fields=drop_none(fields), notes=non_empty_notes(effort.note, temperature_note, limit_note, tier_note)
+    )
 
 
 def _thinking(effort: ChosenEffort, facts: ModelFacts) -> dict[str, object] | None:

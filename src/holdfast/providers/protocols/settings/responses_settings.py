@@ -1,7 +1,7 @@
 """The settings over OpenAI Responses.
 
-No summary of the reasoning is asked for: OpenAI refuses that to organizations that it has not verified ("Your
-organization must be verified to generate reasoning summaries"). Who is verified sets `reasoning = { summary = "auto" }`
+No summary of the reasoning is requested: OpenAI refuses that to organizations that it has not verified ("Your
+organization must be verified to generate reasoning summaries"). A verified user sets `reasoning = { summary = "auto" }`
 in `extra_body`.
 """
 
@@ -15,8 +15,8 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_limit,
     chosen_temperature,
     chosen_tier,
-    stated,
-    without_nothing,
+    drop_none,
+    non_empty_notes,
 )
 from holdfast.session.journal.model_settings import ModelSettings
 
@@ -25,11 +25,11 @@ _LEAST_LIMIT = 16
 
 
 def responses_settings(settings: ModelSettings, facts: ModelFacts, compat: Compat) -> SentSettings:
-    """Return what is sent."""
+    """Return the settings to send."""
     effort = chosen_effort(settings.effort, facts)
-    temperature, cold = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
-    limit, limited = chosen_limit(settings.max_output, facts, least=_LEAST_LIMIT)
-    tier, tierless = chosen_tier(settings.service_tier, facts, compat.service_tiers)
+    temperature, temperature_note = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
+    limit, limit_note = chosen_limit(settings.max_output, facts, least=_LEAST_LIMIT)
+    tier, tier_note = chosen_tier(settings.service_tier, facts, compat.service_tiers)
     level = effort.level if effort.state == "on" else facts.reasoning.off
     fields = {
         "reasoning": None if effort.state == "unset" else {"effort": level},
@@ -37,4 +37,6 @@ def responses_settings(settings: ModelSettings, facts: ModelFacts, compat: Compa
         "max_output_tokens": limit,
         "service_tier": tier,
     }
-    return SentSettings(fields=without_nothing(fields), notes=stated(effort.note, cold, limited, tierless))
+    return SentSettings(
+        fields=drop_none(fields), notes=non_empty_notes(effort.note, temperature_note, limit_note, tier_note)
+    )

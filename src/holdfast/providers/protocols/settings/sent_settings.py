@@ -1,4 +1,4 @@
-"""What of the user's settings is sent to a model, and in which words.
+"""Which of the user's settings are sent to a model, and with which values.
 
 Two rules. A request is never refused because of a setting: what the model does not take is replaced by the closest that
 it takes, or left out. The user reads it: each difference is a sentence in `notes`.
@@ -34,7 +34,7 @@ class SentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChosenEffort(msgspec.Struct, frozen=True):
-    """What is asked of a model: nothing (`unset`), not to reason (`off`), or to reason at one of its levels.
+    """The effort to send: none (`unset`), not to reason (`off`), or one of the model's levels (`on`).
 
     `note` says how that differs from what the user set, "" if it does not.
     """
@@ -55,18 +55,18 @@ class ChosenEffort(msgspec.Struct, frozen=True):
                 return kind == "always" or (kind != "none" and facts.reasoning.by_default is not False)
 
 
-def chosen_effort(wanted: Effort | None, facts: ModelFacts, *, stops: bool = False) -> ChosenEffort:
-    """Return what to ask of the model; `stops` if it can be told not to reason although the table does not say how."""
+def chosen_effort(effort: Effort | None, facts: ModelFacts, *, stops: bool = False) -> ChosenEffort:
+    """Return the effort to send; `stops` if reasoning can be turned off although the table does not say how."""
     reasoning, name = facts.reasoning, facts.name
-    if wanted is None:
+    if effort is None:
         return ChosenEffort("unset")
     if reasoning.kind in ("none", "always"):
-        return ChosenEffort("unset", note=_nothing_to_set(wanted, facts))
+        return ChosenEffort("unset", note=_nothing_to_set(effort, facts))
     levels = _levels(facts)
-    if wanted != "off":
-        level = closest(wanted, levels) if levels else wanted
-        differs = level != wanted and reasoning.kind != "budget"
-        return ChosenEffort("on", level, f"{name} has no effort {wanted!r}: {level!r} is sent." if differs else "")
+    if effort != "off":
+        level = closest(effort, levels) if levels else effort
+        differs = level != effort and reasoning.kind != "budget"
+        return ChosenEffort("on", level, f"{name} has no effort {effort!r}: {level!r} is sent." if differs else "")
     if reasoning.off or stops:
         return ChosenEffort("off")
     level = closest("minimal", levels) if levels else "minimal"
@@ -74,7 +74,7 @@ def chosen_effort(wanted: Effort | None, facts: ModelFacts, *, stops: bool = Fal
 
 
 def _levels(facts: ModelFacts) -> tuple[str, ...]:
-    """Return the levels that the model takes for certain; none if it has a budget alone."""
+    """Return the levels that the model surely accepts; none if it only has a budget."""
     reasoning = facts.reasoning
     if not reasoning.levels:
         return () if reasoning.kind == "budget" else _OPEN_LEVELS
@@ -84,7 +84,7 @@ def _levels(facts: ModelFacts) -> tuple[str, ...]:
     return tuple(each for each in reasoning.levels if each in _OPEN_LEVELS or (high and each in ("xhigh", "max")))
 
 
-def _nothing_to_set(wanted: Effort, facts: ModelFacts) -> str:
+def _nothing_to_set(effort: Effort, facts: ModelFacts) -> str:
     if facts.reasoning.kind == "always":
         return f"{facts.name} always reasons, and its effort cannot be set: none is sent."
     if "reasoning" in facts.assumed:
@@ -92,76 +92,76 @@ def _nothing_to_set(wanted: Effort, facts: ModelFacts) -> str:
             f"Whether {facts.name} reasons is not known: no effort is sent. "
             f'If it does, set `reasoning` in [models."{facts.name}"].'
         )
-    return "" if wanted == "off" else f"{facts.name} does not reason: no effort is sent."
+    return "" if effort == "off" else f"{facts.name} does not reason: no effort is sent."
 
 
-def closest(wanted: str, levels: Sequence[str]) -> str:
-    """Return the level closest to `wanted`; of two as close, the lower, which costs less."""
-    place = _ORDER.index(wanted) if wanted in _ORDER else 0
+def closest(effort: str, levels: Sequence[str]) -> str:
+    """Return the level closest to `effort`; of two as close, the lower, which costs less."""
+    target = _ORDER.index(effort) if effort in _ORDER else 0
 
     def distance(level: str) -> tuple[int, int]:
-        own = _ORDER.index(level) if level in _ORDER else 0  # a level such as `default`, which is the only one
-        return abs(own - place), own
+        rank = _ORDER.index(level) if level in _ORDER else 0  # a level such as `default`, which is the only one
+        return abs(rank - target), rank
 
     return min(levels, key=distance)
 
 
 def chosen_temperature(
-    wanted: float | None, facts: ModelFacts, *, reasons: bool, most: float = 2.0, refused: bool = False
+    temperature: float | None, facts: ModelFacts, *, reasons: bool, most: float = 2.0, refused: bool = False
 ) -> tuple[float | None, str]:
     """Return the temperature to send, None for none, and a note.
 
     `reasons` is whether the model may reason, `refused` whether no such request may have a temperature.
     """
-    if wanted is None:
+    if temperature is None:
         return None, ""
     if facts.temperature == "refused":
         return None, f"{facts.name} takes no temperature: none is sent."
     if reasons and (refused or facts.temperature == "while-not-reasoning"):
         return None, f"{facts.name} takes no temperature while it reasons: none is sent."
-    if wanted > most:
+    if temperature > most:
         return most, f"{facts.name} takes a temperature of at most {most:g}: {most:g} is sent."
-    return wanted, ""
+    return temperature, ""
 
 
-def chosen_limit(wanted: int | None, facts: ModelFacts, *, least: int = 1) -> tuple[int | None, str]:
-    """Return the largest answer to ask for in tokens, None for none, and a note; `least` is what the server takes."""
-    if wanted is None:
+def chosen_limit(limit: int | None, facts: ModelFacts, *, least: int = 1) -> tuple[int | None, str]:
+    """Return the output limit to send in tokens, None for none, and a note; `least` is the server's minimum."""
+    if limit is None:
         return None, ""
-    sent = max(least, wanted if facts.max_output is None else min(wanted, facts.max_output))
-    bound = "at most" if sent < wanted else "at least"
-    return sent, "" if sent == wanted else f"{facts.name} takes {bound} {sent} as max_output: {sent} is sent."
+    sent = max(least, limit if facts.max_output is None else min(limit, facts.max_output))
+    bound = "at most" if sent < limit else "at least"
+    return sent, "" if sent == limit else f"{facts.name} takes {bound} {sent} as max_output: {sent} is sent."
 
 
-def chosen_tier(wanted: str | None, facts: ModelFacts, tiers: Sequence[str]) -> tuple[str | None, str]:
+def chosen_tier(tier: str | None, facts: ModelFacts, tiers: Sequence[str]) -> tuple[str | None, str]:
     """Return the service tier to send, None for none, and a note."""
-    if wanted is None or wanted in tiers:
-        return wanted, ""
+    if tier is None or tier in tiers:
+        return tier, ""
     if tiers:
-        return None, f"{facts.name} has no service tier {wanted!r} (expected one of {', '.join(tiers)}): none is sent."
+        return None, f"{facts.name} has no service tier {tier!r} (expected one of {', '.join(tiers)}): none is sent."
     return None, f"No service tiers are known of {facts.name}: none is sent. Its own can be set in `extra_body`."
 
 
-def without_nothing(fields: Mapping[str, object]) -> dict[str, object]:
+def drop_none(fields: Mapping[str, object]) -> dict[str, object]:
     """Return the fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def merged(head: dict[str, object], added: Mapping[str, object]) -> dict[str, object]:
-    """Return the head with these fields; of an object in both, the fields of both. The added win.
+def merge_fields(head: dict[str, object], added: Mapping[str, object]) -> dict[str, object]:
+    """Return the head with the added fields, which win; objects in both are merged.
 
     An added object of another `type` replaces the one in the head: fields of the one are not fields of the other.
     """
-    joined = dict(head)
+    merged = dict(head)
     for name, value in added.items():
-        before = joined.get(name)
+        before = merged.get(name)
         if is_object(before) and is_object(value) and value.get("type") in (None, before.get("type")):
-            joined[name] = merged(before, value)
+            merged[name] = merge_fields(before, value)
         else:
-            joined[name] = value
-    return joined
+            merged[name] = value
+    return merged
 
 
-def stated(*notes: str) -> tuple[str, ...]:
-    """Return the notes that say something."""
+def non_empty_notes(*notes: str) -> tuple[str, ...]:
+    """Return the notes that are not empty."""
     return tuple(note for note in notes if note)

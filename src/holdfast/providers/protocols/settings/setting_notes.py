@@ -1,4 +1,4 @@
-"""What a model does not get as the user set it, in sentences."""
+"""Notes on settings that a model does not get as the user set them."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from holdfast.testing.protocols.protocol import (
     Incoming,
     Refusal,
     ResponseHead,
-    Voice,
+    StreamWriter,
     WireReply,
     document,
-    encode_event,
+    scripted_arguments,
     text_chunks,
 )
 from holdfast.testing.protocols.strict_json import NotJson, is_json_array, is_json_object, parse_strict_json
@@ -46,7 +46,7 @@ class Messages:
     """The Messages protocol, at Anthropic's path or at that of another service for Claude."""
 
     name: WireName = "anthropic"
-    wants_key = True
+    requires_key = True
 
     def __init__(self, path: str = "/v1/messages") -> None:
         self.path = path
@@ -55,7 +55,7 @@ class Messages:
         """Return whether it answers a POST on the path."""
         return path == self.path
 
-    def lost(self, incoming: Incoming) -> Refusal:
+    def not_found(self, incoming: Incoming) -> Refusal:
         """Return Anthropic's error for an unknown path or method."""
         if incoming.path != self.path:
             return Refusal("Not Found", status=404, kind="not_found_error")
@@ -72,7 +72,7 @@ class Messages:
         except NotJson as error:
             raise Refusal(f"The request body is not valid JSON: {error}") from error
         thinking = conversation.body.get("thinking")
-        if is_json_object(thinking) and "block_binding" in thinking and not _announced(incoming, _BINDING_BETA):
+        if is_json_object(thinking) and "block_binding" in thinking and not _has_beta(incoming, _BINDING_BETA):
             raise Refusal(f"thinking.{thinking['type']}.block_binding: Extra inputs are not permitted")
         return _request(conversation)
 
@@ -81,7 +81,7 @@ class Messages:
         kind, message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
         return Refusal(fail.message or message, status=fail.status, kind=kind)
 
-    def refused(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
+    def error_response(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
         """Return the error response."""
         identifier = f"req_{number:024d}"
         error = {"type": refusal.kind, "message": refusal.message}
@@ -90,11 +90,11 @@ class Messages:
             {"type": "error", "error": error, "request_id": identifier}
         )
 
-    def voice(self, answer: WireReply) -> Voice:
-        """Return the streamed form of the answer."""
+    def stream_writer(self, answer: WireReply) -> StreamWriter:
+        """Return a writer for the streamed answer."""
         return _Blocks(answer)
 
-    def whole(self, answer: WireReply) -> bytes:
+    def non_streaming_body(self, answer: WireReply) -> bytes:
         """Return the message as one JSON document."""
         content: list[dict[str, object]] = []
         thoughts = 0
@@ -120,12 +120,12 @@ class _Blocks:
 
     def __init__(self, answer: WireReply) -> None:
         self._answer = answer
-        self._begun = False
+        self._started = False
         self._open: Say | Think | Call | None = None
         self._count = 0  # number of closed blocks
         self._thoughts = 0  # how many of those are thinking
 
-    def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+    def write(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
         yield from self._begin()
         if not (isinstance(action, Say) and isinstance(self._open, Say)):
             yield from self._close()
@@ -142,14 +142,14 @@ class _Blocks:
         yield from self._begin()
         yield from self._close()
         delta = {"stop_reason": _FINISH[reason], "stop_sequence": None}
-        yield _sse("message_delta", {"delta": delta, "usage": {"output_tokens": self._answer.received}})
+        yield _sse("message_delta", {"delta": delta, "usage": {"output_tokens": self._answer.output_tokens}})
 
     def end(self) -> bytes:
         return _sse("message_stop", {})
 
     def _begin(self) -> Iterator[bytes]:
-        if not self._begun:
-            self._begun = True
+        if not self._started:
+            self._started = True
             message = _message(self._answer) | {"usage": _usage(self._answer) | {"output_tokens": 1}}
             yield _sse("message_start", {"message": message})
 
@@ -195,7 +195,7 @@ def _call(call: Call, answer: WireReply, place: int) -> dict[str, object]:
 def _input(call: Call) -> object:
     """Return the arguments as JSON; {} if they are not valid JSON, because a whole message cannot carry that."""
     try:
-        return json.loads(encode_event(call))
+        return json.loads(scripted_arguments(call))
     except ValueError:
         return {}
 
@@ -204,18 +204,18 @@ def _signature(thought: Think, place: int) -> str:
     return signatures.sign(thought.text, place=place) if thought.signature is None else thought.signature
 
 
-def _announced(incoming: Incoming, beta: str) -> bool:
+def _has_beta(incoming: Incoming, beta: str) -> bool:
     return beta in (name.strip() for name in incoming.headers.get("anthropic-beta", "").split(","))
 
 
 def _refuse_other_keys(incoming: Incoming, key: str) -> None:
-    own = incoming.headers.get("x-api-key")
+    api_key = incoming.headers.get("x-api-key")
     scheme, _, bearer = incoming.headers.get("authorization", "").partition(" ")
-    if own is None and scheme.lower() != "bearer":
+    if api_key is None and scheme.lower() != "bearer":
         raise Refusal("x-api-key header is required", status=401, kind="authentication_error")
-    if own not in {None, key}:
+    if api_key not in {None, key}:
         raise Refusal("invalid x-api-key", status=401, kind="authentication_error")
-    if own is None and bearer != key:
+    if api_key is None and bearer != key:
         raise Refusal("Invalid bearer token", status=401, kind="authentication_error")
 
 
@@ -247,10 +247,10 @@ def _message(answer: WireReply) -> dict[str, object]:
 
 def _usage(answer: WireReply) -> dict[str, object]:
     return {
-        "input_tokens": answer.sent,
+        "input_tokens": answer.input_tokens,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": 0,
-        "output_tokens": answer.received,
+        "output_tokens": answer.output_tokens,
     }
 
 

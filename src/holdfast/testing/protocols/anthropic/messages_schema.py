@@ -51,12 +51,12 @@ def parse_anthropic_body(body: object) -> AnthropicBody:
     """Return the conversation. Raise `Refusal` for the first invalid field."""
     if not is_json_object(body):
         raise Refusal("Input should be a valid dictionary or object to extract fields from")
-    _declared(body, "Body", "")
+    _check_declared(body, "Body", "")
     if not is_integer(body["max_tokens"]) or body["max_tokens"] < 1:
         raise Refusal("max_tokens: Input should be greater than or equal to 1")
     for name, field in (("Thinking", "thinking"), ("OutputConfig", "output_config")):
         if field in body:
-            _declared(body[field], name, field)
+            _check_declared(body[field], name, field)
     check_settings(body)
     items = _items(body["messages"])
     if not items:
@@ -66,7 +66,7 @@ def parse_anthropic_body(body: object) -> AnthropicBody:
     for i, tool in enumerate(_items(body.get("tools"))):
         _tool(tool, f"tools.{i}")
     for i, block in enumerate(_items(body.get("system"))):
-        _declared(block, "System", f"system.{i}")
+        _check_declared(block, "System", f"system.{i}")
     return AnthropicBody(
         body=body,
         system=_content(body.get("system"), "system"),
@@ -82,7 +82,7 @@ def _message(item: object, index: int) -> AnthropicMessage:
         raise Refusal("messages.0: use the top-level 'system' parameter for the initial system prompt")
     if message.get("role") == "system":
         raise Refusal("role 'system' is not supported on this model")
-    _declared(item, "Message", at)
+    _check_declared(item, "Message", at)
     return AnthropicMessage(at, str(message["role"]), _content(message["content"], f"{at}.content"))
 
 
@@ -116,7 +116,7 @@ def _tool(item: object, at: str) -> None:
     if is_json_object(item) and item.get("type") not in {None, "custom"}:
         return
     here = f"{at}.custom"
-    _declared(item, "Tool", here)
+    _check_declared(item, "Tool", here)
     if is_json_object(item):
         _matches(str(item["name"]), _NAME, f"{here}.name")
 
@@ -126,7 +126,7 @@ def _matches(text: str, pattern: str, at: str) -> None:
         raise Refusal(f"{at}: String should match pattern '{pattern}'")
 
 
-def _declared(value: object, name: str, at: str) -> None:
+def _check_declared(value: object, name: str, at: str) -> None:
     """Refuse what is not as the SDK declares it, in the words of pydantic."""
     if fault := _SCHEMA.fault(value, name):
         raise Refusal(f"{'.'.join(filter(None, (at, *map(str, fault.path))))}: {pydantic_words(fault)}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.testing.protocols.openai import chat_rules
 from holdfast.testing.protocols.openai.errors import OpenAI
-from holdfast.testing.protocols.protocol import Voice, WireReply, document, encode_event, text_chunks
+from holdfast.testing.protocols.protocol import StreamWriter, WireReply, document, scripted_arguments, text_chunks
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
 from holdfast.testing.script import Call, FinishReason, ReceivedRequest, Say, Think, Wait, WireName
 
@@ -24,25 +24,25 @@ class Chat(OpenAI):
 
     name: WireName = "openai-chat"
     path = "/v1/chat/completions"
-    thinks_in = "reasoning_content"
+    thinking_field = "reasoning_content"
 
     def read(self, body: object) -> ReceivedRequest:
         """Parse the body. Raise `Refusal` in OpenAI's words."""
         return chat_request(chat_rules.check(body))
 
-    def voice(self, answer: WireReply) -> Voice:
-        """Return the streamed form of the answer."""
-        return Chunks(answer, thinks_in=self.thinks_in)
+    def stream_writer(self, answer: WireReply) -> StreamWriter:
+        """Return a writer for the streamed answer."""
+        return Chunks(answer, thinking_field=self.thinking_field)
 
-    def whole(self, answer: WireReply) -> bytes:
+    def non_streaming_body(self, answer: WireReply) -> bytes:
         """Return the completion as one JSON document."""
         reply = answer.reply
         message: dict[str, object] = {"role": "assistant", "refusal": None}
         message["content"] = "".join(action.text for action in reply if isinstance(action, Say)) or None
         if thoughts := "".join(action.text for action in reply if isinstance(action, Think)):
-            message[self.thinks_in] = thoughts
+            message[self.thinking_field] = thoughts
         if calls := [action for action in reply if isinstance(action, Call)]:
-            message["tool_calls"] = [_call(call, answer, i, encode_event(call)) for i, call in enumerate(calls)]
+            message["tool_calls"] = [_call(call, answer, i, scripted_arguments(call)) for i, call in enumerate(calls)]
         finish = answer.finish and FINISH[answer.finish]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
         return document(_frame("chat.completion", answer) | {"choices": [choice], "usage": chat_usage(answer)})
@@ -51,15 +51,15 @@ class Chat(OpenAI):
 class Chunks:
     """The chunks of one streamed completion; the first one with content has the role."""
 
-    def __init__(self, answer: WireReply, *, thinks_in: str) -> None:
+    def __init__(self, answer: WireReply, *, thinking_field: str) -> None:
         options = answer.request.body.get("stream_options")
         self.answer = answer
-        self._thinks_in = thinks_in
-        self._counted = is_json_object(options) and options.get("include_usage") is True
-        self._opened = False
+        self._thinking_field = thinking_field
+        self._reports_usage = is_json_object(options) and options.get("include_usage") is True
+        self._started = False
         self._calls = 0
 
-    def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+    def write(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
         """Yield text, reasoning or a call."""
         yield from self.open()
         if isinstance(action, Call):
@@ -72,7 +72,7 @@ class Chunks:
                 case Say():
                     yield self._delta({"content": piece})
                 case Think():
-                    yield self._delta(self.thought(piece))
+                    yield self._delta(self.thinking_delta(piece))
                 case Call():
                     yield self._delta({"tool_calls": [{"index": self._calls, "function": {"arguments": piece}}]})
         self._calls += isinstance(action, Call)
@@ -85,21 +85,21 @@ class Chunks:
         """Yield the finish reason and the usage."""
         yield from self.open()
         yield self._delta({}, FINISH[reason])
-        if self._counted:
+        if self._reports_usage:
             yield self.chunk([], chat_usage(self.answer))
 
     def end(self) -> bytes:
         """Return the terminal event."""
         return b"data: [DONE]\n\n"
 
-    def thought(self, piece: str) -> dict[str, object]:
+    def thinking_delta(self, piece: str) -> dict[str, object]:
         """Return the delta for thinking."""
-        return {self._thinks_in: piece}
+        return {self._thinking_field: piece}
 
     def open(self) -> Iterator[bytes]:
         """Yield the chunk with the role, once."""
-        if not self._opened:
-            self._opened = True
+        if not self._started:
+            self._started = True
             yield self._delta({"role": "assistant", "content": ""})
 
     def _delta(self, delta: dict[str, object], finish: str | None = None) -> bytes:
@@ -108,7 +108,7 @@ class Chunks:
     def chunk(self, choices: list[dict[str, object]], usage: dict[str, object] | None = None) -> bytes:
         """Return one chunk."""
         chunk = _frame("chat.completion.chunk", self.answer) | {"choices": choices}
-        if self._counted or usage:
+        if self._reports_usage or usage:
             chunk["usage"] = usage
         return b"data: " + document(chunk) + b"\n\n"
 
@@ -147,9 +147,9 @@ def choice(delta: dict[str, object], finish: str | None) -> dict[str, object]:
 def chat_usage(answer: WireReply) -> dict[str, object]:
     """Return the usage."""
     return {
-        "prompt_tokens": answer.sent,
-        "completion_tokens": answer.received,
-        "total_tokens": answer.sent + answer.received,
+        "prompt_tokens": answer.input_tokens,
+        "completion_tokens": answer.output_tokens,
+        "total_tokens": answer.input_tokens + answer.output_tokens,
         "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
     }
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from holdfast.testing.protocols.openai.fields import (
     an_object,
     array,
-    declared,
+    check_declared,
+    check_length,
     function_name,
     missing,
-    sized,
     speaker_name,
     text,
     wrong_type,
@@ -47,7 +47,7 @@ def check(body: object) -> dict[str, object]:
         raise Refusal("you must provide a model parameter")
     if "messages" not in body:
         raise missing("messages")
-    declared(_SCHEMA, body, "Body")
+    check_declared(_SCHEMA, body, "Body")
     check_chat_settings(body)
     items = array(body["messages"], "messages", least=1)
     messages = [_message(item, f"messages[{i}]") for i, item in enumerate(items)]
@@ -71,7 +71,7 @@ def _message(item: object, at: str) -> _Message:
         what = f"Invalid value: '{shown}'. Supported values are: {listed}, and '{_ROLES[-1]}'."
         raise Refusal(what, param=f"{at}.role", code="invalid_value")
     _content(message.get("content"), at, role)
-    declared(_SCHEMA, message, "Message", at)
+    check_declared(_SCHEMA, message, "Message", at)
     if role != "function":  # it is that of the function
         speaker_name(message, at)
     answers = ""
@@ -126,7 +126,7 @@ def _tools(body: dict[str, object]) -> None:
             raise missing(f"tools[{i}].type")
         if tool["type"] == "function":
             function_name(an_object(tool.get("function"), f"tools[{i}].function"), f"tools[{i}].function")
-            declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
+            check_declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
 
 
 def _pairs(messages: list[_Message]) -> None:
@@ -151,13 +151,13 @@ def _pairs(messages: list[_Message]) -> None:
             waiting.remove(message.answers)
             continue
         if waiting:
-            raise _unanswered(waiting, f"messages.[{i}].role")
+            raise _missing_results(waiting, f"messages.[{i}].role")
         caller, waiting = (frozenset(message.calls), list(message.calls)) if message.calls else (None, [])
         for place, call in enumerate(message.calls):
             if call in message.calls[:place]:
                 raise _duplicate(call, i)
     if waiting:
-        raise _unanswered(waiting, "messages")
+        raise _missing_results(waiting, "messages")
 
 
 def _contents(messages: list[_Message]) -> None:
@@ -168,7 +168,7 @@ def _contents(messages: list[_Message]) -> None:
             raise Refusal("Invalid value for 'content': expected a string, got null.", param=f"messages.[{i}].content")
 
 
-def _unanswered(waiting: list[str], param: str) -> Refusal:
+def _missing_results(waiting: list[str], param: str) -> Refusal:
     what = (
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
         f" The following tool_call_ids did not have response messages: {', '.join(waiting)}"
@@ -183,4 +183,4 @@ def _duplicate(call: str, index: int) -> Refusal:
 def _identifier(owner: dict[str, object], key: str, at: str) -> str:
     if key not in owner:
         raise missing(f"{at}.{key}")
-    return sized(text(owner[key], f"{at}.{key}"), f"{at}.{key}", most=_MOST_ID)
+    return check_length(text(owner[key], f"{at}.{key}"), f"{at}.{key}", most=_MOST_ID)

@@ -43,7 +43,7 @@ _SHOWN = 12  # characters of a wrong key to show: the first eight and the last f
 class OpenAI(ABC):
     """One of OpenAI's protocols: its path, and how it parses a body."""
 
-    wants_key = True
+    requires_key = True
     path: str
 
     @abstractmethod
@@ -54,7 +54,7 @@ class OpenAI(ABC):
         """Return whether it answers a POST on the path."""
         return path == self.path
 
-    def lost(self, incoming: Incoming) -> Refusal:
+    def not_found(self, incoming: Incoming) -> Refusal:
         """Return the error for an unknown path or method."""
         if incoming.path != self.path:
             return Refusal(f"Invalid URL ({incoming.method} {incoming.path})", status=404)
@@ -75,7 +75,7 @@ class OpenAI(ABC):
         kind, code, message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
         return Refusal(fail.message or message, status=fail.status, kind=kind, code=code)
 
-    def refused(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
+    def error_response(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
         """Return the error response to request `number`."""
         error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
         headers = (("content-type", "application/json"), ("x-request-id", f"req_{number:024d}"))
@@ -83,11 +83,11 @@ class OpenAI(ABC):
 
 
 def _refuse_other_keys(incoming: Incoming, key: str) -> None:
-    scheme, _, given = incoming.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not given:
+    scheme, _, api_key = incoming.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not api_key:
         raise Refusal(_NO_KEY, status=401)
-    if given != key:
-        shown = given if len(given) <= _SHOWN else f"{given[:8]}{'*' * (len(given) - _SHOWN)}{given[-4:]}"
+    if api_key != key:
+        shown = api_key if len(api_key) <= _SHOWN else f"{api_key[:8]}{'*' * (len(api_key) - _SHOWN)}{api_key[-4:]}"
         where = "You can find your API key at https://platform.openai.com/account/api-keys."
         what = f"Incorrect API key provided: {shown}. {where}"
         raise Refusal(what, status=401, code="invalid_api_key")

@@ -34,7 +34,7 @@ def function_name(function: dict[str, object], at: str) -> None:
     """Check the name of a function. Raise `Refusal`."""
     if "name" not in function:
         raise missing(f"{at}.name")
-    name = sized(text(function["name"], f"{at}.name"), f"{at}.name", most=_MOST_NAME)
+    name = check_length(text(function["name"], f"{at}.name"), f"{at}.name", most=_MOST_NAME)
     if not _NAME.match(name):
         what = (
             f"Invalid '{at}.name': string does not match pattern. Expected a string that matches the pattern"
@@ -47,7 +47,7 @@ def speaker_name(message: dict[str, object], at: str) -> None:
     """Check the name of who speaks, if there is one. Raise `Refusal`."""
     if message.get("name") is None:
         return
-    name = sized(text(message["name"], f"{at}.name"), f"{at}.name", most=_MOST_NAME)
+    name = check_length(text(message["name"], f"{at}.name"), f"{at}.name", most=_MOST_NAME)
     if not _SPEAKER.match(name):
         what = (
             f"Invalid '{at}.name': string does not match pattern. Expected a string that matches the pattern"
@@ -56,7 +56,7 @@ def speaker_name(message: dict[str, object], at: str) -> None:
         raise Refusal(what, param=f"{at}.name", code="invalid_value")
 
 
-def sized(text: str, at: str, *, most: int) -> str:
+def check_length(text: str, at: str, *, most: int) -> str:
     """Return the text if its length is accepted. Raise `Refusal`."""
     if not text:
         what = (
@@ -106,7 +106,7 @@ def text(value: object, at: str) -> str:
     return value
 
 
-def declared(schema: VendorSchema, value: object, name: str, at: str = "") -> None:
+def check_declared(schema: VendorSchema, value: object, name: str, at: str = "") -> None:
     """Check the value against what OpenAI's SDK declares under the name. Raise `Refusal`."""
     fault = schema.fault(value, name)
     if fault is None:

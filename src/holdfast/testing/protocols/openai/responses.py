@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from holdfast.testing.protocols import signatures
 from holdfast.testing.protocols.openai import responses_rules
 from holdfast.testing.protocols.openai.errors import OpenAI
-from holdfast.testing.protocols.protocol import Voice, WireReply, document, encode_event, text_chunks
+from holdfast.testing.protocols.protocol import StreamWriter, WireReply, document, scripted_arguments, text_chunks
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
-from holdfast.testing.script import Call, FinishReason, ReceivedRequest, Say, Spoken, Think, Wait, WireName
+from holdfast.testing.script import Call, FinishReason, ReceivedRequest, ResponseAction, Say, Think, Wait, WireName
 
 _INCOMPLETE: dict[FinishReason, str] = {"length": "max_output_tokens", "refusal": "content_filter"}
 _CREATED = 1_767_225_600  # a fixed time, so that the same script gives the same bytes
@@ -25,14 +25,14 @@ class Responses(OpenAI):
         """Parse the body. Raise `Refusal` in OpenAI's words."""
         return _request(responses_rules.check(body))
 
-    def voice(self, answer: WireReply) -> Voice:
-        """Return the streamed form of the answer."""
+    def stream_writer(self, answer: WireReply) -> StreamWriter:
+        """Return a writer for the streamed answer."""
         return _Events(answer)
 
-    def whole(self, answer: WireReply) -> bytes:
+    def non_streaming_body(self, answer: WireReply) -> bytes:
         """Return the response as one JSON document."""
         items = _Items(answer)
-        for action in _joined(answer.reply):
+        for action in _merge_texts(answer.reply):
             items.add(action)
         return document(_response(answer, items.output, answer.finish))
 
@@ -49,26 +49,26 @@ class _Items:
     def id_of(self, action: Say | Think | Call) -> str:
         """Return the ID of the next item; it encodes whether reasoning came before it."""
         kind = "msg" if isinstance(action, Say) else "rs" if isinstance(action, Think) else "fc"
-        own = f"{kind}_{self._answer.number}_{len(self.output)}"
+        item_id = f"{kind}_{self._answer.number}_{len(self.output)}"
         thought = bool(self.output) and self.output[-1]["type"] == "reasoning"
-        return f"{own}_rs{len(self.output) - 1}" if thought and kind != "rs" else own
+        return f"{item_id}_rs{len(self.output) - 1}" if thought and kind != "rs" else item_id
 
-    def begun(self, action: Say | Think | Call) -> dict[str, object]:
+    def empty_item(self, action: Say | Think | Call) -> dict[str, object]:
         """Return the item as it is before its content."""
-        own = self.id_of(action)
+        item_id = self.id_of(action)
         match action:
             case Say():
-                return {"id": own, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
+                return {"id": item_id, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
             case Think():
-                return {"id": own, "type": "reasoning", "summary": []}
+                return {"id": item_id, "type": "reasoning", "summary": []}
             case Call():
                 call = f"call_{self._answer.number}_{len(self.output)}" if action.id is None else action.id
-                told = {"call_id": call, "name": action.name, "arguments": ""}
-                return {"id": own, "type": "function_call", "status": "in_progress", **told}
+                fields = {"call_id": call, "name": action.name, "arguments": ""}
+                return {"id": item_id, "type": "function_call", "status": "in_progress", **fields}
 
     def add(self, action: Say | Think | Call) -> dict[str, object]:
         """Return the complete item, and add it."""
-        item = self.begun(action)
+        item = self.empty_item(action)
         match action:
             case Say(text):
                 item |= {"status": "completed", "content": [_text(text)]}
@@ -77,7 +77,7 @@ class _Items:
                 seal = signatures.sign(text, place=place) if action.signature is None else action.signature
                 item |= {"summary": [_summary(text)], "encrypted_content": seal if self._sealed else None}
             case Call():
-                item |= {"status": "completed", "arguments": encode_event(action)}
+                item |= {"status": "completed", "arguments": scripted_arguments(action)}
         self.output.append(item)
         return item
 
@@ -89,21 +89,21 @@ class _Events:
         self._answer = answer
         self._items = _Items(answer)
         self._sent = 0
-        self._open: Say | Think | Call | None = None
+        self._open_action: Say | Think | Call | None = None
         self._reason: FinishReason | None = None
 
-    def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+    def write(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
         yield from self._begin()
-        before = self._open.text if isinstance(action, Say) and isinstance(self._open, Say) else None
+        before = self._open_action.text if isinstance(action, Say) and isinstance(self._open_action, Say) else None
         if before is None:
             yield from self._close()
-            yield self._sse("response.output_item.added", item=self._items.begun(action), output_index=self._place)
+            yield self._sse("response.output_item.added", item=self._items.empty_item(action), output_index=self._place)
             yield from self._part(action, "added", "")
         delta = self._name(action) + ".delta"
-        own = self._items.id_of(action)
+        item_id = self._items.id_of(action)
         for piece in text_chunks(action):
-            yield piece if isinstance(piece, Wait) else self._sse(delta, **self._where(action, own), delta=piece)
-        self._open = Say(f"{before}{action.text}") if before is not None and isinstance(action, Say) else action
+            yield piece if isinstance(piece, Wait) else self._sse(delta, **self._where(action, item_id), delta=piece)
+        self._open_action = Say(f"{before}{action.text}") if before is not None and isinstance(action, Say) else action
 
     def ping(self) -> Iterator[bytes]:
         yield b": keep-alive\n\n"
@@ -128,12 +128,12 @@ class _Events:
 
     def _close(self) -> Iterator[bytes]:
         """Yield the end of the open item, if there is one."""
-        action, self._open = self._open, None
+        action, self._open_action = self._open_action, None
         if action is None:
             return
-        own, place = self._items.id_of(action), self._place
-        told = {"arguments": encode_event(action)} if isinstance(action, Call) else {"text": action.text}
-        yield self._sse(self._name(action) + ".done", **self._where(action, own), **told)
+        item_id, place = self._items.id_of(action), self._place
+        fields = {"arguments": scripted_arguments(action)} if isinstance(action, Call) else {"text": action.text}
+        yield self._sse(self._name(action) + ".done", **self._where(action, item_id), **fields)
         yield from self._part(action, "done", "" if isinstance(action, Call) else action.text)
         yield self._sse("response.output_item.done", item=self._items.add(action), output_index=place)
 
@@ -144,8 +144,8 @@ class _Events:
         elif isinstance(action, Think):
             yield self._sse(f"response.reasoning_summary_part.{what}", **where, part=_summary(text))
 
-    def _where(self, action: Say | Think | Call, own: str) -> dict[str, object]:
-        where: dict[str, object] = {"item_id": own, "output_index": self._place}
+    def _where(self, action: Say | Think | Call, item_id: str) -> dict[str, object]:
+        where: dict[str, object] = {"item_id": item_id, "output_index": self._place}
         match action:
             case Say():
                 return where | {"content_index": 0}
@@ -169,19 +169,19 @@ class _Events:
         return b"event: " + kind.encode() + b"\ndata: " + document(event) + b"\n\n"
 
 
-def _joined(reply: Iterable[Spoken]) -> list[Say | Think | Call]:
+def _merge_texts(reply: Iterable[ResponseAction]) -> list[Say | Think | Call]:
     """Return the content with consecutive texts merged."""
-    joined: list[Say | Think | Call] = []
+    merged: list[Say | Think | Call] = []
     for action in reply:
-        last = joined[-1] if joined else None
+        last = merged[-1] if merged else None
         match action:
             case Say(text) if isinstance(last, Say):
-                joined[-1] = Say(f"{last.text}{text}")
+                merged[-1] = Say(f"{last.text}{text}")
             case Say() | Think() | Call():
-                joined.append(action)
+                merged.append(action)
             case _:
                 pass
-    return joined
+    return merged
 
 
 def _text(text: str) -> dict[str, object]:
@@ -251,9 +251,9 @@ def _response(answer: WireReply, output: list[dict[str, object]], finish: Finish
 def _usage(answer: WireReply) -> dict[str, object]:
     thought = sum(len(action.text) for action in answer.reply if isinstance(action, Think)) // 4
     return {
-        "input_tokens": answer.sent,
+        "input_tokens": answer.input_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": answer.received,
+        "output_tokens": answer.output_tokens,
         "output_tokens_details": {"reasoning_tokens": thought},
-        "total_tokens": answer.sent + answer.received,
+        "total_tokens": answer.input_tokens + answer.output_tokens,
     }

@@ -13,11 +13,11 @@ from holdfast.testing.protocols import signatures
 from holdfast.testing.protocols.openai.fields import (
     an_object,
     array,
-    declared,
+    check_declared,
+    check_length,
     function_name,
     missing,
     not_one_of,
-    sized,
     text,
 )
 from holdfast.testing.protocols.openai.settings_rules import check_responses_settings
@@ -30,12 +30,12 @@ _ROLES = ("assistant", "system", "developer", "user")
 _TYPES = ("message", "function_call", "function_call_output", "reasoning", "item_reference")
 _PREFIX = {"message": "msg", "function_call": "fc", "function_call_output": "fc", "reasoning": "rs"}
 _PARTS = ("input_text", "input_image", "output_text", "refusal", "input_file", "computer_screenshot", "summary_text")
-_SAID = {  # content types allowed in a message of a role, or in a result
+_CONTENT_TYPES = {  # content types allowed in a message of a role, or in a result
     "assistant": frozenset({"output_text", "refusal"}),
     **dict.fromkeys(("user", "system", "developer", ""), frozenset({"input_text", "input_image", "input_file"})),
 }
 _NEVER_REASON = ("gpt-3.5", "gpt-4", "chatgpt-4o")
-_OWN = re.compile(r"[a-z]+_(?P<response>\d+)_\d+(?:_rs(?P<reasoning>\d+))?\Z")
+_ITEM_ID = re.compile(r"[a-z]+_(?P<response>\d+)_\d+(?:_rs(?P<reasoning>\d+))?\Z")
 _MOST_ID = 64
 
 
@@ -43,29 +43,29 @@ def check(body: object) -> dict[str, object]:
     """Return the body. Raise `Refusal` for the first broken rule."""
     if not is_json_object(body) or body.get("model") in {None, ""}:
         raise missing("model")
-    declared(_SCHEMA, body, "Body")
+    check_declared(_SCHEMA, body, "Body")
     if body.get("reasoning") is not None:
-        declared(_SCHEMA, body["reasoning"], "Reasoning", "reasoning")
+        check_declared(_SCHEMA, body["reasoning"], "Reasoning", "reasoning")
     check_responses_settings(body)
     if body.get("input") is None:
         raise Refusal("One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.")
     if body.get("previous_response_id") is not None:
         what = f"Previous response with id '{body['previous_response_id']}' not found."
         raise Refusal(what, param="previous_response_id", code="previous_response_not_found")
-    _included(body, str(body["model"]))
+    _check_include(body, str(body["model"]))
     _tools(body)
     if not isinstance(body["input"], str):
         items = [_item(item, f"input[{i}]") for i, item in enumerate(array(body["input"], "input", least=1))]
-        _own_ids(items)
+        _unique_ids(items)
         _pairs(items)
         _reasoning(items)
     return body
 
 
-def _included(body: dict[str, object], model: str) -> None:
+def _check_include(body: dict[str, object], model: str) -> None:
     if body.get("include") is None:
         return
-    declared(_SCHEMA, body["include"], "Include", "include")
+    check_declared(_SCHEMA, body["include"], "Include", "include")
     if (
         model.startswith(_NEVER_REASON)
         and is_json_array(body["include"])
@@ -83,7 +83,7 @@ def _tools(body: dict[str, object]) -> None:
             raise missing(f"tools[{i}].type")
         if tool["type"] == "function":
             function_name(tool, f"tools[{i}]")
-            declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
+            check_declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
 
 
 # --- one item --------------------------------------------------------------------------------------------------------
@@ -96,11 +96,11 @@ def _item(raw: object, at: str) -> dict[str, object]:
     if kind not in _TYPES:
         raise not_one_of(at, kind, _TYPES)
     if kind == "item_reference":
-        raise _not_kept(item.get("id"))
+        raise _item_not_found(item.get("id"))
     if item.get("id") is not None:
-        own = sized(text(item["id"], f"{at}.id"), f"{at}.id", most=_MOST_ID)
-        if not own.startswith(_PREFIX[kind]):
-            what = f"Invalid '{at}.id': '{own}'. Expected an ID that begins with '{_PREFIX[kind]}'."
+        item_id = check_length(text(item["id"], f"{at}.id"), f"{at}.id", most=_MOST_ID)
+        if not item_id.startswith(_PREFIX[kind]):
+            what = f"Invalid '{at}.id': '{item_id}'. Expected an ID that begins with '{_PREFIX[kind]}'."
             raise Refusal(what, param=f"{at}.id", code="invalid_value")
     match kind:
         case "message":
@@ -113,9 +113,9 @@ def _item(raw: object, at: str) -> dict[str, object]:
             _content(item, "output", at, role="")
         case _:
             _array(item, "summary", at)
-    declared(_SCHEMA, item, "Item", at)
+    check_declared(_SCHEMA, item, "Item", at)
     if kind == "reasoning":
-        _thought(item, at)
+        _reasoning_item(item, at)
     return {**item, "type": kind}
 
 
@@ -137,8 +137,8 @@ def _content(item: dict[str, object], key: str, at: str, *, role: str) -> None:
         kind = part.get("type")
         if kind is None:
             raise missing(f"{place}.type")
-        if kind not in _SAID[role]:
-            raise not_one_of(place, kind, tuple(each for each in _PARTS if each in _SAID[role]))
+        if kind not in _CONTENT_TYPES[role]:
+            raise not_one_of(place, kind, tuple(each for each in _PARTS if each in _CONTENT_TYPES[role]))
 
 
 def _array(item: dict[str, object], key: str, at: str) -> list[object]:
@@ -150,20 +150,20 @@ def _array(item: dict[str, object], key: str, at: str) -> list[object]:
 def _call_id(item: dict[str, object], at: str) -> None:
     if "call_id" not in item:
         raise missing(f"{at}.call_id")
-    sized(text(item["call_id"], f"{at}.call_id"), f"{at}.call_id", most=_MOST_ID)
+    check_length(text(item["call_id"], f"{at}.call_id"), f"{at}.call_id", most=_MOST_ID)
 
 
-def _thought(item: dict[str, object], at: str) -> None:
+def _reasoning_item(item: dict[str, object], at: str) -> None:
     summary = _array(item, "summary", at)
-    told = [
+    texts = [
         text(an_object(part, f"{at}.summary[{i}]").get("text"), f"{at}.summary[{i}].text")
         for i, part in enumerate(summary)
     ]
     sealed = item.get("encrypted_content")
     if sealed is None:
-        raise _not_kept(item.get("id"))
+        raise _item_not_found(item.get("id"))
     signature = signatures.read_signature(text(sealed, f"{at}.encrypted_content"))
-    if signature is None or not signature.fits("".join(told)):
+    if signature is None or not signature.fits("".join(texts)):
         what = (
             f"The encrypted content for item {item.get('id')} could not be verified. Reason: Encrypted content could"
             " not be decrypted or parsed."
@@ -174,14 +174,14 @@ def _thought(item: dict[str, object], at: str) -> None:
 # --- across items ----------------------------------------------------------------------------------------------------
 
 
-def _own_ids(items: list[dict[str, object]]) -> None:
+def _unique_ids(items: list[dict[str, object]]) -> None:
     seen: set[object] = set()
     for item in items:
-        own = item.get("id")
-        if own is not None and own in seen:
-            what = f"Duplicate item found with id {own}. Remove duplicate items from your input and try again."
+        item_id = item.get("id")
+        if item_id is not None and item_id in seen:
+            what = f"Duplicate item found with id {item_id}. Remove duplicate items from your input and try again."
             raise Refusal(what, param="input")
-        seen.add(own)
+        seen.add(item_id)
 
 
 def _pairs(items: list[dict[str, object]]) -> None:
@@ -209,30 +209,30 @@ def _reasoning(items: list[dict[str, object]]) -> None:
     for place, item in enumerate(items):
         before = items[place - 1] if place else None
         after = items[place + 1] if place + 1 < len(items) else None
-        own = _OWN.match(str(item.get("id")))
+        item_id = _ITEM_ID.match(str(item.get("id")))
         if item["type"] == "reasoning":
             follows = after is not None and (
                 after["type"] in {"reasoning", "function_call"} or after.get("role") == "assistant"
             )
-            if follows and own and after is not None:  # an item with an ID is followed by one with an ID
-                theirs = _OWN.match(str(after.get("id")))
-                follows = theirs is not None and theirs["response"] == own["response"]
+            if follows and item_id and after is not None:  # an item with an ID is followed by one with an ID
+                next_id = _ITEM_ID.match(str(after.get("id")))
+                follows = next_id is not None and next_id["response"] == item_id["response"]
             if not follows:
                 what = f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item."
                 raise Refusal(what, param="input")
-        elif own and own["reasoning"] is not None:
-            wanted = f"rs_{own['response']}_{own['reasoning']}"
-            if before is None or before.get("id") != wanted:
+        elif item_id and item_id["reasoning"] is not None:
+            expected = f"rs_{item_id['response']}_{item_id['reasoning']}"
+            if before is None or before.get("id") != expected:
                 what = (
                     f"Item '{item['id']}' of type '{item['type']}' was provided without its required 'reasoning' item:"
-                    f" '{wanted}'."
+                    f" '{expected}'."
                 )
                 raise Refusal(what, param="input")
 
 
-def _not_kept(own: object) -> Refusal:
+def _item_not_found(item_id: object) -> Refusal:
     what = (
-        f"Item with id '{own}' not found. Items are not persisted when `store` is set to false. Try again with `store`"
-        " set to true, or remove this item from your input."
+        f"Item with id '{item_id}' not found. Items are not persisted when `store` is set to false. Try again with"
+        " `store` set to true, or remove this item from your input."
     )
     return Refusal(what, status=404, param="input")

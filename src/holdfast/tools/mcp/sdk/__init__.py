@@ -1,1 +1,1 @@
-"""What speaks through the official SDK: connections, calls, questions. Imported when the first server is needed."""
+"""The part that uses the official SDK: connections, calls, questions. Imported when the first server is needed."""

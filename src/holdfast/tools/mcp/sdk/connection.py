@@ -1,8 +1,8 @@
-"""One connection to an MCP server: the official SDK speaks, over a transport and a process that are ours.
+"""One connection to an MCP server: the official SDK, over holdfast's own transport and process.
 
 How it works. The SDK's client lives in one task, from the handshake to the end. Each call runs in another task, so that
 nothing that the SDK waits for delays a stop (`server_call`). A connection that has ended is never used again; the next
-call makes a new one. When the server says that its lists have changed, they are asked for once the notices pause.
+call makes a new one. When the server reports that its lists have changed, they are requested once the notices pause.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from holdfast import __version__
 from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.call_result import result_output
-from holdfast.tools.mcp.sdk.line_transport import LineTraffic, line_transport, noting_calls
+from holdfast.tools.mcp.sdk.line_transport import LineTraffic, line_transport, note_calls
 from holdfast.tools.mcp.sdk.listing import list_offered
 from holdfast.tools.mcp.sdk.resources import prompt_text, resource, resource_list
 from holdfast.tools.mcp.sdk.server_call import LETS_GO, LONGEST_CALL, ServerCall, is_end, reason_of
@@ -73,46 +73,46 @@ class _Message(msgspec.Struct):
 
 
 class ServerConnection:
-    """A connection that is open, or was. `listed` is what the server said of itself."""
+    """A connection that is open, or was. `listed` is what the server offers."""
 
     def __init__(
         self,
         server: McpServer,
         process: ServerProcess | None,
         *,
-        asks: bool,
+        can_ask_user: bool,
         sign_ins: SignInStore | None,
         changed: Callable[[ToolList], None],
     ) -> None:
         """Create it for a server, with its values, that runs as `process`, or None for one at a URL.
 
-        `asks` is whether the server may ask the user; one at a URL uses the user's `sign_ins`; `changed` gets its lists
+        `can_ask_user`: the server may ask the user. One at a URL uses the user's `sign_ins`; `changed` gets its lists
         when they have changed.
         """
         self._server = server
         self._process = process
         signs = sign_ins is not None and server.url and "authorization" not in map(str.lower, server.headers)
         self._auth = SessionSignIn(server.url, sign_ins) if sign_ins is not None and signs else None
-        self._asks = asks
+        self._can_ask_user = can_ask_user
         self._changed = changed
         self._client: Client | None = None
         self._over = asyncio.Event()
         self._traffic = LineTraffic()
         self._task: asyncio.Task[None] | None = None
         self._call: ServerCall | None = None
-        self._noticed = asyncio.Event()
-        self._forgotten = False  # whether the server no longer knows the session of its address
-        self._refused = False  # whether it refused the call itself for that, and not a message about it
+        self._lists_changed = asyncio.Event()
+        self._session_lost = False  # whether the server no longer knows the session of its address
+        self._call_refused = False  # whether it refused the call itself for that, and not a message about it
         self.listed = ToolList()
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing can be asked of it any more."""
+        """Return whether it accepts no more requests."""
         return self._over.is_set() or self._client is None
 
     @property
     def skipped(self) -> int:
-        """Return how many lines the server printed that are no messages."""
+        """Return how many lines the server printed that are not messages."""
         return self._traffic.skipped
 
     @property
@@ -132,10 +132,10 @@ class ServerConnection:
         return await self._process.how_it_ended(0.0)
 
     async def open(self) -> None:
-        """Shake hands and list the tools; raises `ToolFailed` if that fails: then nothing was asked of a tool."""
+        """Shake hands and list the tools; raises `ToolFailed` if that fails: then no tool was called."""
         opened = asyncio.Event()
-        task = self._task = asyncio.create_task(self._live(opened), name=f"mcp {self._server.name}")
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # told below, or by a call
+        task = self._task = asyncio.create_task(self._run(opened), name=f"mcp {self._server.name}")
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # raised below, or by a call
         ready = asyncio.ensure_future(opened.wait())
         over = asyncio.ensure_future(self._over.wait())
         try:
@@ -156,16 +156,16 @@ class ServerConnection:
             ready.cancel()
             over.cancel()
 
-    async def _live(self, opened: asyncio.Event) -> None:
+    async def _run(self, opened: asyncio.Event) -> None:
         info = Implementation(name="holdfast", version=__version__)
-        elicited = self._elicited if self._asks else None
+        elicited = self._on_elicitation if self._can_ask_user else None
         try:
             async with Client(
                 self._transport(),
                 client_info=info,
                 cache=None,
                 elicitation_callback=elicited,
-                message_handler=self._hear,
+                message_handler=self._on_message,
             ) as client:
                 self._traffic.cancels_by_closing = bool(self._server.url) and _is_modern(client)
                 self.listed = await list_offered(client)
@@ -181,26 +181,26 @@ class ServerConnection:
         finally:
             self._over.set()
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification | PromptListChangedNotification):
-            self._noticed.set()
+            self._lists_changed.set()
 
     async def _listen(self, client: Client) -> None:
-        """Note the changes of which a server of the newer protocol tells only those who ask."""
+        """Subscribe to list changes, which servers of the newer protocol report only to subscribers."""
         tools = client.server_capabilities.tools
         if not _is_modern(client) or tools is None or not tools.list_changed:
             return
         with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, httpx2.HTTPError):
             async with client.listen(tools_list_changed=True, prompts_list_changed=True) as events:
                 async for _ in events:
-                    self._noticed.set()
+                    self._lists_changed.set()
 
     async def _relist(self, client: Client) -> None:
         """Ask for the lists again, once after any number of notices that follow each other closely."""
         while True:
-            await self._noticed.wait()
-            while self._noticed.is_set():
-                self._noticed.clear()
+            await self._lists_changed.wait()
+            while self._lists_changed.is_set():
+                self._lists_changed.clear()
                 await asyncio.sleep(_COALESCED)
             with suppress(MCPError, httpx2.HTTPError, TimeoutError):  # the next notice, or call, tries again
                 now = await asyncio.wait_for(list_offered(client), _RELISTS_WITHIN)
@@ -208,10 +208,10 @@ class ServerConnection:
                     self.listed = now
                     self._changed(now)
 
-    async def _elicited(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    async def _on_elicitation(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         """Answer a server that asks within a call; outside of one, no user is asked."""
         del context
-        return ElicitResult(action="cancel") if self._call is None else await self._call.elicited(params)
+        return ElicitResult(action="cancel") if self._call is None else await self._call.elicit(params)
 
     @asynccontextmanager
     async def _transport(self) -> AsyncGenerator[TransportStreams]:
@@ -220,31 +220,31 @@ class ServerConnection:
             async with line_transport(process.reader, process.writer, self._traffic, self._over.set) as streams:
                 yield streams
             return
-        given = (self._server.timeout, self._server.idle_timeout)
-        timeout = httpx2.Timeout(30.0, read=max(LONGEST_CALL, *(each or 0 for each in given)))
+        timeouts = (self._server.timeout, self._server.idle_timeout)
+        timeout = httpx2.Timeout(30.0, read=max(LONGEST_CALL, *(each or 0 for each in timeouts)))
         async with (
             httpx2.AsyncClient(
                 headers=dict(self._server.headers),
                 timeout=timeout,
                 auth=self._auth,
-                event_hooks={"response": [self._see_response]},
+                event_hooks={"response": [self._on_response]},
             ) as http,
             streamable_http_client(self._server.url, http_client=http) as (reading, writing),
         ):
-            yield reading, noting_calls(writing, self._traffic)
+            yield reading, note_calls(writing, self._traffic)
 
-    async def _see_response(self, response: httpx2.Response) -> None:
-        """Note that the server refused a message because it does not know the session, as one that was started again.
+    async def _on_response(self, response: httpx2.Response) -> None:
+        """Note a refusal because the server does not know the session, as after its restart.
 
-        The specification wants a 404 then; the servers that were written by its examples answer 400 with this code.
+        The specification requires a 404; servers written after its examples answer 400 with this code.
         """
         request = response.request
         if request.method == "POST" and "mcp-session-id" in request.headers and response.status_code in (400, 404):
-            said = (await response.aread()).decode("utf-8", "replace")
-            if response.status_code != 404 and _error_code(said) != CONNECTION_CLOSED:  # noqa: PLR2004 - HTTP
+            body = (await response.aread()).decode("utf-8", "replace")
+            if response.status_code != 404 and _error_code(body) != CONNECTION_CLOSED:  # noqa: PLR2004 - HTTP
                 return
-            self._forgotten = True
-            self._refused |= decode_json(request.content, _Message).method == "tools/call"
+            self._session_lost = True
+            self._call_refused |= decode_json(request.content, _Message).method == "tools/call"
             if self._call is None:
                 self._over.set()
 
@@ -260,7 +260,7 @@ class ServerConnection:
             over=self._over,
             end=self._end_of_server,
         )
-        self._refused = False
+        self._call_refused = False
         before = 0 if self._auth is None else self._auth.refused_calls
         try:
             output: ToolOutput | ToolFailed = await call.run(tool, arguments)
@@ -272,9 +272,9 @@ class ServerConnection:
             self._over.set()  # after a sign-in, the next call makes a new connection
             why = self._auth.fault or needs_sign_in(self._server.name)
             raise ToolFailed(f"MCP server {self._server.name!r} refused the call. {why} Nothing was done.")
-        if self._forgotten:
+        if self._session_lost:
             self._over.set()
-        if self._refused:
+        if self._call_refused:
             raise ToolFailed(
                 f"MCP server {self._server.name!r} no longer knows this session: it was probably started again. "
                 "Nothing was done. Call it again: that opens a new session."
@@ -286,16 +286,16 @@ class ServerConnection:
     async def read(self, uri: str, context: ToolContext) -> ToolOutput:
         """Return a resource, or without a URI the list of them; raises `ToolFailed`."""
         client = self._open_client()
-        found = await self._asked(resource_list(client) if not uri else resource(client, uri), context.stop)
+        found = await self._request(resource_list(client) if not uri else resource(client, uri), context.stop)
         return result_output(found)
 
     async def prompt(self, name: str, arguments: Mapping[str, str], stop: asyncio.Event) -> str:
         """Return the text of a prompt; raises `ToolFailed`."""
-        return await self._asked(prompt_text(self._open_client(), name, dict(arguments)), stop)
+        return await self._request(prompt_text(self._open_client(), name, dict(arguments)), stop)
 
-    async def _asked(self, asking: Coroutine[None, None, T], stop: asyncio.Event) -> T:
-        """Return what the server answers to a request without effects; raises `ToolFailed`, also on a stop."""
-        task = asyncio.ensure_future(asking)
+    async def _request(self, request: Coroutine[None, None, T], stop: asyncio.Event) -> T:
+        """Return the answer to a request without effects; raises `ToolFailed`, also on a stop."""
+        task = asyncio.ensure_future(request)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(self._over.wait())]
         try:
@@ -318,7 +318,7 @@ class ServerConnection:
         return client
 
     async def _end_of_server(self) -> str:
-        """Return why the connection is over, in words that continue a sentence or are one."""
+        """Return why the connection ended, as a sentence or a phrase that continues one."""
         if self._traffic.fault:
             return self._traffic.fault
         return "the server closed it" if self._process is None else await self._process.how_it_ended(1.0)
@@ -333,10 +333,10 @@ class ServerConnection:
             await self._process.end(within)
 
 
-def _error_code(said: str) -> int | None:
+def _error_code(body: str) -> int | None:
     """Return the code of a JSON-RPC error, None for anything else."""
     try:
-        return decode_json(said, _ErrorAnswer).error.code
+        return decode_json(body, _ErrorAnswer).error.code
     except msgspec.MsgspecError:
         return None
 

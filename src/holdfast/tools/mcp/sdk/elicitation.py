@@ -1,4 +1,4 @@
-"""The questions of servers in the SDK's words, and in holdfast's."""
+"""Converts the questions of servers between the SDK's types and holdfast's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def question_of_params(params: ElicitRequestParams, key: str = "") -> ServerQues
 
 
 def input_request(server: str, number: int, result: InputRequiredResult) -> InputRequest:
-    """Return what a server that has ended its request wants to know; raises `ToolFailed` if a user cannot say it."""
+    """Return the questions for which a server ended its request; raises `ToolFailed` if a user cannot answer."""
     questions: list[ServerQuestion] = []
     for key, each in (result.input_requests or {}).items():
         if not isinstance(each, ElicitRequest):
@@ -38,10 +38,10 @@ def input_request(server: str, number: int, result: InputRequiredResult) -> Inpu
 
 
 def result_of_answer(answer: ServerAnswer) -> ElicitResult:
-    """Return an answer as it is sent."""
+    """Return an answer as the SDK sends it."""
     return ElicitResult(action=answer.action, content=answer.content)  # pyright: ignore[reportArgumentType] - checked by the form
 
 
 def input_responses(answers: Iterable[ServerAnswer]) -> InputResponses:
-    """Return answers as they are sent with the call that is asked once more."""
+    """Return the answers as the SDK sends them with the repeated call."""
     return {each.key: result_of_answer(each) for each in answers}

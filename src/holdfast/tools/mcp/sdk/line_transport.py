@@ -1,7 +1,7 @@
 """The stream transport of MCP over a server's stdin and stdout: one JSON message per line. The SDK speaks through it.
 
-Unlike the SDK's own, it owns no process, skips lines that are no message (many servers print banners) and counts them,
-and bounds the size of a message: a server cannot take the memory of the agent.
+Unlike the SDK's transport, it owns no process, skips lines that are not messages (many servers print banners) and
+counts them, and bounds the size of a message: a server cannot take the memory of the agent.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ LARGEST_MESSAGE = 32 * 1024 * 1024
 """Bytes of one message; a server that sends a larger one is disconnected."""
 
 MOST_SKIPPED = 100
-"""Lines in a row that are no message, after which a server is disconnected."""
+"""Lines in a row that are not messages, after which a server is disconnected."""
 
 _READ = 1 << 16
 
 
 class LineTraffic:
-    """What was seen on a connection: how many lines were `skipped` because they are no message, and any `fault`.
+    """What a connection has carried: how many lines were `skipped` because they are not messages, and any `fault`.
 
-    `call` is the id of the last request that called a tool; `cancels_by_closing` whether its end is the cancellation.
+    `call` is the id of the last request that called a tool; with `cancels_by_closing`, closing its stream cancels it.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class _NotingStream:
         return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
-def noting_calls(stream: WriteStream[SessionMessage], traffic: LineTraffic) -> WriteStream[SessionMessage]:
+def note_calls(stream: WriteStream[SessionMessage], traffic: LineTraffic) -> WriteStream[SessionMessage]:
     """Return the stream, which notes in `traffic` the calls that are sent on it."""
     return _NotingStream(stream, traffic)
 
@@ -123,11 +123,11 @@ async def _read(
     while data := await reader.read(_READ):
         *ended, rest = data.split(b"\n")
         for line in ended:
-            whole = b"".join((*pieces, line))
+            full_line = b"".join((*pieces, line))
             pieces, size = [], 0
-            if not whole.strip():
+            if not full_line.strip():
                 continue
-            message = message_of_line(whole)
+            message = message_of_line(full_line)
             if message is not None:
                 in_a_row = 0
                 await deliver.send(message)

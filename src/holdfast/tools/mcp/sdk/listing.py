@@ -1,4 +1,4 @@
-"""What a server says that it offers: tools, prompts, resources."""
+"""Lists what a server offers: tools, prompts, resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_PAGES = 100
 
 
 async def list_offered(client: Client) -> ToolList:
-    """Return what the server offers now, sorted by name whatever order it lists it in."""
+    """Return what the server offers now, sorted by name."""
     offered = client.server_capabilities
     info = client.server_info
     prompts = () if offered.prompts is None else await _prompts(client)

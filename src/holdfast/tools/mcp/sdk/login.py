@@ -1,6 +1,6 @@
 """Signing in at an MCP server: the user opens a page, and their browser brings the answer to a socket of this machine.
 
-Nothing is stored before the tokens are here: a process that is killed at any point leaves what was stored before.
+Nothing is stored before the tokens have arrived: killing the process at any point leaves the earlier state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcp.shared.auth import AuthorizationCodeResult
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
-from holdfast.tools.mcp.sdk.sign_in import HeldSignIn, provider_of
+from holdfast.tools.mcp.sdk.sign_in import TokenStorage, provider_of
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.sign_in import SignIn, SignInStore
 
@@ -36,26 +36,28 @@ _HELLO = {
 }
 
 
-async def signed_in(server: McpServer, store: SignInStore, show: Callable[[str], None]) -> bool:
-    """Sign in at a server and store that; `show` gets the page to open. Return False if it asks for no sign-in.
+async def sign_in_user(server: McpServer, store: SignInStore, show: Callable[[str], None]) -> bool:
+    """Sign in at a server and store the sign-in; `show` gets the page to open. Return False if none is needed.
 
     Raises `ToolFailed`, `StorageFailed` or `ConfigInvalid`: then nothing was stored.
     """
-    made: list[SignIn] = []
+    sign_ins: list[SignIn] = []
 
     async def keep(sign_in: SignIn) -> None:
-        made.append(sign_in)
+        sign_ins.append(sign_in)
 
     async def open_page(page: str) -> None:
         show(page)
 
     async with _listening() as (redirect, answer):
 
-        async def answered() -> AuthorizationCodeResult:
+        async def wait_for_answer() -> AuthorizationCodeResult:
             return await asyncio.wait_for(answer, LOGIN_WITHIN)
 
-        held = HeldSignIn(server.url, keep)
-        provider = provider_of(held, server.url, redirect=redirect, open_page=open_page, answered=answered)
+        storage = TokenStorage(server.url, keep)
+        provider = provider_of(
+            storage, server.url, redirect=redirect, open_page=open_page, wait_for_answer=wait_for_answer
+        )
         headers = {**server.headers, "Accept": "application/json, text/event-stream"}
         try:
             async with (
@@ -73,27 +75,27 @@ async def signed_in(server: McpServer, store: SignInStore, show: Callable[[str],
                 f"Sign-in at MCP server {server.name!r} failed: {str(error) or type(error).__name__}. "
                 "Nothing was stored. Check its URL, and run the command again."
             ) from error
-    if not made:
+    if not sign_ins:
         return False
     if status in (401, 403):
         raise ToolFailed(
             f"MCP server {server.name!r} refuses the new sign-in (HTTP {status}). Nothing was stored. "
             "Sign in as a user whom it lets in."
         )
-    await in_daemon(lambda: store.write(made[-1]))
+    await in_daemon(lambda: store.write(sign_ins[-1]))
     return True
 
 
 @asynccontextmanager
 async def _listening() -> AsyncGenerator[tuple[str, asyncio.Future[AuthorizationCodeResult]]]:
-    """Yield the address that takes the answer of the browser, and the answer."""
+    """Yield the address to which the browser brings the answer, and a future with the answer."""
     answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             target = (await reader.readline()).decode("latin-1").split(" ")[1:2]
-            said = _taken(target[0] if target else "", answer)
-            writer.write(_PAGE % said.encode())
+            message = _deliver_answer(target[0] if target else "", answer)
+            writer.write(_PAGE % message.encode())
             await writer.drain()
         except (ConnectionError, ValueError):  # not a browser: go on waiting
             pass
@@ -109,14 +111,14 @@ async def _listening() -> AsyncGenerator[tuple[str, asyncio.Future[Authorization
         answer.cancel()
 
 
-def _taken(target: str, answer: asyncio.Future[AuthorizationCodeResult]) -> str:
-    """Give the answer in an address to who waits for it, and return what the browser shows."""
+def _deliver_answer(target: str, answer: asyncio.Future[AuthorizationCodeResult]) -> str:
+    """Set `answer` from the address that the browser requested; return the text that the browser shows."""
     parts = urlsplit(target)
-    given = {name: values[0] for name, values in parse_qs(parts.query).items()}
-    if parts.path != "/callback" or not ("code" in given or "error" in given) or answer.done():
+    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    if parts.path != "/callback" or not ("code" in query or "error" in query) or answer.done():
         return "nothing is waited for here."
-    if "code" not in given:
-        answer.set_exception(OAuthFlowError(f"the page answered {given['error'][:200]!r}"))
+    if "code" not in query:
+        answer.set_exception(OAuthFlowError(f"the page answered {query['error'][:200]!r}"))
         return "you are not signed in. Back to the terminal."
-    answer.set_result(AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss")))
+    answer.set_result(AuthorizationCodeResult(code=query["code"], state=query.get("state"), iss=query.get("iss")))
     return "signed in. You can close this page."

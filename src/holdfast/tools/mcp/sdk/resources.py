@@ -35,7 +35,7 @@ async def resource_list(client: Client) -> bytes:
 
 
 async def prompt_text(client: Client, name: str, arguments: dict[str, str]) -> str:
-    """Return a prompt as one text. What is no text is named in its place."""
+    """Return a prompt as one text. Other content is named in its place."""
     found = await client.get_prompt(name, arguments)
     texts: list[str] = []
     for message in found.messages:

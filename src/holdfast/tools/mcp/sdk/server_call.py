@@ -1,11 +1,11 @@
 """One call of a tool of a server: its rounds, its time limits, its stop, and what is known at its end.
 
-What is known of a call is what was sent. Before its request was written, nothing was sent. After that, only an answer
-says what happened: a server that ends, does not answer or is asked to stop leaves an unknown effect, `interrupted`. No
-request is ever sent twice, except one that the server ended in order to ask the user.
+Before the request of a call was written, nothing was sent. After that, only an answer says what happened: if the server
+ends, does not answer or is asked to stop, the effect is unknown (`interrupted`). No request is ever sent twice, except
+when the server ended it to ask the user.
 
 A stop first answers an open question with `cancel`, then tells the server, then waits a little: an answer that comes in
-time is the outcome. One that comes later is passed to `ToolContext.late`.
+time is the outcome. One that comes later is passed to `ToolContext.report_late`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ MOST_SILENCE = 300.0
 """Seconds without an answer or progress after which a call is given up."""
 
 LONGEST_CALL = 3600.0
-"""Seconds after which a call is given up whatever progress it makes, without those in which the user is asked."""
+"""Seconds after which a call is given up despite progress; time spent asking the user does not count."""
 
 MOST_ROUNDS = 10
 """Times that a server may end a call to ask the user."""
 
 GRACE = 0.4
-"""Seconds that a server which was told of a stop has for an answer that is the outcome."""
+"""Seconds in which an answer after a stop request still counts as the outcome."""
 
 LETS_GO = 0.3
 """Seconds that the SDK may take to tell the server of a stop."""
@@ -54,7 +54,7 @@ _UNKNOWN = "Whether it acted is unknown: look before you repeat it."
 
 
 class ServerCall:
-    """A call that runs on the connection of `session`; `over` is set when that ends, `end` says why it did."""
+    """A call on the connection of `session`; `over` is set when the connection ends, `end` returns why."""
 
     def __init__(  # noqa: PLR0913 - what a call has of its connection
         self,
@@ -76,10 +76,10 @@ class ServerCall:
         self._traffic = traffic
         self._over = over
         self._end = end
-        self._round = 0 if context.waits is None else context.waits.round - 1
-        self._asking: set[asyncio.Future[tuple[ServerAnswer, ...]]] = set()
-        self._heard = asyncio.get_running_loop().time()
-        self._unasked: list[str] = []
+        self._round = 0 if context.pending_request is None else context.pending_request.round - 1
+        self._open_questions: set[asyncio.Future[tuple[ServerAnswer, ...]]] = set()
+        self._last_heard = asyncio.get_running_loop().time()
+        self._declined: list[str] = []
 
     async def run(self, tool: str, arguments: Mapping[str, object]) -> ToolOutput:
         """Call the tool once and return its output, `interrupted` if what it did is unknown; raises `ToolFailed`."""
@@ -91,19 +91,19 @@ class ServerCall:
         since = loop.time()
         try:
             while not task.done():
-                if self._asking:  # only the user is waited for without a limit
-                    since += loop.time() - self._heard
-                    self._heard = loop.time()
-                left = min(since + self._timeout, self._heard + self._silence) - loop.time()
+                if self._open_questions:  # there is no time limit for the user
+                    since += loop.time() - self._last_heard
+                    self._last_heard = loop.time()
+                left = min(since + self._timeout, self._last_heard + self._silence) - loop.time()
                 if stopped.done():
-                    return await self._given_up(task, "was asked to stop.")
+                    return await self._give_up(task, "was asked to stop.")
                 if left <= 0:
                     seconds = round(loop.time() - since)
-                    return await self._given_up(task, f"gave no answer within {seconds} s and was asked to stop.")
+                    return await self._give_up(task, f"gave no answer within {seconds} s and was asked to stop.")
                 if over.done():
                     await asyncio.wait({task}, timeout=LETS_GO)
                     break
-                wait = min(left, 0.5) if self._asking else left
+                wait = min(left, 0.5) if self._open_questions else left
                 await asyncio.wait({task, stopped, over}, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
             return await self._outcome(task)
         finally:
@@ -116,9 +116,9 @@ class ServerCall:
         """Ask until the server answers with a result, and return that as JSON."""
         responses: InputResponses | None = None
         state: str | None = None
-        if (waits := self._context.waits) is not None:
+        if (waits := self._context.pending_request) is not None:
             self._round = waits.round
-            responses, state = input_responses(await self._consulted(waits)), waits.state
+            responses, state = input_responses(await self._ask_user(waits)), waits.state
         pause, longest = _ASKS_AGAIN
         while True:
             result = await self._session.call_tool(
@@ -130,7 +130,7 @@ class ServerCall:
                 request_state=state,
                 allow_input_required=True,
             )
-            self._heard = asyncio.get_running_loop().time()
+            self._last_heard = asyncio.get_running_loop().time()
             if not isinstance(result, InputRequiredResult):
                 return result.model_dump_json(by_alias=True).encode()
             self._round += 1
@@ -139,62 +139,62 @@ class ServerCall:
             responses, state = None, result.request_state
             if result.input_requests:
                 request = input_request(self._server, self._round, result)
-                responses = input_responses(await self._consulted(request))
+                responses = input_responses(await self._ask_user(request))
             else:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, longest)
 
-    async def elicited(self, params: ElicitRequestParams) -> ElicitResult:
+    async def elicit(self, params: ElicitRequestParams) -> ElicitResult:
         """Return the answer to a question that the server asks within the call; `cancel` on a stop."""
         self._round += 1
         request = InputRequest(server=self._server, round=self._round, questions=(question_of_params(params),))
         stopped = asyncio.ensure_future(self._context.stop.wait())
         over = asyncio.ensure_future(self._over.wait())
-        asked = asyncio.ensure_future(self._consulted(request))
-        self._asking.add(asked)  # before the first wait, so that a stop finds it
+        answers = asyncio.ensure_future(self._ask_user(request))
+        self._open_questions.add(answers)  # before the first wait, so that a stop finds it
         try:
-            await asyncio.wait({asked, stopped, over}, return_when=asyncio.FIRST_COMPLETED)
-            if asked.done():
-                return result_of_answer(asked.result()[0])
-            asked.cancel()
-            await asyncio.wait({asked}, timeout=LETS_GO)
+            await asyncio.wait({answers, stopped, over}, return_when=asyncio.FIRST_COMPLETED)
+            if answers.done():
+                return result_of_answer(answers.result()[0])
+            answers.cancel()
+            await asyncio.wait({answers}, timeout=LETS_GO)
             return ElicitResult(action="cancel")
         finally:
-            self._asking.discard(asked)
+            self._open_questions.discard(answers)
             stopped.cancel()
             over.cancel()
 
-    async def _consulted(self, request: InputRequest) -> tuple[ServerAnswer, ...]:
+    async def _ask_user(self, request: InputRequest) -> tuple[ServerAnswer, ...]:
         if self._context.consult is None:
-            self._unasked += [each.message for each in request.questions]
+            self._declined += [each.message for each in request.questions]
             return tuple(ServerAnswer(each.key, "decline") for each in request.questions)
         if not self._context.has_user:
-            self._unasked += [each.message for each in request.questions]
-        self._heard = asyncio.get_running_loop().time()
+            self._declined += [each.message for each in request.questions]
+        self._last_heard = asyncio.get_running_loop().time()
         answers = asyncio.ensure_future(self._context.consult(request))
-        self._asking.add(answers)
+        self._open_questions.add(answers)
         try:
             return await answers
         finally:
             answers.cancel()
-            self._asking.discard(answers)
+            self._open_questions.discard(answers)
 
     async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self._heard = asyncio.get_running_loop().time()
+        self._last_heard = asyncio.get_running_loop().time()
         how = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
         self._context.emit(f"{how}{f': {message}' if message else ''}\n")
 
     async def _outcome(self, task: asyncio.Task[bytes]) -> ToolOutput:
         if not task.done() or task.cancelled():
-            return self._lost(await self._end())
+            return self._lost_output(await self._end())
         error = task.exception()
         if error is None:
-            return self._answered(task.result())
+            return self._output_of(task.result())
         if isinstance(error, ToolFailed):
             raise error
         if isinstance(error, MCPError):
             if self._over.is_set() or is_end(error):
-                return self._lost(await self._end() if self._over.is_set() else reason_of(error))
+                return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
             raise ToolFailed(f"MCP server {self._server!r} answered with an error: {reason_of(error)}.")
         if isinstance(error, RuntimeError | ValidationError):  # the SDK compares it with the tool's own schema
             raise ToolFailed(
@@ -202,44 +202,44 @@ class ServerCall:
                 "The call was carried out."
             )
         if isinstance(error, Exception):
-            return self._lost(await self._end() if self._over.is_set() else reason_of(error))
+            return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
         raise error
 
-    def _answered(self, answer: bytes) -> ToolOutput:
-        """Return the output; of questions that no user could be asked, it says so."""
+    def _output_of(self, answer: bytes) -> ToolOutput:
+        """Return the output of an answer, with a note about questions that no user could be asked."""
         output = result_output(answer)
-        if not self._unasked:
+        if not self._declined:
             return output
-        said = "; ".join(" ".join(each.split()) for each in self._unasked)
-        note = f"[It asked the user, and was declined because no user can be asked in this run: {said}]"
+        questions = "; ".join(" ".join(each.split()) for each in self._declined)
+        note = f"[It asked the user, and was declined because no user can be asked in this run: {questions}]"
         return ToolOutput(text=f"{output.text}\n{note}", ok=output.ok, images=output.images)
 
-    async def _given_up(self, task: asyncio.Task[bytes], why: str) -> ToolOutput:
-        """Tell the server to stop; an answer that comes at once still counts, one that comes later is passed on."""
-        if self._asking:
-            await asyncio.wait(self._asking, timeout=LETS_GO)
+    async def _give_up(self, task: asyncio.Task[bytes], why: str) -> ToolOutput:
+        """Tell the server to stop. An answer that comes at once still counts; a later one is reported as late."""
+        if self._open_questions:
+            await asyncio.wait(self._open_questions, timeout=LETS_GO)
         if self._traffic.cancels_by_closing or self._traffic.call is None:
             task.cancel()  # closing its stream tells the server
             await asyncio.wait({task}, timeout=LETS_GO)
         else:
             params = CancelledNotificationParams(request_id=self._traffic.call, reason="stopped by the user")
-            told = asyncio.ensure_future(self._session.send_notification(CancelledNotification(params=params)))
-            told.add_done_callback(lambda done: done.cancelled() or done.exception())  # it has ended
-            await asyncio.wait({told, task}, timeout=LETS_GO, return_when=asyncio.FIRST_COMPLETED)
+            notification = asyncio.ensure_future(self._session.send_notification(CancelledNotification(params=params)))
+            notification.add_done_callback(lambda done: done.cancelled() or done.exception())  # errors are ignored
+            await asyncio.wait({notification, task}, timeout=LETS_GO, return_when=asyncio.FIRST_COMPLETED)
             over = asyncio.ensure_future(self._over.wait())
             await asyncio.wait({task, over}, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED)
             over.cancel()
         if task.done() and not task.cancelled():
             error = task.exception()
             if error is None:
-                return self._answered(task.result())
+                return self._output_of(task.result())
             if isinstance(error, MCPError) and not is_end(error):
                 why = f"{why} It answered: {reason_of(error)}."
         return ToolOutput(text=f"MCP server {self._server!r} {why} {_UNKNOWN}", interrupted=True)
 
     def _await_late(self, task: asyncio.Task[bytes]) -> None:
-        """Pass on what the server answers after the call was given up, until the connection ends."""
-        late = self._context.late
+        """Report the answer that the server sends after the call was given up, until the connection ends."""
+        late = self._context.report_late
         if late is None:
             task.cancel()
             return
@@ -247,24 +247,24 @@ class ServerCall:
         def done(ended: asyncio.Task[bytes]) -> None:
             if not ended.cancelled() and ended.exception() is None:
                 try:
-                    late(self._answered(ended.result()))
+                    late(self._output_of(ended.result()))
                 except ToolFailed as failed:
                     late(ToolOutput(text=str(failed), ok=False))
 
         task.add_done_callback(done)
 
-    def _lost(self, why: str) -> ToolOutput:
+    def _lost_output(self, why: str) -> ToolOutput:
         text = f"The connection to MCP server {self._server!r} ended during this call: {why.rstrip('.')}. {_UNKNOWN}"
         return ToolOutput(text=text, interrupted=True)
 
 
 def is_end(error: MCPError) -> bool:
-    """Return whether the SDK says that the connection ended, and not the server something else."""
+    """Return whether the error is the end of the connection, not an answer of the server."""
     return error.error.code == CONNECTION_CLOSED
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what went wrong, in words that continue a sentence."""
+    """Return what went wrong, as a phrase that continues a sentence."""
     if isinstance(error, BaseExceptionGroup):
         return reason_of(error.exceptions[0])  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - narrowed without its type
     if isinstance(error, MCPError):
@@ -276,8 +276,8 @@ def reason_of(error: BaseException) -> str:
 
 
 def _pages(error: MCPError) -> str:
-    """Return the pages that the server wants to be opened first, for an error that says so."""
+    """Return a sentence with the pages that the user must open first, "" if the error names none."""
     data: object = error.error.data
-    wanted = data.get("elicitations") if isinstance(data, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
-    urls = [str(each.get("url")) for each in wanted if isinstance(each, dict)] if isinstance(wanted, list) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType] - JSON
+    items = data.get("elicitations") if isinstance(data, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
+    urls = [str(each.get("url")) for each in items if isinstance(each, dict)] if isinstance(items, list) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType] - JSON
     return f". The user has to open first: {', '.join(urls)}" if urls else ""

@@ -34,8 +34,8 @@ _EARLY = 30.0  # seconds before its end at which a token is renewed
 _UNAUTHORIZED = 401
 
 
-class HeldSignIn:
-    """What the SDK's provider stores; `save` gets the whole sign-in when it has changed and is complete."""
+class TokenStorage:
+    """The storage of the SDK's provider; `save` gets the complete sign-in when it has changed."""
 
     def __init__(self, url: str, save: Callable[[SignIn], Awaitable[None]]) -> None:
         self._url = url
@@ -45,7 +45,7 @@ class HeldSignIn:
         self.provider: OAuthClientProvider | None = None
 
     def load(self, sign_in: SignIn) -> None:
-        """Take what was stored."""
+        """Load a stored sign-in."""
         self._tokens = OAuthToken.model_validate(sign_in.tokens)
         self._client = OAuthClientInformationFull.model_validate(sign_in.client)
         if self.provider is None:
@@ -90,14 +90,14 @@ class HeldSignIn:
 
 
 def provider_of(
-    held: HeldSignIn,
+    storage: TokenStorage,
     url: str,
     *,
     redirect: str,
     open_page: Callable[[str], Awaitable[None]],
-    answered: Callable[[], Awaitable[AuthorizationCodeResult]],
+    wait_for_answer: Callable[[], Awaitable[AuthorizationCodeResult]],
 ) -> OAuthClientProvider:
-    """Return the SDK's provider over what is held."""
+    """Return the SDK's provider that uses `storage`."""
     provider = OAuthClientProvider(
         url,
         OAuthClientMetadata(
@@ -106,11 +106,11 @@ def provider_of(
             redirect_uris=[AnyUrl(redirect)],
             token_endpoint_auth_method="none",  # noqa: S106 - no password: this client has none
         ),
-        held,
+        storage,
         redirect_handler=open_page,
-        callback_handler=answered,
+        callback_handler=wait_for_answer,
     )
-    held.provider = provider
+    storage.provider = provider
     return provider
 
 
@@ -121,11 +121,11 @@ class SessionSignIn(httpx2.Auth):
         self._url = url
         self._store = store
         self._sign_in: SignIn | None = None
-        self._known = False
+        self._loaded = False
         self._renewing = asyncio.Lock()
-        self._held = HeldSignIn(url, self._keep)
+        self._storage = TokenStorage(url, self._keep)
         self._provider = provider_of(
-            self._held, url, redirect="http://127.0.0.1/callback", open_page=_no_page, answered=_no_answer
+            self._storage, url, redirect="http://127.0.0.1/callback", open_page=_no_page, wait_for_answer=_no_answer
         )
         self.refused = False
         self.refused_calls = 0
@@ -135,7 +135,7 @@ class SessionSignIn(httpx2.Auth):
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Yield the request with the token, and again with a new one if the server refuses it."""
-        if not self._known:
+        if not self._loaded:
             await self._load()
         used = self._sign_in
         if used is None or not _is_over(used):
@@ -187,9 +187,9 @@ class SessionSignIn(httpx2.Auth):
             self._sign_in = await in_daemon(lambda: self._store.read(self._url))
         except ConfigInvalid as error:
             self.fault, self._sign_in = str(error), None
-        self._known = True
+        self._loaded = True
         if self._sign_in is not None:
-            self._held.load(self._sign_in)
+            self._storage.load(self._sign_in)
 
     async def _keep(self, sign_in: SignIn) -> None:
         self._sign_in = sign_in

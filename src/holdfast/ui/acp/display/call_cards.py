@@ -17,7 +17,7 @@ from holdfast.text import literal, printable
 from holdfast.tool_calls import Outcome
 from holdfast.tools.tool import Plan
 from holdfast.typed_data import decode_json
-from holdfast.ui.view.blocks import CallBlock, call_block, ended
+from holdfast.ui.view.blocks import CallBlock, call_block, with_outcome
 from holdfast.ui.view.declared_arguments import declared_arguments
 from holdfast.ui.view.edit_changes import EditChange
 
@@ -126,7 +126,7 @@ class CallCard:
 
     def finished(self, entry: e.CallEnded) -> AcpFields:
         """Return how the call ended. A change that was made stays as it is shown."""
-        self.block = ended(self.block, entry)
+        self.block = with_outcome(self.block, entry)
         update = self._update(OUTCOMES[entry.outcome])
         if not (self._shows_change and entry.outcome == "ok"):
             update["content"] = [text_content(self._result(entry.outcome, entry.text))]

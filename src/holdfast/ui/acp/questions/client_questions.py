@@ -49,11 +49,11 @@ class ClientQuestions:
         """Ask the user about a call. A question that the user closes stops the turn."""
         del why
         question = question_of(plan, mode=self._mode())
-        if plan.asks is not None and plan.asks.url and self._abilities.addresses:
-            return await self._ask_with_address(call, question, plan.asks)
-        if plan.asks is not None and self._abilities.forms:
+        if plan.question is not None and plan.question.url and self._abilities.addresses:
+            return await self._ask_with_address(call, question, plan.question)
+        if plan.question is not None and self._abilities.forms:
             by = f"{question.by} asks:\n\n" if question.by else ""
-            return await self._ask_with_form(call, question, f"{by}{plan.asks.text}")
+            return await self._ask_with_form(call, question, f"{by}{plan.question.text}")
         marked: list[str] = []
         while True:
             choice = await self._chosen(call, plan, question, marked)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.providers.connectivity import Reached
+from holdfast.providers.connectivity import ConnectivityResult
 from holdfast.providers.credentials.provider_keys import Keys, ProviderKey
 from holdfast.providers.model_table import ModelFacts
 from holdfast.providers.registry import Provider, Providers
@@ -120,14 +120,14 @@ def model_table_finding(table: str, facts: ModelFacts | None, *, window: int) ->
     return DoctorFinding(name="model table", level="warn", what=f"{table}; {unlisted}", todo=todo)
 
 
-def provider_finding(provider: Provider, way: Reached, *, chosen: bool) -> DoctorFinding:
+def provider_finding(provider: Provider, way: ConnectivityResult, *, chosen: bool) -> DoctorFinding:
     """Return whether a provider is reachable; if not, that is a failure for the `chosen` one."""
     name = f"provider {provider.name}"
-    through = f"{f' (from {way.by})' if way.by else ''}{f' through {way.proxy}' if way.proxy else ''}"
+    through = f"{f' (from {way.variable})' if way.variable else ''}{f' through {way.proxy}' if way.proxy else ''}"
     if way.step == "reached":
         return DoctorFinding(name=name, level="ok", what=f"{way.place} reachable{through}")
     todo = unreached(way)
-    said = f" ({way.said})" if way.said and way.said != todo else ""
+    said = f" ({way.detail})" if way.detail and way.detail != todo else ""
     return DoctorFinding(name=name, level="fail" if chosen else "warn", what=f"{way.place}{through}{said}", todo=todo)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from holdfast import __version__
 from holdfast.config.settings import Config, read_config
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
-from holdfast.providers.connectivity import reach
+from holdfast.providers.connectivity import check_provider
 from holdfast.providers.model_table import facts_of, model_table
 from holdfast.providers.registry import Providers
 from holdfast.session.catalog import Catalog
@@ -155,7 +155,7 @@ async def _ways(options: RunOptions) -> list[DoctorFinding]:
         for each in options.providers.values()
         if each.name == chosen or each.name in options.config.providers or each.key_variable in options.keys
     ]
-    ways = await asyncio.gather(*(reach(each, options.environ) for each in usable))
+    ways = await asyncio.gather(*(check_provider(each, options.environ) for each in usable))
     return [
         findings.provider_finding(provider, way, chosen=provider.name == chosen)
         for provider, way in zip(usable, ways, strict=True)

@@ -10,15 +10,15 @@ import msgspec
 
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import first_entry
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import read_config
 from holdfast.errors import UsageError
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
-from holdfast.fleet.places.restored_toolbox import RestoredToolbox, gone_sentence
+from holdfast.fleet.places.restored_toolbox import RestoredToolbox, loss_note
 from holdfast.fleet.traces.turn_traces import TurnTraces
 from holdfast.fleet.worker.driven_agent import DrivenAgent
-from holdfast.fleet.worker.inbox_asker import OfferedAnswer
+from holdfast.fleet.worker.inbox_approvals import OfferedAnswer
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.providers.model import Model
@@ -57,15 +57,15 @@ class SessionAgents:
         self._folder_of = folder_of
         self._emit = emit
 
-    def __call__(self, held: HeldSession, place: SessionPlace, ask: Asker) -> DrivenAgent:
+    def __call__(self, held_session: HeldSession, place: SessionPlace, ask: ApprovalPrompt) -> DrivenAgent:
         """Return the agent of a session. A session without entries gets its first ones; raises `HoldfastError`."""
         options = self._options(place.cwd)
-        folder = self._folder_of(held.id)
+        folder = self._folder_of(held_session.id)
         make_folder(folder)
-        reading = held.store.read()
+        reading = held_session.store.read()
         opened = next((r.entry for r in reading.records if isinstance(r.entry, e.SessionOpened)), None)
         if opened is None:
-            toolbox, reading = self._begin(held, place, options, folder, reading)
+            toolbox, reading = self._begin(held_session, place, options, folder, reading)
         else:
             remote = tuple(tool for tool in opened.tools if tool.name.startswith("mcp_"))
             declared = {tool.name for tool in opened.tools}
@@ -73,25 +73,25 @@ class SessionAgents:
         options.prepare(toolbox)
         if place.wrap:
             toolbox.wrap(place.wrap)
-        before = held.place_before
+        before = held_session.place_before
         restored = bool(before.get("identity")) and before.get("identity") != place.identity
 
         async def connected(model: str) -> Model:
             aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
             return await connect(aim, options.limits.of(model))
 
-        traces = TurnTraces(held.id)
+        traces = TurnTraces(held_session.id)
         for record in reading.records:
-            traces.know(record)
+            traces.replay(record)
 
         def emit(event: Event) -> None:
             if isinstance(event, Fact):
                 traces.take(StoredEntry(event.seq, time.time(), event.entry))
-            self._emit(held.id, event)
+            self._emit(held_session.id, event)
 
         agent = options.new_agent(
-            store=held.store,
-            toolbox=RestoredToolbox(toolbox, gone_sentence(before)) if restored else toolbox,
+            store=held_session.store,
+            toolbox=RestoredToolbox(toolbox, loss_note(before)) if restored else toolbox,
             project=options.project_of(place.cwd),
             connect=connected,
             emit=emit,
@@ -107,29 +107,29 @@ class SessionAgents:
         return options
 
     def _begin(
-        self, held: HeldSession, place: SessionPlace, options: RunOptions, folder: Path, reading: Reading
+        self, held_session: HeldSession, place: SessionPlace, options: RunOptions, folder: Path, reading: Reading
     ) -> tuple[LocalToolbox, Reading]:
         """Write the first entries of a session, in the place it now has."""
         if reading.records or reading.findings:
             raise UsageError(
-                f"The first entry of session {held.id!r} is damaged. Pull it, and repair it in a terminal."
+                f"The first entry of session {held_session.id!r} is damaged. Pull it, and repair it in a terminal."
             )
-        model = str(held.place.get("model") or options.model)
+        model = str(held_session.place.get("model") or options.model)
         if not model:
             raise UsageError("No model configured for this worker. Run `holdfast setup`, or pass -m PROVIDER:MODEL.")
         toolbox = LocalToolbox(place.cwd, folder, declared=options.tools_of(model), remote=options.remote_schemas())
-        opened = first_entry(held.id, cwd=place.cwd, model=model, toolbox=toolbox)
+        opened = first_entry(held_session.id, cwd=place.cwd, model=model, toolbox=toolbox)
         if options.instructions:
             opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(options.instructions)}")
         settings = options.settings_of(model)
-        title = valid_unicode(str(held.place.get("title", "")))
+        title = valid_unicode(str(held_session.place.get("title", "")))
         entries: list[e.Entry] = [opened]
         if settings != NO_SETTINGS:
             entries.append(e.ModelSettingsChanged(settings=settings))
         if title:
             entries.append(e.title_entry(title))
-        held.store.append(entries, expected=0)
-        return toolbox, held.store.read()
+        held_session.store.append(entries, expected=0)
+        return toolbox, held_session.store.read()
 
 
 def _offers(plan: Plan, mode: Mode, why: str) -> tuple[OfferedAnswer, ...]:

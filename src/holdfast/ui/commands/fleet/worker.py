@@ -91,7 +91,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             ttl=arguments.ttl,
             grace=arguments.grace,
             host=host,
-            said=_say,
+            notify=_say,
         )
         current[:] = [worker]
         lost = worker.run()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, KeyPlace
-from holdfast.providers.credentials.system_keyring import lacks
+from holdfast.providers.credentials.system_keyring import unavailable_reason
 from holdfast.system.user_directories import homes
 from holdfast.tools.web_search.backends import KEY_VARIABLES
 from holdfast.ui.commands import questions
@@ -35,7 +35,7 @@ def store_search_key(environ: Mapping[str, str]) -> int:
         return EXIT_OK
     if not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError("A key has no spaces. Paste the whole key and nothing else. Nothing was changed.")
-    place: KeyPlace = "file" if lacks() else "keyring"
+    place: KeyPlace = "file" if unavailable_reason() else "keyring"
     file.keep(variable, key, place=place)
     where = "the keyring" if place == "keyring" else f"{home(str(file.path))}, readable only by you"
     print(f"Key: stored in {where}")

@@ -17,25 +17,25 @@ from holdfast.config.settings_file import SettingsFile
 from holdfast.config.toml_edit import with_setting
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.providers.connect import preload
-from holdfast.providers.connectivity import reach
+from holdfast.providers.connectivity import check_provider
 from holdfast.providers.credentials.provider_keys import (
     KeyFile,
     KeyPlace,
     ProviderKey,
-    found,
+    keys_in_use,
     with_keyring_value,
     with_keys,
 )
 from holdfast.providers.credentials.redaction import redact, secrets_of, strip_credentials
-from holdfast.providers.provider_info import address_of, info_of, overriding
+from holdfast.providers.provider_info import address_of, info_of, overriding_variable
 from holdfast.providers.registry import (
     PROVIDERS,
     ModelEndpoint,
     Provider,
     Providers,
-    asked_at,
     is_address,
     known_providers,
+    resolve_base_url,
     resolve_endpoint,
 )
 from holdfast.providers.smoke_request import smoke_request
@@ -125,7 +125,7 @@ class Wizard:
     def _provider(self) -> Chosen:
         names = [*self._providers, OTHER]
         says = [self._says(each) for each in self._providers.values()]
-        keys = found(self._environ, self._providers, self._kept)
+        keys = keys_in_use(self._environ, self._providers, self._kept)
         usable = [each.name for each in self._providers.values() if each.key_variable in keys]
         configured = (self._config.model or "").partition(":")[0]
         default = next((name for name in (configured, *usable) if name in names), names[0])
@@ -136,14 +136,14 @@ class Wizard:
             if name == OTHER:
                 return self._own_server()
             try:
-                asked_at(self._providers[name], self._environ)
+                resolve_base_url(self._providers[name], self._environ)
             except ModelUnusable as error:
                 print(literal(f"{error}\n"))
                 continue
             return Chosen(provider=self._providers[name], model="")
 
     def _says(self, provider: Provider) -> str:
-        key = found(self._environ, self._providers, self._kept).get(provider.key_variable or "")
+        key = keys_in_use(self._environ, self._providers, self._kept).get(provider.key_variable or "")
         known = f" (key: {_where(key)})" if key else ""
         return f"{info_of(provider).title}{known}"
 
@@ -208,7 +208,7 @@ class Wizard:
     def _there(self, chosen: Chosen) -> ProviderKey | None:
         """Return the existing key; if the keyring does not return it, print why."""
         variable = chosen.provider.key_variable
-        keys = found(self._environ, self._known(chosen), self._kept)
+        keys = keys_in_use(self._environ, self._known(chosen), self._kept)
         try:
             keys = with_keyring_value(keys, variable)
         except ConfigInvalid as error:
@@ -233,9 +233,9 @@ class Wizard:
         """Return the choices with the place for the key; asks only if there is a keyring."""
         if not chosen.key or importlib.util.find_spec("keyring") is None:
             return chosen
-        from holdfast.providers.credentials.system_keyring import lacks  # noqa: PLC0415 - slow, and an extra
+        from holdfast.providers.credentials.system_keyring import unavailable_reason  # noqa: PLC0415 - slow, and an extra
 
-        if why := lacks():
+        if why := unavailable_reason():
             print(f"(The key is stored in a file: {why}.)")
             return chosen
         print("Where should the key be stored?")
@@ -245,7 +245,7 @@ class Wizard:
         return msgspec.structs.replace(chosen, place=next(each for each in places if each == typed))
 
     def _what_now(self, chosen: Chosen, failed: ProviderFailed) -> Again:
-        ours = found(self._environ, self._known(chosen), {}).get(chosen.provider.key_variable or "")
+        ours = keys_in_use(self._environ, self._known(chosen), {}).get(chosen.provider.key_variable or "")
         wants = chosen.provider.key_variable is not None and ours is None
         choices: list[Again] = [each for each in _SAYS if each != "key" or wants]
         usual: Again = "model" if failed.fault in ("rejected", "redirected") else "again"
@@ -259,14 +259,14 @@ class Wizard:
     def _tried(self, chosen: Chosen) -> ProviderFailed | None:
         """Return why the model did not answer, already printed; None if it did."""
         environ = self._with(chosen)
-        by = overriding(chosen.provider, environ)
+        by = overriding_variable(chosen.provider, environ)
         at = f" at {strip_credentials(address_of(chosen.provider, environ))} ({by})" if by else ""
         print(literal(f"\nTesting {chosen.name}{at} …"), flush=True)
         endpoint = self._target(chosen)
         try:
             seconds = asyncio.run(smoke_request(endpoint, self._config.limits.of(chosen.name)))
         except ProviderFailed as failed:
-            way = asyncio.run(reach(chosen.provider, environ))
+            way = asyncio.run(check_provider(chosen.provider, environ))
             words = explained(failed, way, model=chosen.model)
             words = redact(words, secrets_of(environ, self._known(chosen)))
             print(f"Failed. {literal(words)}")
@@ -287,7 +287,7 @@ class Wizard:
         kept = dict(self._kept)
         if chosen.key and chosen.provider.key_variable:
             kept[chosen.provider.key_variable] = ProviderKey("file", chosen.key)
-        return with_keys(self._environ, found(self._environ, self._known(chosen), kept))
+        return with_keys(self._environ, keys_in_use(self._environ, self._known(chosen), kept))
 
     # --- what is written ----------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from holdfast.agent.events import Event
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.session.journal.store import StoredEntry
-from holdfast.session.model_notices import what_happened
+from holdfast.session.model_notices import clause_for_user
 from holdfast.ui.service.event_stream import ServerEvent
 
 VERSION = "1.0"
@@ -101,7 +101,7 @@ class AgUiDialect:
                 yield self._finished(outcome, {"reason": reason, "cause": cause})
             case e.TurnEnded(cause=cause, detail=detail):
                 self._run = ""
-                yield {"type": "RUN_ERROR", "message": what_happened(cause, detail), "code": cause}
+                yield {"type": "RUN_ERROR", "message": clause_for_user(cause, detail), "code": cause}
             case _:
                 pass
 

@@ -113,8 +113,13 @@ class PageDialect:
         mode = now.mode or "ask"
         asks: PageQuestion | None = None
         for call in now.open_calls:
-            if call.asked is not None and call.answered is None and call.started is None and now.open_turn is not None:
-                asks = page_question(call.part, call.asked, mode=mode, project=self._project)
+            if (
+                call.approval_request is not None
+                and call.approval_answer is None
+                and call.started is None
+                and now.open_turn is not None
+            ):
+                asks = page_question(call.part, call.approval_request, mode=mode, project=self._project)
                 break
         status: dict[str, object] = {
             "type": "status",
@@ -124,7 +129,7 @@ class PageDialect:
             "tokens": usage.input_tokens + usage.output_tokens,
             "cost": usage.cost or "",
             "asks": asks,
-            "queued": [{"id": each.message.id, "text": each.message.text, "held": each.held} for each in now.queued],
+            "queued": [{"id": each.message.id, "text": each.message.text, "held": each.on_hold} for each in now.queued],
         }
         if status == self._status:
             return []

@@ -74,9 +74,9 @@ def _of_the_model(part: CallPart) -> PageQuestion:
         plan = AskUserTool().plan(part.id, declared_arguments(part))
     except ToolFailed:
         return PageQuestion(part.id, "The model asks:", "", "", ())
-    if plan.asks is None:
+    if plan.question is None:
         return PageQuestion(part.id, "The model asks:", "", "", ())
-    question = question_of_the_model(plan.asks, detail=plan.detail)
+    question = question_of_the_model(plan.question, detail=plan.detail)
     title = plan.detail or ""
     return PageQuestion(part.id, question.text, title, "", _shown(question.choices), several=question.several)
 

@@ -11,7 +11,7 @@ from holdfast.agent.events import Event
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError, SessionBusy, StorageFailed
 from holdfast.fleet.traces.turn_traces import TurnTraces
-from holdfast.fleet.worker.session_driver import LookRules, SessionLook
+from holdfast.fleet.worker.session_driver import DriveRules, SessionDriver
 from holdfast.session.journal.store import Finding, StoredEntry
 from holdfast.ui.service.local.inbox_file import InboxFile
 from holdfast.ui.service.local.local_held_session import LocalHeld
@@ -22,8 +22,12 @@ from holdfast.ui.startup.debug_log_option import debug_log_note
 LINGER = 10.0
 """Seconds that an idle session stays open, so that what follows soon need not open it again."""
 
-_RULES = LookRules(
-    grace=0.0, drained=StopCause("signal", "the server stopped"), parks_after=None, continues=False, lingers=LINGER
+_RULES = DriveRules(
+    grace=0.0,
+    drain_cause=StopCause("signal", "the server stopped"),
+    park_after=None,
+    continue_lost_turns=False,
+    linger=LINGER,
 )
 """A local session holds no lease that others wait for, and its user is near: nothing is parked or continued."""
 
@@ -54,7 +58,7 @@ class DrivenSession:
         self._yolo = yolo
         self._leaving = False
         self._again = False
-        self.look: SessionLook | None = None
+        self.driver: SessionDriver | None = None
         self._held: LocalHeld | None = None
         self._traces = TurnTraces(session)
         self._thread = threading.Thread(target=self._serve, name=f"session {session}", daemon=True)
@@ -71,8 +75,8 @@ class DrivenSession:
     def leave(self) -> None:
         """End soon; what runs is stopped."""
         self._leaving = True
-        if self.look is not None:
-            self.look.drain()
+        if self.driver is not None:
+            self.driver.drain()
 
     def join(self, within: float) -> bool:
         """Return whether the session was closed within so many seconds."""
@@ -86,7 +90,7 @@ class DrivenSession:
             debug_log_note(f"Session {self.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
             self._refuse(f"Internal error: {type(error).__name__}. See the server's log.")
         finally:
-            self.look = self._held = None
+            self.driver = self._held = None
             self.opened.set()
             self._ended(self)
 
@@ -106,18 +110,18 @@ class DrivenSession:
             return
         self.records.extend(served.session.reading.records)
         for record in self.records:
-            self._traces.know(record)
+            self._traces.replay(record)
         self.findings = served.session.reading.findings
         held = LocalHeld(served, self._inbox)
         made = ServedAgent(served, held, publish=self._take, yolo=self._yolo)
-        look = SessionLook(held, make=made, open_place=made.place, rules=_RULES, said=debug_log_note)
-        self.look, self._held = look, held
+        driver = SessionDriver(held, make=made, open_place=made.place, rules=_RULES, notify=debug_log_note)
+        self.driver, self._held = driver, held
         self.opened.set()
         if self._leaving:
-            look.drain()
+            driver.drain()
         try:
             held.reconcile()
-            await look.run()
+            await driver.run()
         except StorageFailed as error:  # a full disk: what waits stays there, and is tried again
             debug_log_note(f"Session {self.id!r}: {error}")
             self.busy = str(error)

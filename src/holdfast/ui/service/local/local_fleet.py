@@ -15,7 +15,7 @@ from holdfast.errors import SessionBusy, UsageError
 from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
 from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal.store import Reading, StoredEntry
-from holdfast.session.storage.lease import refuse_held
+from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.user_directories import homes
 from holdfast.ui.service.inbox_body import check_body
@@ -205,8 +205,8 @@ class LocalFleet:
     def mode(self, session: str) -> str:
         """Return the approval mode of a session that is driven here, "" otherwise."""
         driven = self._open(session)
-        look = None if driven is None else driven.look
-        return "" if look is None else look.mode
+        driver = None if driven is None else driven.driver
+        return "" if driver is None else driver.mode
 
     def _publish(self, session: str, event: StoredEntry | Event) -> None:
         with self._lock:
@@ -217,7 +217,7 @@ class LocalFleet:
     # --- driving --------------------------------------------------------------------------------------------------
 
     def _drive(self, session: str) -> None:
-        """Have the session look at its inbox; with all slots taken, it waits for one."""
+        """Have the session's inbox served; with all slots taken, the session waits for one."""
         with self._lock:
             if self._closed.is_set():
                 return
@@ -270,7 +270,7 @@ class LocalFleet:
         if driven is None:
             return None
         driven.opened.wait()
-        return driven if driven.look is not None else None
+        return driven if driven.driver is not None else None
 
     def _records(self, session: str) -> Sequence[StoredEntry] | None:
         driven = self._open(session)
@@ -282,12 +282,12 @@ class LocalFleet:
         session = summary.id
         with self._lock:
             driven = self._driven.get(session)
-        look = None if driven is None else driven.look
+        driver = None if driven is None else driven.driver
         held = holder = ""
         asking: tuple[str, ...] = ()
-        if look is not None:
-            asking = look.asking
-            state: FleetState = "asking" if asking else "running" if look.running else "idle"
+        if driver is not None:
+            asking = driver.open_questions
+            state: FleetState = "asking" if asking else "running" if driver.running else "idle"
             if state == "idle" and session in waits:
                 state = "waiting"
         else:
@@ -302,7 +302,7 @@ class LocalFleet:
             model=summary.model,
             cwd=summary.cwd,
             place={"cwd": summary.cwd},
-            holder=holder or ("this server" if look is not None else ""),
+            holder=holder or ("this server" if driver is not None else ""),
             asking=asking,
             created=summary.created,
             changed=summary.modified,
@@ -312,7 +312,7 @@ class LocalFleet:
 
     def _holder(self, session: str) -> tuple[str, str]:
         try:
-            refuse_held(self._catalog.folder(session))
+            raise_if_busy(self._catalog.folder(session))
         except SessionBusy as busy:
             with self._lock:
                 opened_here = session in self._driven  # in the moment between the two looks

@@ -1,11 +1,11 @@
-"""A local session that this process holds, as a look sees it: its journal, and the rows that wait for it."""
+"""A local session that this process holds, for a `SessionDriver`: its journal, and the rows that wait for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from holdfast.fleet.record import InboxRow
-from holdfast.fleet.row_entry import becomes
+from holdfast.fleet.row_entry import matches_entry
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Store
 from holdfast.ui.service.local.inbox_file import InboxFile
@@ -32,7 +32,7 @@ class LocalHeld:
         self._changed: Callable[[], None] = lambda: None
         self._names: dict[int, str] = {}
 
-    def waiting(self) -> tuple[InboxRow, ...]:
+    def waiting_rows(self) -> tuple[InboxRow, ...]:
         """Return the rows that are not done, in order."""
         rows = self._inbox.waiting(self.id)
         self._names = {each.row.id: each.name for each in rows}
@@ -54,7 +54,7 @@ class LocalHeld:
         """Mark the row that became this entry, which is durable."""
         for row in tuple(self._expected.values()):
             name = self._names.get(row.id, "") if row.kind in {"prompt", "steer", "later"} else ""
-            if becomes(row, entry, name=name):
+            if matches_entry(row, entry, name=name):
                 self._inbox.done(row.id, seq=seq)
                 self.forget(row)
                 return
@@ -76,17 +76,21 @@ class LocalHeld:
     def put_place(self, place: Mapping[str, object]) -> None:
         """Note nothing: a local session stays in its folder."""
 
-    def give(
+    def release(
         self,
         place: Mapping[str, object] | None = None,
         *,
         parked: bool = False,
-        why_held: str = "",
-        again: bool = False,
+        hold_reason: str = "",
+        requeue: bool = False,
     ) -> bool:
         """Release the session. Return false, and do nothing, if a row waits."""
         del place
-        if not again and not why_held and any(not (parked and row.kind == "prompt") for row in self.waiting()):
+        if (
+            not requeue
+            and not hold_reason
+            and any(not (parked and row.kind == "prompt") for row in self.waiting_rows())
+        ):
             return False
         self._inbox.drop(self.id)
         return True

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.turn.approval_prompt import Asker
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.worker.driven_agent import DrivenAgent
@@ -61,9 +61,9 @@ class ServedAgent:
         del session, values
         return OwnFolder(cwd=self._served.session.cwd)
 
-    def __call__(self, held: HeldSession, place: SessionPlace, ask: Asker) -> DrivenAgent:
+    def __call__(self, held_session: HeldSession, place: SessionPlace, ask: ApprovalPrompt) -> DrivenAgent:
         """Return the agent."""
-        del held
+        del held_session
         options, session = self._served.options, self._served.session
         agent = options.new_agent(
             store=session.store,
@@ -83,7 +83,7 @@ class ServedAgent:
             modes=modes,
             offers=lambda plan, mode, why: question_of(plan, mode=mode, why=why).choices,
             check_model=lambda name: split(name, options.providers),
-            attached=lambda agent, text: attached(agent, text, debug_log_note),
+            find_images=lambda agent, text: attached(agent, text, debug_log_note),
         )
 
     async def _connect(self, name: str) -> Model:

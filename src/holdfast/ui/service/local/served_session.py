@@ -79,7 +79,7 @@ def create_session(arguments: Arguments, environ: Mapping[str, str], folder: Pat
         tools=options.tools_of(name),
         remote=options.remote_schemas(),
         instructions=options.instructions,
-        own=own,
+        session_id=own,
     )
     made.store.close()
     return made.id

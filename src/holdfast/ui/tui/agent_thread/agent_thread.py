@@ -27,7 +27,7 @@ from holdfast.ui.startup.debug_log_option import debug_log
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.startup.server_lists import ServerLists
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
-from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
+from holdfast.ui.tui.agent_thread.conversation_meter import session_opened, with_conversation
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
     ErrorMessage,
@@ -60,7 +60,7 @@ class AgentThread:
         send: Callable[[AgentMessage], None],
     ) -> None:
         """Create it; `connect` returns a model, `keep` stores a traceback, `send` must neither block nor raise."""
-        self._commands = CommandLoop(send, keep, stop_running=self._stop_running, end=self._give_up)
+        self._commands = CommandLoop(send, keep, stop_running=self._stop_running, end=self._close_session)
         self._send = send
         self._options = options
         self._connect_to = connect
@@ -69,22 +69,26 @@ class AgentThread:
         self._toolbox: LocalToolbox | None = None
         self._project: Project | None = None
         self._title: GeneratedTitle | None = None
-        self._unopened = ""  # why the last attempt to open a session failed
+        self._open_failure = ""  # why the last attempt to open a session failed
         self._servers = ServerLists(options)
         self._closing = ExitStack()  # closed together with the session
         self._question = OpenQuestion(send)
         self.work = RunningWork(
-            self._commands, opened=lambda: self._agent, session=self._session, written=self._written_out, send=send
+            self._commands,
+            current_agent=lambda: self._agent,
+            require_agent=self._require_agent,
+            expand=self._expand,
+            send=send,
         )
-        wakes = self.work.take if options.config.wake else None
-        self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=wakes)
+        start_turn = self.work.submit if options.config.wake else None
+        self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=start_turn)
 
     def start(self) -> None:
-        """Start the thread; commands given before are served first."""
+        """Start the thread; commands submitted before are served first."""
         self._commands.start(self._servers.begin)
 
     def stop(self, cause: StopCause | None = None) -> None:
-        """Stop what is running now, and what was submitted but not started as soon as it starts."""
+        """Stop running work now, and submitted work as soon as it starts."""
         self._commands.stop(cause)
 
     # --- commands -----------------------------------------------------------------------------------------------
@@ -105,7 +109,7 @@ class AgentThread:
         self._commands.submit(open_it)
 
     def fork(self, session: SessionSummary, model: str = "", *, until: int | None = None) -> None:
-        """Open a copy of a session, which may be in use, or of its entries `until` one; switch it to `model`."""
+        """Open a copy of a session, which may be in use, or of its entries up to `until`; switch it to `model`."""
         self.open(lambda: fork(self._options.catalog, session, until=until), model)
 
     def read(self, session: SessionSummary) -> None:
@@ -113,18 +117,18 @@ class AgentThread:
 
         async def show() -> None:
             reading = read_copy(self._options.catalog.folder(session.id))
-            await self._give_up()
+            await self._close_session()
             conversation = fold(record.entry for record in reading.records)
-            self._send(session_opened(session.id, session.cwd, reading, conversation=conversation, read=True))
+            self._send(session_opened(session.id, session.cwd, reading, conversation=conversation, read_only=True))
 
         self._commands.submit(show)
 
-    def give_up(self) -> None:
+    def close_session(self) -> None:
         """Stop the turn and close the session; `SessionClosed` is sent after its last message."""
 
         async def end() -> None:
             try:
-                await self._give_up()
+                await self._close_session()
             finally:
                 self._send(SessionClosed())
 
@@ -135,13 +139,13 @@ class AgentThread:
         """Rewind to before the prompt of `turn`; its text is sent back as `InputReturned`."""
 
         async def go_back() -> None:
-            self._send(InputReturned(await self._session().rewind(turn)))
+            self._send(InputReturned(await self._require_agent().rewind(turn)))
 
         self._commands.submit(go_back)
 
     def uncompact(self) -> None:
         """Undo the last compaction."""
-        self._commands.submit(lambda: self._session().uncompact())
+        self._commands.submit(lambda: self._require_agent().uncompact())
 
     def leave(self, cause: StopCause) -> None:
         """Stop the running turn; queued messages stay queued in the session."""
@@ -167,7 +171,7 @@ class AgentThread:
         self._commands.call_soon(use)
 
     def servers(self, server: str = "", *, restart: bool = False) -> None:
-        """Send the states of the MCP servers as `ServersShown`, after a restart of one if that is asked for."""
+        """Send the states of the MCP servers as `ServersShown`, after restarting `server` if `restart`."""
 
         async def show() -> None:
             toolbox = self._toolbox
@@ -186,11 +190,11 @@ class AgentThread:
     def forbid(self, pattern: Pattern) -> None:
         """Remove a pattern that is always allowed in this folder."""
 
-        async def ask_again() -> None:
+        async def remove() -> None:
             if self._project is not None:
                 self._project.forbid(pattern)
 
-        self._commands.submit(ask_again)
+        self._commands.submit(remove)
 
     def use_model(self, name: str) -> None:
         """Use the model `name` (PROVIDER:MODEL) for later requests."""
@@ -206,35 +210,35 @@ class AgentThread:
         return self._commands.close(within)
 
     def _submit(self, act: Callable[[Agent], None]) -> None:
-        """Do something with the open session after the earlier commands."""
+        """Call `act` with the agent of the open session, after the earlier commands."""
 
         async def call() -> None:
-            act(self._session())
+            act(self._require_agent())
 
         self._commands.submit(call)
 
-    async def _written_out(self, typed: str) -> str:
-        return typed if self._toolbox is None else await self._toolbox.written_out(typed)
+    async def _expand(self, typed: str) -> str:
+        return typed if self._toolbox is None else await self._toolbox.expand_prompt(typed)
 
     def _stop_running(self, cause: StopCause | None) -> None:
         if self._toolbox is not None:
-            self._toolbox.stop_writing()
+            self._toolbox.stop_waiting()
         if self._agent is not None:
             self._agent.stop(cause)
 
-    def _session(self) -> Agent:
+    def _require_agent(self) -> Agent:
         if self._agent is None:
-            raise UsageError(self._unopened or "No session is open. Type a prompt, or /resume one.")
+            raise UsageError(self._open_failure or "No session is open. Type a prompt, or /resume one.")
         return self._agent
 
     async def _open(self, begin: Callable[[], OpenSession], model: str) -> None:
         try:
             await self._servers.wait()
             session = begin()  # first: if it fails, the current session stays open
-            await self._commands.run_safely(self._give_up)
+            await self._commands.run_safely(self._close_session)
             agent = self._agent = self._agent_or_close(session)
         except HoldfastError as error:
-            self._unopened = advised(error, SCREEN)
+            self._open_failure = advised(error, SCREEN)
             raise
         self._send(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
         if model and model != agent.conversation.chosen_model:
@@ -261,9 +265,9 @@ class AgentThread:
         options.prepare(session.toolbox)
         self._toolbox = session.toolbox
         self._project = options.project_of(session.cwd)
-        emit = self.tasks.waking(metered(self._send, lambda: agent.conversation))
+        emit = self.tasks.with_wake(with_conversation(self._send, lambda: agent.conversation))
         if options.config.title_model:
-            from holdfast.agent.generated_title import GeneratedTitle  # noqa: PLC0415 - few have a model for titles
+            from holdfast.agent.generated_title import GeneratedTitle  # noqa: PLC0415 - few users have a model for titles
 
             self._title = GeneratedTitle(
                 options.config.title_model,
@@ -272,7 +276,7 @@ class AgentThread:
                 limits=options.limits,
                 defaults=options.settings_of,
             )
-            emit = self._title.beside(emit)
+            emit = self._title.wrap_emit(emit)
         agent = options.new_agent(
             store=session.store,
             toolbox=session.toolbox,
@@ -291,7 +295,7 @@ class AgentThread:
         self._send(Window(name, window_of(name, self._options.config.models) or self._options.config.context.window))
         return model
 
-    async def _give_up(self) -> None:
+    async def _close_session(self) -> None:
         agent, self._agent = self._agent, None
         title, self._title = self._title, None
         try:

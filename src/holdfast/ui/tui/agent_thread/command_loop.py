@@ -22,7 +22,7 @@ Begin = Callable[[], OpenSession]
 
 
 class CommandLoop:
-    """The command loop: commands may be given from any thread, also before the start, without waiting."""
+    """The command loop: commands may be submitted from any thread, also before the start, without waiting."""
 
     def __init__(
         self,
@@ -34,8 +34,8 @@ class CommandLoop:
     ) -> None:
         """Create it idle. All functions are called on the thread; `send` must neither block nor raise.
 
-        `keep` stores a traceback for a report, and returns it redacted, and where it is stored. `stop_running` requests
-        what is running to stop; `end` ends what is served, after the last command.
+        `keep` stores a traceback for a report, and returns it redacted, and where it is stored. `stop_running` asks the
+        running turn and commands to stop; `end` is served last, after all other commands.
         """
         self._send = send
         self._keep = keep
@@ -43,20 +43,20 @@ class CommandLoop:
         self._end = end
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
-        self._commands: asyncio.Queue[tuple[Command, int] | None] = asyncio.Queue()  # 0 is no action of the user
-        self._given = 0
-        self._stopped: tuple[int, StopCause | None] = 0, None  # the number of commands at the last stop request
+        self._commands: asyncio.Queue[tuple[Command, int] | None] = asyncio.Queue()  # 0: not a user action
+        self._submitted = 0
+        self._stop_request: tuple[int, StopCause | None] = 0, None  # the user actions submitted before it, its cause
 
     def start(self, command: Command) -> None:
-        """Start to serve: the commands given before, then `command`."""
+        """Start to serve: the commands submitted before, then `command`."""
         self.submit(command)
         self._thread.start()
 
     def stop(self, cause: StopCause | None = None) -> None:
-        """Stop what is running now, and what was submitted but not started as soon as it starts."""
+        """Stop running work now, and submitted work as soon as it starts."""
 
         def stop() -> None:
-            self._stopped = self._given, cause
+            self._stop_request = self._submitted, cause
             self._stop_running(cause)
 
         self.call_soon(stop)
@@ -71,7 +71,7 @@ class CommandLoop:
         return not self._thread.is_alive()
 
     def call_soon(self, act: Callable[[], object]) -> None:
-        """Call `act` on the thread, before the commands that wait; nothing happens if the loop is closed."""
+        """Call `act` on the thread, before the waiting commands; do nothing if the loop is closed."""
         with suppress(RuntimeError):  # the loop is closed already
             self._loop.call_soon_threadsafe(act)
 
@@ -80,16 +80,16 @@ class CommandLoop:
         self.call_soon(lambda: self._commands.put_nowait((command, 0)))
 
     def submit_user_action(self, begin: Command) -> None:
-        """Serve `begin`, which starts work that the user submitted; `InputAccepted` is sent once it has.
+        """Serve `begin`, which starts work that the user submitted; `InputAccepted` is sent once it has started.
 
-        If a stop was requested after it was submitted, it is stopped as soon as it has begun.
+        If a stop was requested after it was submitted, it is stopped as soon as it has started.
         """
 
-        def give() -> None:
-            self._given += 1
-            self._commands.put_nowait((begin, self._given))
+        def put() -> None:
+            self._submitted += 1
+            self._commands.put_nowait((begin, self._submitted))
 
-        self.call_soon(give)
+        self.call_soon(put)
 
     async def run_safely(self, command: Command) -> bool:
         """Run `command`. Return whether it succeeded; if not, send the error."""
@@ -98,7 +98,7 @@ class CommandLoop:
         except HoldfastError as error:
             self._send(ErrorMessage(advised(error, SCREEN)))
         except Exception as error:  # noqa: BLE001 - the top: send a sentence and the traceback for a report
-            self._keep_fault(error)
+            self._report_error(error)
         else:
             return True
         return False
@@ -112,17 +112,17 @@ class CommandLoop:
         try:
             while (submitted := await self._commands.get()) is not None:
                 command, number = submitted
-                begun = await self.run_safely(command)
+                succeeded = await self.run_safely(command)
                 if number:
-                    given, cause = self._stopped
-                    if begun and number <= given:
+                    last, cause = self._stop_request
+                    if succeeded and number <= last:
                         self._stop_running(cause)
                     self._send(InputAccepted())
         finally:
             await self.run_safely(self._end)
 
-    def _keep_fault(self, error: Exception) -> None:
-        trace, where = self._keep("".join(traceback.format_exception(error)))
-        what = trace.strip().splitlines()[-1]
-        said = f"Internal error: {what}. This is a bug in holdfast. Your session is saved."
-        self._send(ErrorMessage(f"{said} Please report it with its traceback ({where})."))
+    def _report_error(self, error: Exception) -> None:
+        trace, place = self._keep("".join(traceback.format_exception(error)))
+        summary = trace.strip().splitlines()[-1]
+        message = f"Internal error: {summary}. This is a bug in holdfast. Your session is saved."
+        self._send(ErrorMessage(f"{message} Please report it with its traceback ({place})."))

@@ -47,10 +47,10 @@ def _reply(request: ReceivedRequest) -> Reply:
     ran = any(message.get("role") == "tool" for message in newest)
     if ran and not any(str(message.get("content")).startswith(_ANSWER[:20]) for message in newest):
         return [Say(_ANSWER, chunk=6, delay=_PACE)]
-    looking: list[Action] = [
+    actions: list[Action] = [
         Think("The user wants to see how this looks. A listing and a short command are enough.", delay=_PACE),
         Say("I am the demo model: my answers were written in advance. I look around first.", chunk=6, delay=_PACE),
         Call("glob", {"pattern": "*"}),
         Call("bash", {"command": "for i in 1 2 3; do echo step $i; sleep 1; done"}),
     ]
-    return looking
+    return actions

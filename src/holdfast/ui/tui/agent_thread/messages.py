@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 class CurrentConversation(msgspec.Struct, frozen=True):
-    """The conversation as of the facts sent so far; `tokens` is about how much would be sent now."""
+    """The conversation as of the facts sent so far; `tokens` is its approximate size."""
 
     conversation: Conversation
     tokens: int
 
 
 class SessionOpenedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A session was opened; `facts` are its journal, `now` is what they fold to.
+    """A session was opened; `facts` are its journal, `now` is the conversation folded from them.
 
-    A `read` one is read-only and accepts no prompts.
+    A `read_only` session accepts no prompts.
     """
 
     session: str
     cwd: str
     now: CurrentConversation
     facts: tuple[Fact, ...]
-    read: bool = False
+    read_only: bool = False
 
 
 class Busy(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class InputReturned(msgspec.Struct, frozen=True):
-    """Queued text that will not be sent, or not unchanged: it returns to the composer."""
+    """Queued text that will not be sent as it is; it returns to the composer."""
 
     text: str
 
@@ -84,14 +84,14 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class TaskOutput(msgspec.Struct, frozen=True):
-    """The last output of a background task, which the user asked to see; "" if there is none here."""
+    """The last output of a background task, "" if it is not known here; the answer to a request of the user."""
 
     task: str
     text: str
 
 
 class ServersShown(msgspec.Struct, frozen=True):
-    """The states of the MCP servers, which the user asked to see: those of the session, and earlier `failures`.
+    """The states of the session's MCP servers, and earlier `failures`; the answer to a request of the user.
 
     `server` is the one to show alone, "" for all.
     """

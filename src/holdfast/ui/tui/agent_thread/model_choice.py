@@ -18,7 +18,7 @@ class ModelChoice:
     def __init__(self, model: str, defaults: Callable[[str], ModelSettings], *, providers: Providers) -> None:
         """Start with `model`; `defaults` returns what the config sets for a model."""
         self.chosen = model
-        """The model that the user chose: the status may show the fallback model that stands in for it."""
+        """The model that the user chose; the status shows the fallback model while a turn uses that."""
         self.settings = defaults(model)
         """The settings of the next request."""
         self.windows: dict[str, int] = {}
@@ -27,13 +27,13 @@ class ModelChoice:
         self._providers = providers
 
     def choose(self, model: str) -> None:
-        """Use `model` from now on; the settings that the user chose move with it, the others are its own."""
+        """Use `model` from now on; keep the settings that the user chose, take the others from its config."""
         if model != self.chosen:
             self.settings = self.settings.moved(self._defaults(self.chosen), self._defaults(model))
         self.chosen = model
 
     def effort_note(self, effort: Effort | None, model: str) -> str:
-        """Return what `model` gets in place of this effort, "" if it gets just that."""
+        """Return what is sent to `model` instead of this effort, "" if the effort is sent as it is."""
         from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when one is asked for
 
         changed = e.ModelSettingsChanged(settings=ModelSettings(effort=effort))

@@ -1,4 +1,4 @@
-"""Connections to the models of a run: as its options say or, for `demo`, in this process."""
+"""Connections to the models of a run: by its options or, for `demo`, in this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.agent.debug_log.log import Log
     from holdfast.testing.scripted_provider import ScriptedProvider
 
-_BEHIND = "openai-chat:demo"
+_DEMO_ENDPOINT = "openai-chat:demo"
 
 
 class Connections:
@@ -25,31 +25,31 @@ class Connections:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._imported = False
-        self._used: dict[str, None] = {}  # keys in use, which may come from the keyring
-        self._trial: ScriptedProvider | None = None
+        self._keys_in_use: dict[str, None] = {}  # they may come from the keyring
+        self._demo: ScriptedProvider | None = None
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return every known key, for redaction."""
-        return (*self._options.secrets, *spellings(self._used))
+        return (*self._options.secrets, *spellings(self._keys_in_use))
 
     def check(self, name: str) -> None:
-        """Raise `ModelUnusable`, with what is missing, if a model of this name cannot be used.
+        """Raise `ModelUnusable`, with the reason, if a model of this name cannot be used.
 
         The keyring, which may be slow, is not contacted before the first request.
         """
         if name == DEMO:
             return
         key = self._options.keys.get(split(name, self._options.providers)[0].key_variable or "")
-        if key is None or not key.unasked:
+        if key is None or not key.unfetched:
             self._options.endpoint(name)
 
     def has_key(self, provider: Provider) -> bool:
         """Return whether the provider's key is available."""
         return provider.key_variable in self._options.keys
 
-    def lacks(self, provider: Provider) -> str:
-        """Return what is missing before the provider can be used, else its address."""
+    def provider_status(self, provider: Provider) -> str:
+        """Return the missing environment variable, as in "X is not set", else the provider's address."""
         if provider.key_variable and not self.has_key(provider):
             return f"{provider.key_variable} is not set"
         return provider.address or ""
@@ -67,17 +67,17 @@ class Connections:
 
     def close(self) -> None:
         """Stop the scripted provider, if it was started."""
-        if self._trial is not None:
-            self._trial.__exit__(None, None, None)
-            self._trial = None
+        if self._demo is not None:
+            self._demo.__exit__(None, None, None)
+            self._demo = None
 
     def _target(self, name: str) -> ModelEndpoint:
         if name != DEMO:
             found = self._options.endpoint(name)
-            self._used[(found.key or "").strip()] = None
+            self._keys_in_use[(found.key or "").strip()] = None
             return found
-        if self._trial is None:
+        if self._demo is None:
             from holdfast.ui.tui.agent_thread.demo_provider import demo_provider  # noqa: PLC0415 - 30 ms, not before it is asked for
 
-            self._trial = demo_provider().__enter__()
-        return resolve_endpoint(_BEHIND, self._trial.environ())
+            self._demo = demo_provider().__enter__()
+        return resolve_endpoint(_DEMO_ENDPOINT, self._demo.environ())

@@ -1,4 +1,4 @@
-"""The question about a call that waits for the user's answer. On the agent's thread."""
+"""The question about a call that waits for the user's answer. It lives on the agent's thread."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class OpenQuestion:
     def __init__(self, send: Callable[[AgentMessage], None]) -> None:
         """Create it with no question open; `send` must neither block nor raise."""
         self._send = send
-        self._asked: tuple[str, asyncio.Future[ApprovalAnswer]] | None = None
+        self._pending: tuple[str, asyncio.Future[ApprovalAnswer]] | None = None
 
     async def ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         """Send the question, and return the user's answer; `ApprovalClosed` is sent however it ends."""
-        answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
-        self._asked = call.id, answered
+        answer: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
+        self._pending = call.id, answer
         self._send(ApprovalRequested(call, plan, why))
         try:
-            return await answered
+            return await answer
         finally:
-            self._asked = None
+            self._pending = None
             self._send(ApprovalClosed())
 
     def answer(self, call: str, answer: ApprovalAnswer) -> None:
         """Answer the question about `call`; nothing happens if it is not open."""
-        if self._asked is not None and self._asked[0] == call and not self._asked[1].done():
-            self._asked[1].set_result(answer)
+        if self._pending is not None and self._pending[0] == call and not self._pending[1].done():
+            self._pending[1].set_result(answer)

@@ -1,4 +1,4 @@
-"""What runs in the open session: its turn, and the commands of the user's own. On the agent's thread."""
+"""The running turn and user commands of the open session. They live on the agent's thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RunningWork:
-    """Starts turns and commands, and sends when they begin and end, and what they did not reach.
+    """Starts turns and commands; sends when they begin and end, and returns queued messages that they did not reach.
 
     `prompt`, `shell`, `compact` and `recall` may be called from any thread, and never wait.
     """
@@ -28,20 +28,21 @@ class RunningWork:
         self,
         commands: CommandLoop,
         *,
-        opened: Callable[[], Agent | None],
-        session: Callable[[], Agent],
-        written: Callable[[str], Awaitable[str]],
+        current_agent: Callable[[], Agent | None],
+        require_agent: Callable[[], Agent],
+        expand: Callable[[str], Awaitable[str]],
         send: Callable[[AgentMessage], None],
     ) -> None:
         """Create it with nothing running.
 
-        `opened` returns the open session, `session` too, or raises why there is none; `written` returns what the model
-        reads for a typed text, or raises why that is not known; `send` neither blocks nor raises.
+        `current_agent` returns the agent of the open session, None if there is none; `require_agent` raises instead.
+        `expand` returns what the model reads for a typed text, or raises `HoldfastError`. `send` must neither block nor
+        raise.
         """
         self._commands = commands
-        self._opened = opened
-        self._session = session
-        self._written = written
+        self._current_agent = current_agent
+        self._require_agent = require_agent
+        self._expand = expand
         self._send = send
         self._shells: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Task[None] | None = None
@@ -51,15 +52,15 @@ class RunningWork:
     def prompt(self, text: str, when: When = "steer") -> None:
         """Run a turn; while one runs, queue the text for it or for the next one.
 
-        Text not accepted comes back as `Refused`, queued text that a stopped turn did not reach as `InputReturned`.
+        Refused text is returned as `Refused`, queued text that a stopped turn did not reach as `InputReturned`.
         """
-        self._commands.submit_user_action(lambda: self.take(text, when))
+        self._commands.submit_user_action(lambda: self.submit(text, when))
 
     def shell(self, command: str, *, share: bool) -> None:
-        """Run a command of the user's own, during a turn or not; the model reads its output only with `share`."""
+        """Run a user command, during a turn or not; the model reads its output only with `share`."""
 
         async def begin() -> None:
-            task = asyncio.create_task(self._shell(self._session(), command, share=share), name="shell")
+            task = asyncio.create_task(self._shell(self._require_agent(), command, share=share), name="shell")
             self._shells.add(task)
             task.add_done_callback(self._shells.discard)
             await asyncio.sleep(0)  # it must have started before it can be stopped
@@ -67,11 +68,11 @@ class RunningWork:
         self._commands.submit_user_action(begin)
 
     def compact(self, wish: str) -> None:
-        """Summarize older messages, with special attention to `wish`; `stop` cancels it without changes."""
+        """Summarize older messages, with special attention to `wish`; `stop` cancels that without changes."""
 
         async def begin() -> None:
-            agent = self._session()
-            if await agent.begun():
+            agent = self._require_agent()
+            if await agent.wait_for_turn():
                 raise UsageError("Cannot compact: a turn is running. Wait for its end.")
             await self.begin(agent, lambda: agent.compact(wish))
 
@@ -79,14 +80,14 @@ class RunningWork:
 
     def recall(self) -> None:
         """Unqueue all queued messages and send them back as `InputReturned`."""
-        self._commands.submit(lambda: self._give_back(self._session()))
+        self._commands.submit(lambda: self._return_queued(self._require_agent()))
 
-    async def take(self, text: str, when: When) -> None:
+    async def submit(self, text: str, when: When) -> None:
         """Queue the text for the running turn, else start one; commands are still served."""
         try:
-            agent = self._session()
-            written = await self._written(text)
-            if await agent.begun():
+            agent = self._require_agent()
+            written = await self._expand(text)
+            if await agent.wait_for_turn():
                 agent.queue(written, when, images=self._attached(agent, text))
                 return
         except HoldfastError as error:
@@ -95,25 +96,25 @@ class RunningWork:
         await self.begin(agent, lambda: agent.run(written, images=self._attached(agent, text)), text)
 
     async def begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
-        """Start `turn` once the one before it has ended."""
+        """Start `turn` once the previous one has ended."""
         if self._turn is not None:
             await self._turn  # it has ended and sends its last messages
         self._turn = asyncio.create_task(self._run(agent, turn, prompt), name="turn")
         await asyncio.sleep(0)  # the turn must have the session before the next command
 
     async def wait(self) -> None:
-        """Wait for the end of all that runs."""
+        """Wait until the turn and all user commands have ended."""
         if self._shells:
             await asyncio.wait(self._shells)
         if self._turn is not None:
             await self._turn
             self._turn = None
 
-    async def _give_back(self, agent: Agent) -> None:
-        opened = agent is self._opened()  # else they stay queued in their session
-        waiting = [each.message for each in agent.conversation.queued if opened]
-        if words := [agent.recall(message.id) for message in waiting]:
-            self._send(InputReturned("\n\n".join(words)))
+    async def _return_queued(self, agent: Agent) -> None:
+        is_current = agent is self._current_agent()  # else they stay queued in their session
+        waiting = [each.message for each in agent.conversation.queued if is_current]
+        if texts := [agent.recall(message.id) for message in waiting]:
+            self._send(InputReturned("\n\n".join(texts)))
 
     async def _shell(self, agent: Agent, command: str, *, share: bool) -> None:
         if not self._turn_runs:
@@ -134,7 +135,7 @@ class RunningWork:
         return attached(agent, text, lambda why: self._send(ErrorMessage(why)))
 
     async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
-        """Run a turn or a compaction, send its start and end, and give back what it did not reach."""
+        """Run a turn or a compaction, send its start and end, and return the queued messages that it did not reach."""
         ended: TurnEnded | None = None
         self._send(Busy())
 
@@ -142,18 +143,18 @@ class RunningWork:
             nonlocal ended
             before = agent.conversation.turns
             try:
-                found = await turn()
+                result = await turn()
             except HoldfastError as error:
                 # On a conflict the turns that were added are another process's.
                 if not prompt or (agent.conversation.turns > before and not isinstance(error, AppendConflict)):
                     raise
                 self._send(Refused(prompt, advised(error, SCREEN)))
                 return
-            ended = found if isinstance(found, TurnEnded) else None
+            ended = result if isinstance(result, TurnEnded) else None
 
         try:
             if (not await self._commands.run_safely(run) or ended is not None) and not self.leaving:
-                await self._commands.run_safely(lambda: self._give_back(agent))
+                await self._commands.run_safely(lambda: self._return_queued(agent))
         finally:
             self._send(Idle(ended))
             if self._others_run:

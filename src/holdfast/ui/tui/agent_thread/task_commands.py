@@ -1,4 +1,4 @@
-"""What the user does with background tasks: move a running command, stop one, see its output. On the agent's thread."""
+"""User commands about background tasks: move one there, stop one, see its output. On the agent's thread."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from holdfast.ui.tui.agent_thread.messages import AgentMessage, TaskOutput
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
 
-WAKING = "[holdfast: a background task has ended. The user has not typed anything.]"
-"""The prompt of a turn that an ended task began (`wake` in the config); the note about the task is before it."""
+WAKE_PROMPT = "[holdfast: a background task has ended. The user has not typed anything.]"
+"""The prompt of a turn that an ended task began (`wake` in the config); the note about the task precedes it."""
 
 
 class TaskCommands:
-    """The commands; each may be given from any thread, and none waits."""
+    """The commands; each may be called from any thread, and returns at once."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class TaskCommands:
 
         self._commands.submit(show)
 
-    def waking(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
+    def with_wake(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
         """Return an `emit` that also begins a turn once a task has ended by itself and nothing runs, if configured."""
         begin = self._begin
         if begin is None:
@@ -73,12 +73,12 @@ class TaskCommands:
 
         async def wake() -> None:
             agent = self._agent()
-            if agent is not None and not await agent.begun() and agent.conversation.untold_tasks:
-                await begin(WAKING, "later")
+            if agent is not None and not await agent.wait_for_turn() and agent.conversation.unreported_tasks:
+                await begin(WAKE_PROMPT, "later")
 
-        def waking(event: Event) -> None:
+        def emit_and_wake(event: Event) -> None:
             emit(event)
             if isinstance(event, Fact) and isinstance(event.entry, TaskEnded) and event.entry.outcome != "interrupted":
                 self._commands.submit(wake)
 
-        return waking
+        return emit_and_wake

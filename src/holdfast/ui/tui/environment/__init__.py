@@ -1,1 +1,1 @@
-"""What is around the screen: the user's status command, the terminal's colours, focus and title."""
+"""The screen's surroundings: the user's status command, the terminal's colours, focus and title."""

@@ -1,7 +1,7 @@
 """Whether the terminal's background is light: from COLORFGBG, and from the terminal's answer to OSC 11. Pure.
 
-Rules. The question is asked after the first prompt is on the screen, so it delays nothing; an answer that never comes
-costs nothing. An answer is taken out of the input wherever its bytes are cut (`TerminalReplies`): none is ever typed.
+Rules. The question is sent after the prompt is on the screen, so it delays nothing; an answer that never comes costs
+nothing. An answer is removed from the input wherever its bytes are cut (`TerminalReplies`): none is ever typed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _LIGHT = frozenset({7, *range(9, 16)})
 """Of the 16 colours, those that are light as a background."""
 
 _REPLY = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
-_BEGUN = "\x1b]11;"
+_PREFIX = "\x1b]11;"
 _COLOUR = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?")
 
 WAIT = 2.0
 """Seconds in which an answer is likely."""
 
 LONGEST_ANSWER = 64
-"""Characters of an answer that are waited for."""
+"""Maximum characters of an answer."""
 
 
 def light_by_environment(environ: Mapping[str, str]) -> bool | None:
@@ -45,19 +45,19 @@ def light_by_reply(reply: str) -> bool | None:
 
 
 class TerminalReplies:
-    """Takes the answers out of the input, which comes in pieces of any size."""
+    """Removes the answers from the input, which comes in pieces of any size."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
         """The answers so far, without their frame."""
         self.expecting = False
         """Whether an answer is likely: an ESC at the end of the input may then be its first byte."""
-        self._held = ""
+        self._partial = ""
 
     def take(self, data: str) -> str:
-        """Return the input without answers; a piece of one that has only begun is held."""
-        data = self._held + data
-        self._held = ""
+        """Return the input without answers; an incomplete one at the end is held back."""
+        data = self._partial + data
+        self._partial = ""
         if "\x1b" not in data:
             return data
 
@@ -67,20 +67,21 @@ class TerminalReplies:
 
         data = _REPLY.sub(reply, data)
         least = 1 if self.expecting and not self.found else 2  # else a lone ESC is a key at once
-        at = data.rfind(_BEGUN)
+        at = data.rfind(_PREFIX)
         if at < 0:
             at = next(
-                (len(data) - size for size in range(len(_BEGUN) - 1, least - 1, -1) if data.endswith(_BEGUN[:size])), -1
+                (len(data) - size for size in range(len(_PREFIX) - 1, least - 1, -1) if data.endswith(_PREFIX[:size])),
+                -1,
             )
         elif len(data) - at > LONGEST_ANSWER:
             return data
         if at >= 0:
-            data, self._held = data[:at], data[at:]
+            data, self._partial = data[:at], data[at:]
         return data
 
     def flush(self) -> str:
-        """Return what was held although no more came: a key such as Alt+]. A part of an answer is still held."""
-        if self._held.startswith(_BEGUN):
+        """Return what was held back, because no more came: a key such as Alt+]. The beginning of an answer stays."""
+        if self._partial.startswith(_PREFIX):
             return ""
-        held, self._held = self._held, ""
-        return held
+        partial, self._partial = self._partial, ""
+        return partial

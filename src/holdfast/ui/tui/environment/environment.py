@@ -1,4 +1,4 @@
-"""What the screen does for its surroundings, as one object that the screen has; each part is imported when needed."""
+"""The screen's surroundings: window title, notifications, background colour, the user's status command."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 class ScreenEnvironment:
-    """Keeps what is around the screen in step with the session."""
+    """Updates the screen's surroundings when the session changes; each part is imported when it is needed."""
 
     def __init__(self, app: App[int], start: RunOptions, line: StatusLine, dialogs: Dialogs, welcome: Welcome) -> None:
         self._app = app
         self._before: Status | None = None  # None until the prompt is on the screen
         self._title = ""
-        self._reports_focus = False  # whether the terminal ever said that it lost the focus
+        self._reports_focus = False  # whether the terminal has ever reported that it lost the focus
         self._active_at = time.monotonic()
-        self._given_theme = ""  # by this object: the user has chosen no other as long as it is in use
+        self._default_theme = ""  # set here: as long as it is in use, the user has chosen no other
         self._start = start
         self._welcome = welcome
         self._line = line
@@ -41,8 +41,8 @@ class ScreenEnvironment:
         self._command: StatusCommand | None = None
 
     def begin(self, theme: FirstTheme) -> None:
-        """Start; the prompt is on the screen, in this theme."""
-        self._given_theme = theme.name if theme.given else ""
+        """Start, once the prompt is on the screen; `theme` is the one in use."""
+        self._default_theme = theme.name if theme.is_default else ""
         self._ask_background()
         self._before = self._line.status
         self._app.watch(self._app, "app_focus", self._focus)
@@ -54,8 +54,8 @@ class ScreenEnvironment:
             self._command = StatusCommand(
                 command,
                 environ=self._start.environ,
-                show=self._line.show_own,
-                say=lambda text: self._dialogs.say(text, also=True),
+                show=self._line.show_user_line,
+                notify=lambda text: self._dialogs.notify(text, also=True),
             )
             self._line.follow(self._command.update)
 
@@ -63,12 +63,12 @@ class ScreenEnvironment:
             start, model = self._start, self._line.status.model
             self._dialogs.in_background(lambda: situation_of(start.cwd, model, start.catalog), self._greet)
 
-    def active(self) -> None:
-        """Note that a key was pressed."""
+    def note_activity(self) -> None:
+        """Note that the user is active: a key was pressed."""
         self._active_at = time.monotonic()
 
     def show(self, status: Status) -> None:
-        """Say that the user is needed, if the status says so and the user looks elsewhere; keep the title in step."""
+        """Update the window title; notify the user, who looks elsewhere, if a question is open or the turn ended."""
         before = self._before
         if before is None or self._start.config.notify == "off":
             return
@@ -80,7 +80,7 @@ class ScreenEnvironment:
         if why is not None and is_away(focused=focused, reports_focus=self._reports_focus, idle=idle):
             self._write(notification(why, status, self._start.config.notify, self._start.environ))
 
-    def _focus(self, focused: bool) -> None:  # noqa: FBT001 - Textual calls it so
+    def _focus(self, focused: bool) -> None:  # noqa: FBT001 - Textual's signature
         self._reports_focus = self._reports_focus or not focused
 
     def _show_title(self, status: Status) -> None:
@@ -95,32 +95,32 @@ class ScreenEnvironment:
 
     def _ask_background(self) -> None:
         driver = self._app._driver  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
-        if not self._given_theme or not isinstance(driver, Keyboard) or self._start.environ.get("TERM", "") in SILENT:
+        if not self._default_theme or not isinstance(driver, Keyboard) or self._start.environ.get("TERM", "") in SILENT:
             return
         loop = asyncio.get_running_loop()
 
         def replied(colour: str) -> None:
             with suppress(RuntimeError):  # the loop has closed
-                loop.call_soon_threadsafe(self._learn_background, colour)
+                loop.call_soon_threadsafe(self._use_background, colour)
 
         driver.on_reply = replied
         driver.replies.expecting = True
         loop.call_later(WAIT, lambda: setattr(driver.replies, "expecting", False))
         driver.write(QUESTION)
 
-    def _learn_background(self, colour: str) -> None:
+    def _use_background(self, colour: str) -> None:
         """Use the theme that suits the background, unless the user has chosen another in the meantime."""
         light = light_by_reply(colour)
-        if light is not None and self._app.is_running and self._app.theme == self._given_theme:
-            self._given_theme = LIGHT.name if light else DARK.name
-            self._app.theme = self._given_theme
+        if light is not None and self._app.is_running and self._app.theme == self._default_theme:
+            self._default_theme = LIGHT.name if light else DARK.name
+            self._app.theme = self._default_theme
 
     def _greet(self, found: Situation) -> None:
-        """Show what was found out about the folder, if it is still that of the session; the model may have changed."""
+        """Show the situation of the folder, if it is still that of the session; the model may have changed."""
         if self._line.status.cwd == found.cwd:
             self._welcome.learn(msgspec.structs.replace(found, model=self._line.status.model))
 
     def end(self) -> None:
-        """Leave nothing behind."""
+        """Stop the status command."""
         if self._command is not None:
             self._command.close()

@@ -1,4 +1,4 @@
-"""How holdfast calls a user who looks elsewhere: when, and with which bytes. Pure."""
+"""Notifications for a user who looks elsewhere: when, and with which bytes. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ AWAY = 30.0
 
 Reason = Literal["approval", "ended"]
 
-_SAID: Mapping[Reason, str] = {"approval": "needs your approval", "ended": "has finished"}
+_REASONS: Mapping[Reason, str] = {"approval": "needs your approval", "ended": "has finished"}
 _LONGEST = 80
 
 
 def reason(before: Status, now: Status, *, stopping: str) -> Reason | None:
-    """Return why the user should look now: a question is open, or a turn has ended that the user did not stop."""
-    if now.asking and not before.asking:
+    """Return why to notify the user now: a question was opened, or a turn ended that the user did not stop."""
+    if now.question_open and not before.question_open:
         return "approval"
     if before.doing and not now.doing and before.doing != stopping and before.session == now.session:
         return "ended"
@@ -29,21 +29,21 @@ def reason(before: Status, now: Status, *, stopping: str) -> Reason | None:
 
 
 def is_away(*, focused: bool, reports_focus: bool, idle: float) -> bool:
-    """Return whether the terminal is not looked at; `idle` are the seconds since the last key."""
+    """Return whether the user looks elsewhere; `idle` is the number of seconds since the last key."""
     return not focused if reports_focus else idle >= AWAY
 
 
-def notification(why: Reason, status: Status, how: NotifyKind, environ: Mapping[str, str]) -> str:
-    """Return what to write: a bell, a notification of the desktop (OSC 9 or OSC 777), or nothing."""
-    if how == "off":
+def notification(why: Reason, status: Status, kind: NotifyKind, environ: Mapping[str, str]) -> str:
+    """Return the bytes to write: a bell, a desktop notification (OSC 9 or OSC 777), or nothing."""
+    if kind == "off":
         return ""
-    if how == "bell":
+    if kind == "bell":
         return "\a"
-    said = f"{_folder(status)} {_SAID[why]}"
+    message = f"{_folder(status)} {_REASONS[why]}"
     if environ.get("VTE_VERSION") or environ.get("TERM", "").startswith(("rxvt", "foot")):
-        sequence = f"\x1b]777;notify;holdfast;{said.replace(';', ',')}\x1b\\"
+        sequence = f"\x1b]777;notify;holdfast;{message.replace(';', ',')}\x1b\\"
     else:
-        sequence = f"\x1b]9;{said}\x1b\\"
+        sequence = f"\x1b]9;{message}\x1b\\"
     if environ.get("TMUX"):  # passed through if tmux allows it; it always shows the bell
         escaped = sequence.replace("\x1b", "\x1b\x1b")
         return f"\x1bPtmux;{escaped}\x1b\\\a"
@@ -52,7 +52,7 @@ def notification(why: Reason, status: Status, how: NotifyKind, environ: Mapping[
 
 def title(status: Status) -> str:
     """Return what sets the window's title (OSC 2): the folder, with a mark for what holdfast is doing."""
-    mark = "? " if status.asking else "● " if status.doing else ""
+    mark = "? " if status.question_open else "● " if status.doing else ""
     return f"\x1b]2;{mark}{_folder(status)} · holdfast\x1b\\"
 
 

@@ -1,6 +1,6 @@
 """The user's own command for the status line: it reads JSON, its first line is shown.
 
-Interruption rules. The command only looks: nothing of it is journalled, and no request has anything of it. It runs on a
+Interruption rules. The command only reads: its output is neither journalled nor part of any request. It runs on a
 separate thread, one at a time, for at most `COMMAND_LIMIT` seconds; then its process group is killed. Leaving the
 screen kills it, and `timeout`, which runs it, ends it even if holdfast was killed.
 """
@@ -41,7 +41,7 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;:]*m)")
 
 
 def status_document(status: Status) -> dict[str, object]:
-    """Return what the command reads, with the names that Claude Code has for the same."""
+    """Return the document that the command reads, with the names that Claude Code uses."""
     used = 100 * status.context / status.window if status.window else None
     cost = None if status.usage.cost is None else float(status.usage.cost)
     return {
@@ -67,7 +67,7 @@ def status_document(status: Status) -> dict[str, object]:
 
 
 def status_output(output: bytes) -> Text:
-    """Return the first line of an output: its colours count, any other control sequence is shown as text."""
+    """Return the first line of an output, with its colours; any other control sequence is shown as text."""
     line = output.decode("utf-8", "replace").strip("\r\n").partition("\n")[0].rstrip("\r")
     parts = _COLOUR.split(line)
     safe = "".join(part if _COLOUR.fullmatch(part) else literal(part).replace("\t", " ") for part in parts)
@@ -83,22 +83,22 @@ class StatusCommand:
         *,
         environ: Mapping[str, str],
         show: Callable[[Text | None], None],
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
-        """Create it; `show` gets each line, None when the command failed, `say` the first failure as a sentence."""
+        """Create it; `show` gets each line, None when the command failed, `notify` the first failure as a message."""
         self._command = command
         self._environ = child_environment(environ)
         self._show = show
-        self._say = say
+        self._notify = notify
         self._next: Status | None = None
         self._task: asyncio.Task[None] | None = None
-        self._said = False
+        self._failure_shown = False
         self._lock = threading.Lock()
         self._running: subprocess.Popen[bytes] | None = None
         self._closed = False
 
     def update(self, status: Status) -> None:
-        """Run the command with this status, after the one that runs now; of several, the last counts."""
+        """Run the command with this status, after the current run; of several waiting ones, only the last runs."""
         self._next = status
         if not self._closed and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run(), name="status line command")
@@ -125,9 +125,9 @@ class StatusCommand:
 
     def _fail(self, why: str) -> None:
         self._show(None)
-        if not self._said:
-            self._said = True
-            self._say(f"Status line command failed: {literal(why)}. Fix `statusline` in config.toml.")
+        if not self._failure_shown:
+            self._failure_shown = True
+            self._notify(f"Status line command failed: {literal(why)}. Fix `statusline` in config.toml.")
 
     def _output(self, document: bytes, cwd: str) -> bytes:
         """Return what the command prints. Raise `OSError` if it fails, `TimeoutError` if it takes too long."""

@@ -1,1 +1,1 @@
-"""The screen without the alternate screen: what it prints, and how high its live part is."""
+"""The screen without the alternate screen: its printed blocks, and the height of its live region."""

@@ -1,4 +1,4 @@
-"""Blocks as lines for the terminal's own history: the lines of the transcript, without blanks at their ends."""
+"""Blocks as lines for the terminal's own history: the lines of the transcript, without trailing blanks."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ class PrintedBlocks:
         """Begin another session."""
         self._before, self._height = None, 0
 
-    def lines(self, block: Block, look: Styles, width: int, *, now: float) -> Iterator[Strip]:
+    def lines(self, block: Block, styles: Styles, width: int, *, now: float) -> Iterator[Strip]:
         """Yield the lines of the next block, with an empty one above if there is a gap; none is wider than `width`."""
         room = max(_NARROWEST, min(width - MARGIN - MARK_WIDTH - 1, _WIDEST))
         drawn = [
-            line for piece in render_block(block, Markdown(), opened=False, now=now) for line in piece.draw(look, room)
+            line
+            for piece in render_block(block, Markdown(), opened=False, now=now)
+            for line in piece.draw(styles, room)
         ]
         if not drawn:
             return
@@ -49,5 +51,5 @@ class PrintedBlocks:
 
 
 def _trimmed(strip: Strip) -> Strip:
-    """Return the strip without the blanks at its end, whatever their colour: they would be copied as text."""
+    """Return the strip without the blanks at its end, whatever their colour: else they would be copied as text."""
     return strip.crop(0, cell_len(strip.text.rstrip()))

@@ -1,7 +1,7 @@
 """What the inline screen prints: each block once, when it will not change again; the others stay in the live region.
 
-Two rules. The blocks are printed in their order, so one that still changes holds back those behind it. What a frame
-costs does not depend on what was printed.
+Two rules. The blocks are printed in their order, so one that still changes holds back those after it. The cost of a
+frame does not depend on how much was printed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_BLOCKS = 60
 
 
 def inline_screen(app: App[int]) -> InlineScreen:
-    """Return the driver of an application that runs with it."""
+    """Return the driver of `app`, which must be an `InlineScreen`."""
     driver = app._driver  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
     assert isinstance(driver, InlineScreen)
     return driver
@@ -53,7 +53,7 @@ class Scrollback:
         self._blocks = PrintedBlocks()
         self._theme = ""
         self._scheduled = False
-        self._beside = 0
+        self._other_rows = 0
 
     @property
     def most_rows(self) -> int:
@@ -68,20 +68,20 @@ class Scrollback:
         self.update()
 
     def update(self) -> None:
-        """Print what has been finished and fit the live region, as soon as the widgets have their places."""
+        """Print the finished blocks and fit the live region, as soon as the widgets have their places."""
         if not self._scheduled:
             self._scheduled = True
             self._app.call_after_refresh(self._update)
 
     def _laid_out(self, _: object) -> None:
-        """Note how many rows everything but the transcript takes; between layouts, the places do not fit together."""
-        self._beside = self._last.virtual_region.bottom - self._transcript.region.height
+        """Note how many rows everything but the transcript takes; only right after a layout do the places agree."""
+        self._other_rows = self._last.virtual_region.bottom - self._transcript.region.height
         self.update()
 
     def _update(self) -> None:
         self._scheduled = False
         view = self._transcript.view
-        if not self._screen.has_page:  # else it is printed when the page closes
+        if not self._screen.has_page:  # else the blocks are printed when the page closes
             if view is not self._view:
                 self._enter(view)
             self._print(view, view.settled(self._printed))
@@ -98,16 +98,16 @@ class Scrollback:
         """Begin another session: print its last turns, and how much there was before."""
         self._view, self._printed = view, 0
         self._blocks.restart()
-        there = view.settled()
-        begins = [at for at in range(there) if isinstance(view.block(view.keys[at]), Prompt)] if there else []
-        first = max(begins[-TURNS] if len(begins) > TURNS else 0, there - MOST_BLOCKS)
+        count = view.settled()
+        begins = [at for at in range(count) if isinstance(view.block(view.keys[at]), Prompt)] if count else []
+        first = max(begins[-TURNS] if len(begins) > TURNS else 0, count - MOST_BLOCKS)
         if first:
             self._screen.print_lines(["", f"   … {count_noun(first, 'earlier block')} · Ctrl+O shows all"])
         self._printed = first
 
     def _print(self, view: View, count: int) -> None:
-        look = self._transcript.look
-        if count <= self._printed or look is None:
+        styles = self._transcript.text_styles
+        if count <= self._printed or styles is None:
             return
         blocks = [view.block(key) for key in view.keys[self._printed : count]]
         self._screen.print_lines([line for block in blocks if block is not None for line in self._lines(block)])
@@ -115,19 +115,19 @@ class Scrollback:
         self._transcript.leave_out(count)
 
     def _lines(self, block: Block) -> list[str]:
-        look, width = self._transcript.look, self._app.size.width
-        assert look is not None
-        drawn = self._blocks.lines(block, look, width, now=time.monotonic())
-        return [self._written(self._transcript.finished(strip)) for strip in drawn]
+        styles, width = self._transcript.text_styles, self._app.size.width
+        assert styles is not None
+        drawn = self._blocks.lines(block, styles, width, now=time.monotonic())
+        return [self._rendered(self._transcript.finished(strip)) for strip in drawn]
 
-    def _written(self, strip: Strip) -> str:
+    def _rendered(self, strip: Strip) -> str:
         return strip.render(self._app.console)
 
     def _clear_background(self) -> None:
-        """Have the terminal's own background in place of the theme's, as the finished text has it."""
-        if self._theme != self._app.theme and self._transcript.look is not None:
+        """Use the terminal's own background instead of the theme's, as the finished text does."""
+        if self._theme != self._app.theme and self._transcript.text_styles is not None:
             self._theme = self._app.theme
-            drawn = self._transcript.finished(Strip([Segment(" ", self._transcript.look.text)]))
+            drawn = self._transcript.finished(Strip([Segment(" ", self._transcript.text_styles.text)]))
             style = next(iter(drawn)).style
             system = self._app.console.color_system
             if style is not None and style.bgcolor is not None and system is not None:
@@ -135,10 +135,10 @@ class Scrollback:
                 self._screen.clear_background(";".join(codes))
 
     def _fit(self) -> None:
-        """Have the live region as high as what is in it."""
+        """Make the live region as high as its content."""
         lines = self._transcript.lines
         if self._screen.pacing.is_slow:
             lines = min(lines, FEW_LINES)
         self._transcript.display = lines > 0
-        if self._beside > 0:
-            self._screen.want(self._beside + lines)
+        if self._other_rows > 0:
+            self._screen.request_rows(self._other_rows + lines)

@@ -11,10 +11,10 @@ import msgspec
 
 
 class KeyAction(msgspec.Struct, frozen=True):
-    """An action that has keys; if `needed`, it keeps at least one."""
+    """An action with its keys; if `needed`, it must have at least one."""
 
     keys: tuple[str, ...]
-    does: str
+    description: str
     needed: bool = False
 
 
@@ -46,58 +46,58 @@ KEY_ACTIONS: Mapping[str, KeyAction] = MappingProxyType(
 _WORDS = ("enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown")
 _NAMED = frozenset({*_WORDS, "up", "down", "left", "right", *(f"f{number}" for number in range(1, 13))})
 _KEY = re.compile(r"((?:(?:ctrl|alt|shift)\+)*)([a-z0-9]+)")
-_OTHERS = frozenset({"ctrl+m", "ctrl+i", "ctrl+h"})
+_ALIAS_KEYS = frozenset({"ctrl+m", "ctrl+i", "ctrl+h"})
 """What terminals send for Enter, Tab and Backspace."""
 _FIXED = frozenset({"tab", "up", "down", "left", "right", "backspace", "space"})
 """Keys that the prompt itself needs."""
 
 NO_KEY = "no-key"
-"""Stands for the keys of an action without any: an empty text would leave it those it has."""
+"""The key of an action without keys: with an empty text, Textual would keep its default keys."""
 
 _ENTER = ("send", "new-line")
-"""The actions of which one has Enter."""
+"""The actions that may have Enter; one of them always has it."""
 
 
 class KeyMap(msgspec.Struct, frozen=True):
-    """The keys of each action, and what is wrong with `[keys]`, as sentences."""
+    """The keys of each action, and a message for each fault in `[keys]`."""
 
     keys: Mapping[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()
 
 
 def key_map(configured: Mapping[str, str | tuple[str, ...]]) -> KeyMap:
-    """Return the keys with what the config changes. What cannot be is left out, and said.
+    """Return the keys with the changes of the config; impossible ones are left out, and reported in `faults`.
 
-    An Enter that does not send begins a line.
+    An Enter that does not send starts a new line.
     """
     keys = {name: action.keys for name, action in KEY_ACTIONS.items()}
     faults: list[str] = []
-    chosen: dict[str, str] = {}  # by key, the action that the config gives it to
+    chosen: dict[str, str] = {}  # the action that the config assigns each key to
     for name, value in configured.items():
-        wanted = tuple(_spelled(each) for each in ((value,) if isinstance(value, str) else value) if each)
-        if fault := _fault(name, wanted, chosen):
+        new_keys = tuple(_spelled(each) for each in ((value,) if isinstance(value, str) else value) if each)
+        if fault := _fault(name, new_keys, chosen):
             faults.append(fault)
             continue
-        keys[name] = wanted
-        chosen |= dict.fromkeys(wanted, name)
+        keys[name] = new_keys
+        chosen |= dict.fromkeys(new_keys, name)
     for name in KEY_ACTIONS:
         lost = {key: chosen[key] for key in keys[name] if chosen.get(key, name) != name}
         rest = tuple(key for key in keys[name] if key not in lost)
-        for key, taker in lost.items():
+        for key, winner in lost.items():
             if rest or not KEY_ACTIONS[name].needed:
-                faults.append(f"[keys] {taker}: {key} was the key of {name}. Give {name} another key, or [] for none.")
+                faults.append(f"[keys] {winner}: {key} was the key of {name}. Give {name} another key, or [] for none.")
             else:
-                keys[taker] = tuple(each for each in keys[taker] if each != key) or KEY_ACTIONS[taker].keys
-                faults.append(f"[keys] {taker}: {key} is the only key of {name}, which needs one. Choose another key.")
+                keys[winner] = tuple(each for each in keys[winner] if each != key) or KEY_ACTIONS[winner].keys
+                faults.append(f"[keys] {winner}: {key} is the only key of {name}, which needs one. Choose another key.")
                 rest = (key,)
         keys[name] = rest
     if not any("enter" in keys[name] for name in _ENTER):
         keys["new-line"] += ("enter",)
-    return KeyMap(keys, tuple(fault for fault in faults if not _is_meant(fault, configured)))
+    return KeyMap(keys, tuple(fault for fault in faults if not _is_intended(fault, configured)))
 
 
-def _is_meant(fault: str, configured: Mapping[str, str | tuple[str, ...]]) -> bool:
-    """Return whether the user took a key away on purpose: the action that had it is in the config too."""
+def _is_intended(fault: str, configured: Mapping[str, str | tuple[str, ...]]) -> bool:
+    """Return whether a key was moved on purpose: the action that had it is in the config too."""
     found = re.search(r"was the key of ([a-z-]+)\.", fault)
     return found is not None and found[1] in configured
 
@@ -121,7 +121,7 @@ def _fault(name: str, keys: tuple[str, ...], chosen: Mapping[str, str]) -> str:
 
 
 def _spelled(key: str) -> str:
-    """Return the key with its modifiers in the order that Textual has them in."""
+    """Return the key with its modifiers in Textual's order."""
     *modifiers, last = key.lower().split("+")
     return "+".join((*sorted(modifiers), last))
 
@@ -129,7 +129,7 @@ def _spelled(key: str) -> str:
 def is_key(key: str) -> bool:
     """Return whether this is the name of a key that a terminal can send."""
     found = _KEY.fullmatch(key)
-    if found is None or key in _OTHERS or (found[1] == "shift+" and len(found[2]) == 1):
+    if found is None or key in _ALIAS_KEYS or (found[1] == "shift+" and len(found[2]) == 1):
         return False
     return len(found[2]) == 1 or found[2] in _NAMED
 

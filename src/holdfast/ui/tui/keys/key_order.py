@@ -1,11 +1,11 @@
 """Keeps the order of keys that Textual handles in different places.
 
 Enter, or another key that sends, is handled by the composer, which may first wait for completions, and what it sends
-comes to the app as a message. Esc and Ctrl+C are bindings of the app and would be handled at once: the stop of a turn
-before its prompt.
+comes to the app as a message. Esc and Ctrl+C are bindings of the app and would be handled at once: a turn would be
+stopped before its prompt arrives.
 
-Letters are handled by the line in which they are typed, but the keys bound there, such as Backspace, by the app, which
-gets them after the line: of "ax", Backspace, "b" in one piece, as a slow connection brings them, "ax" would stay.
+Letters are handled by the input widget, but its bound keys, such as Backspace, by the app, which gets them later: if
+"ax", Backspace and "b" arrive in one piece, as over a slow connection, "ax" would stay.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from textual.widgets import Input
 
 
 async def run_own_binding(widget: Widget, event: events.Key) -> bool:
-    """Run what the key is bound to in the widget itself, before any key that follows. Return whether it is bound."""
-    typed = event.is_printable and "+" not in event.key  # Alt with a letter is said to be printable too
+    """Run the action that the widget itself binds to the key, before any later key. Return whether there is one."""
+    typed = event.is_printable and "+" not in event.key  # Textual calls Alt with a letter printable too
     bound = None if typed else widget.screen.active_bindings.get(event.key)
     if bound is None or bound.node is not widget or not bound.enabled:
         return False
@@ -29,7 +29,7 @@ async def run_own_binding(widget: Widget, event: events.Key) -> bool:
 
 
 class LineInput(Input):
-    """A line to type in, which takes its keys in the order in which they were pressed."""
+    """A line to type in that handles its keys in the order in which they were pressed."""
 
     async def _on_key(self, event: events.Key) -> None:
         if not await run_own_binding(self, event):
@@ -37,7 +37,7 @@ class LineInput(Input):
 
 
 class KeyOrder:
-    """The Enter keys that are not handled yet, and the action of a key behind them."""
+    """The Enter keys that are not handled yet, and the action of a later key, which waits for them."""
 
     def __init__(self) -> None:
         self._entering = 0
@@ -48,14 +48,14 @@ class KeyOrder:
         self._entering += 1
 
     def handled(self) -> None:
-        """Count it as handled, and do what waited for the last of them."""
+        """Count an Enter as handled; after the last one, run the waiting action."""
         self._entering = max(0, self._entering - 1)
         if not self._entering and self._action is not None:
             action, self._action = self._action, None
             action()
 
     def waits(self, action: Callable[[], None]) -> bool:
-        """Return whether the action is done later, behind an Enter; the second time it is to be done at once."""
+        """Return whether the action will run later, after a pending Enter; a second press runs at once."""
         waits = self._entering > 0 and self._action is None
         self._action = action if waits else None
         return waits

@@ -1,4 +1,4 @@
-"""Where a key or a paste goes while the main screen is shown, decided before any widget gets it, so in their order."""
+"""Where a key or a paste goes while the main screen is shown, decided before any widget gets it, so in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.ui.tui.widgets.composer import Composer
 
 
 class KeyRoutes:
-    """Gives keys to the approval prompt if it has the focus, and notes those on their way to the composer."""
+    """Routes keys to the approval prompt if it has the focus, and notes those that go to the composer."""
 
     def __init__(self, composer: Composer, approval: Approval, order: KeyOrder) -> None:
         self._composer = composer
@@ -18,7 +18,7 @@ class KeyRoutes:
         self._order = order
 
     def takes(self, event: events.Event) -> bool:
-        """Return whether the event needs no widget any more."""
+        """Return whether the event was handled, so that no widget needs it."""
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             return False
         if self._composer.has_focus:
@@ -26,7 +26,7 @@ class KeyRoutes:
         elif self._approval.takes_keys:
             if isinstance(event, events.Key):
                 return self._approval.take_key(event)
-            self._composer.take_over()  # a paste is no answer: the composer gets it
+            self._composer.take_over()  # a paste is not an answer: it goes to the composer
         return False
 
     def _note(self, event: events.Key | events.Paste) -> None:
@@ -34,6 +34,6 @@ class KeyRoutes:
             return
         if event.key in self._composer.send_keys:
             self._order.pressed()
-            self._approval.keys.sent()
+            self._approval.keys.note_sent()
         elif event.is_printable:
-            self._approval.keys.typed(event.time)
+            self._approval.keys.note_typed(event.time)

@@ -23,4 +23,4 @@ MAIN_KEYS: tuple[Binding, ...] = (
 )
 
 BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "todo", "expand", "page", "to_end"})
-"""Keys of the main screen; a dialog that is open receives them first."""
+"""Keys of the main screen; an open dialog receives them first."""

@@ -1,11 +1,11 @@
 """Decides for each key at an approval prompt whether it answers or is a word that the user types. Pure.
 
 A user who types a sentence when the question appears must not answer it with a letter of the sentence. So a key that
-answers is held for `HOLD` seconds. If another key follows within that time, it was the beginning of a sentence, and
-both go to the composer. A key behind words in the composer, within `HOLD`, is typed behind them.
+answers waits for `HOLD` seconds. If another key follows within that time, it was the beginning of a sentence, and both
+go to the composer. A key within `HOLD` of the last one typed in the composer is typed there too.
 
 Why not ignore all keys in the first second? A user who knows the answer would press a key in vain, and one who types
-on would lose letters. Here every key either answers or is written.
+on would lose letters. Here every key either answers or is typed.
 """
 
 from __future__ import annotations
@@ -18,112 +18,112 @@ HOLD = 0.2
 """Seconds within which two keys belong together."""
 
 PAUSE = 1.0
-"""Seconds after an Enter that answered during which another Enter answers nothing: it is held down."""
+"""Seconds after an Enter that answered in which another Enter does nothing: the key is held down."""
 
 _TWICE = 2  # a key pressed twice by mistake is one answer; more often, it is held down
 
 
-class Answers(msgspec.Struct, frozen=True):
-    """The key answers: it stands for this choice."""
+class AnswerKey(msgspec.Struct, frozen=True):
+    """The key `key` of a choice answers."""
 
     key: str
 
 
-class Held(msgspec.Struct, frozen=True):
-    """The key answers after `HOLD` seconds, unless another one follows: then call `released`."""
+class PendingKey(msgspec.Struct, frozen=True):
+    """The key answers after `HOLD` seconds, unless another one follows: then call `release`."""
 
 
-class Typed(msgspec.Struct, frozen=True):
-    """These characters belong into the composer, and so do the keys that follow."""
+class TypedText(msgspec.Struct, frozen=True):
+    """These characters go to the composer, and so do the keys that follow."""
 
     text: str
 
 
-class Swallowed(msgspec.Struct, frozen=True):
+class IgnoredKey(msgspec.Struct, frozen=True):
     """The key does nothing: it is held down, or was pressed twice."""
 
 
-class NotOurs(msgspec.Struct, frozen=True):
-    """The key is no character: whatever has the focus takes it."""
+class UnhandledKey(msgspec.Struct, frozen=True):
+    """The key is not a character: the widget with the focus handles it."""
 
 
-Taken = Answers | Held | Typed | Swallowed | NotOurs
+KeyOutcome = AnswerKey | PendingKey | TypedText | IgnoredKey | UnhandledKey
 
 
 class QuestionKeys:
     """The keys pressed lately. Times are in seconds of any one clock.
 
     Laws (`tests/ui/tui/test_question_keys_laws.py`): of two different characters less than `HOLD` apart none answers,
-    and all that is typed is written, in order; a choice pressed alone answers.
+    and every typed character is written, in order; a choice pressed alone answers.
     """
 
     def __init__(self) -> None:
-        self._held = ""
+        self._pending = ""
         self._times = 0
-        self._at = float("-inf")  # of the last key that was held or swallowed
-        self._swallows = ""
+        self._at = float("-inf")  # the time of the last key that waits or was ignored
+        self._ignored = ""
         self._typed_at = float("-inf")
 
-    def typed(self, at: float) -> None:
+    def note_typed(self, at: float) -> None:
         """Note a character that went to the composer."""
         self._typed_at = at
 
-    def sent(self) -> None:
-        """Note that the composer's text was sent: what follows is no part of it."""
+    def note_sent(self) -> None:
+        """Note that the composer's text was sent: the next key does not belong to it."""
         self._typed_at = float("-inf")
 
-    def press(self, character: str, choices: Collection[str], *, at: float, enter: bool = False) -> Taken:
+    def press(self, character: str, choices: Collection[str], *, at: float, enter: bool = False) -> KeyOutcome:
         """Return what a key at the question does; `character` is what it types, "" if nothing, `choices` answer."""
         if enter:
             return self._confirm(at)
         if not character:
-            return NotOurs()
-        if character == self._swallows and at - self._at < HOLD:
+            return UnhandledKey()
+        if character == self._ignored and at - self._at < HOLD:
             self._at = at
-            return Swallowed()
-        self._swallows = ""
-        if self._held:
+            return IgnoredKey()
+        self._ignored = ""
+        if self._pending:
             return self._second(character, at)
         if character not in choices or at - self._typed_at < HOLD:
             self._typed_at = at
-            return Typed(character)
-        self._held, self._times, self._at = character, 1, at
-        return Held()
+            return TypedText(character)
+        self._pending, self._times, self._at = character, 1, at
+        return PendingKey()
 
-    def _confirm(self, at: float) -> Taken:
-        """Return what Enter does: it confirms a held key, and a held-down Enter does nothing."""
-        if self._held:
-            answered, self._held, self._swallows, self._at = self._held, "", "\r", at
-            return Answers(answered)
-        if self._swallows == "\r" and at - self._at < PAUSE:
+    def _confirm(self, at: float) -> KeyOutcome:
+        """Return what Enter does: it confirms a waiting key; held down, it does nothing."""
+        if self._pending:
+            answered, self._pending, self._ignored, self._at = self._pending, "", "\r", at
+            return AnswerKey(answered)
+        if self._ignored == "\r" and at - self._at < PAUSE:
             self._at = at
-            return Swallowed()
-        return NotOurs()
+            return IgnoredKey()
+        return UnhandledKey()
 
-    def confirmed(self, at: float) -> None:
+    def note_confirmed(self, at: float) -> None:
         """Note that Enter answered: held down, it does not answer the next question."""
-        self._swallows, self._at = "\r", at
+        self._ignored, self._at = "\r", at
 
-    def _second(self, character: str, at: float) -> Taken:
-        held, self._held = self._held, ""
-        if character != held:
+    def _second(self, character: str, at: float) -> KeyOutcome:
+        first, self._pending = self._pending, ""
+        if character != first:
             self._typed_at = at
-            return Typed(held + character)
+            return TypedText(first + character)
         self._times += 1
         self._at = at
         if self._times > _TWICE:
-            self._swallows = held
+            self._ignored = first
         else:
-            self._held = held
-        return Swallowed()
+            self._pending = first
+        return IgnoredKey()
 
-    def released(self) -> str:
-        """Return the key that was held alone, which answers now; "" if there is none."""
-        held, self._held = self._held, ""
-        if held:
-            self._swallows = held
-        return held
+    def release(self) -> str:
+        """Return the key that waited alone and answers now, "" if there is none."""
+        key, self._pending = self._pending, ""
+        if key:
+            self._ignored = key
+        return key
 
     def drop(self) -> None:
-        """Forget a held key: its question is closed."""
-        self._held = ""
+        """Forget a waiting key: its question is closed."""
+        self._pending = ""

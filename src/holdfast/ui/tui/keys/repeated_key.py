@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class RepeatedKey:
-    """The key pressed last; a second press counts `within` so many seconds of `clock`."""
+    """The key pressed last; a second press counts `within` that many seconds of `clock`."""
 
     def __init__(self, within: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._within = within

@@ -1,8 +1,8 @@
 """vim's keys for the prompt: a state machine from keys to texts. Pure.
 
-How it works. The editor has a mode and what was typed of a command. `press` takes a key with the text and the cursor,
-and returns them as they are afterwards. In insert mode it takes only Esc: the composer itself writes. A change is one
-step of `u`, from `i` to Esc too.
+How it works. The editor has a mode and the keys of an incomplete command. `press` takes a key with the text and the
+cursor, and returns both as they are afterwards. In insert mode it takes only Esc: the composer itself writes. A change
+is one step of `u`; so is everything from `i` to Esc.
 
 Why not a vim in a pseudo-terminal? The prompt has completions, marks for pastes, and its own keys.
 
@@ -32,7 +32,7 @@ _MOST = 100_000
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
-    """A text with its cursor, counted in characters, the mode, and what is selected in a visual one."""
+    """A text with its cursor, counted in characters, the mode, and the selection of a visual mode."""
 
     text: str
     cursor: int
@@ -46,66 +46,68 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class VimEditor:
-    """The mode, the register, the command being typed, and the changes that `u` takes back."""
+    """The mode, the register, the command being typed, and the changes that `u` undoes."""
 
     def __init__(self) -> None:
         self.mode: VimMode = "insert"
-        self._typed = ""
+        self._pending = ""
         self._register = Register("", lines=False)
-        self._found = ""
+        self._find = ""
         """The last `f` or `t` with its character, for `;` and `,`."""
-        self._column: int | None = None  # that `j` and `k` keep
+        self._column: int | None = None  # the one that `j` and `k` keep
         self._selected: Selected | None = None  # in visual mode
-        self._over = ""  # the text in which that is selected
-        self._undone: list[_Step] = []
-        self._done: list[_Step] = []
-        self._before: _Step | None = None  # what was there when insert mode began
+        self._selected_text = ""  # the text of the selection
+        self._redo_steps: list[_Step] = []
+        self._undo_steps: list[_Step] = []
+        self._before: _Step | None = None  # the text before insert mode
 
     @property
     def pending(self) -> str:
-        """Return what was typed of a command, for the status line."""
-        return self._typed
+        """Return the keys of an incomplete command, for the status line."""
+        return self._pending
 
     def reset(self) -> None:
-        """Begin a new prompt, in insert mode: nothing can be undone."""
-        self.mode, self._typed, self._before, self._column, self._selected = "insert", "", None, None, None
-        self._done.clear()
-        self._undone.clear()
+        """Begin a new prompt, in insert mode, without anything to undo."""
+        self.mode, self._pending, self._before, self._column, self._selected = "insert", "", None, None, None
+        self._undo_steps.clear()
+        self._redo_steps.clear()
 
     def escape(self, text: str, cursor: int) -> Edited | None:
-        """Return what Esc does, None if it is not for the editor: in normal mode with no command begun."""
+        """Return what Esc does, None in normal mode without an incomplete command: then it is not for the editor."""
         if self._selected is not None:
-            self._typed = ""
+            self._pending = ""
             return self._normal(text, cursor)
         if self.mode == "normal":
-            begun, self._typed = self._typed, ""
+            begun, self._pending = self._pending, ""
             return Edited(text=text, cursor=cursor, mode="normal") if begun else None
         self.mode = "normal"
         if self._before is not None and self._before.text != text:
-            self._remember(self._before)
+            self._add_step(self._before)
         self._before = None
         return self._normal(text, cursor - 1 if cursor and text[cursor - 1] != "\n" else cursor)
 
     def press(self, key: str, text: str, cursor: int) -> Edited:
         """Return what a key does in normal mode, or in a visual one: there `cursor` is the end that moves."""
-        if self._selected is not None and (self._over, self._selected.cursor) != (text, cursor):
+        if self._selected is not None and (self._selected_text, self._selected.cursor) != (text, cursor):
             self._normal(text, cursor)  # changed by other means: nothing is selected any more
         if self._before is None and self.mode == "insert":
             self._before = _Step(text, cursor)
-        self._typed += key
+        self._pending += key
         selected = self._selected
         done = (
-            self._command(self._typed, text, cursor) if selected is None else self._visual(self._typed, selected, text)
+            self._command(self._pending, text, cursor)
+            if selected is None
+            else self._visual(self._pending, selected, text)
         )
         if done is not None:
-            self._typed = ""
+            self._pending = ""
             return done
         return Edited(text=text, cursor=cursor, mode=self.mode, selected=selected)
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def _command(self, typed: str, text: str, cursor: int) -> Edited | None:
-        """Return what the command does, None if it is not complete."""
+        """Return what the command does, None if it is incomplete."""
         count, rest = _counted(typed)
         if not rest:
             return None
@@ -115,14 +117,14 @@ class VimEditor:
             self._column = None
             return self._operate(rest[0], rest[1:], count, text, cursor)
         if rest[0] == "r":
-            return None if len(rest) == 1 else self._replaced(rest[1], count or 1, text, cursor)
+            return None if len(rest) == 1 else self._replace(rest[1], count or 1, text, cursor)
         simple = self._simple(rest, count, text, cursor)
         if simple is not None:
             self._column = None
             return simple
         if rest == "g" or (rest[0] in _FINDS and len(rest) == 1):
             return None
-        moved = motion(rest, count, text, cursor, found=self._remembered(rest), column=self._column)
+        moved = motion(rest, count, text, cursor, found=self._last_find(rest), column=self._column)
         if rest not in _VERTICAL:
             self._column = _MOST if rest in ("$", "end") else None
         elif self._column is None:
@@ -132,7 +134,7 @@ class VimEditor:
     def _visual(  # noqa: PLR0911 - one case for each command
         self, typed: str, selected: Selected, text: str
     ) -> Edited | None:
-        """Return what the command does with what is selected, None if it is not complete."""
+        """Return what the command does with the selection, None if it is incomplete."""
         count, rest = _counted(typed)
         if not rest or rest in ("g", "i", "a") or (rest[0] in _FINDS and len(rest) == 1):
             return None
@@ -151,9 +153,9 @@ class VimEditor:
                 if selected.lines:
                     at = begin if operator == "y" and selected.anchor <= selected.cursor else selected.cursor
                     return self._lines_between(operator, begin, end, text, at)
-                return self._taken(operator, begin, end, text, begin)
+                return self._apply_to_range(operator, begin, end, text, begin)
             case "p" | "P":
-                self._remember(_Step(text, selected.cursor))
+                self._add_step(_Step(text, selected.cursor))
                 put = put_over(selected, self._register, count or 1, text)
                 if rest == "p":
                     self._register = Register(text[begin:end], lines=selected.lines)
@@ -164,12 +166,12 @@ class VimEditor:
                     selected = msgspec.structs.replace(selected, anchor=first, cursor=last - 1, lines=False)
                 return self._select(selected, text)
             case _:
-                return self._select(moved_selection(selected, rest, count, text, self._remembered(rest)), text)
+                return self._select(moved_selection(selected, rest, count, text, self._last_find(rest)), text)
 
-    def _remembered(self, rest: str) -> str:
+    def _last_find(self, rest: str) -> str:
         if rest[0] in _FINDS:
-            self._found = rest
-        return self._found
+            self._find = rest
+        return self._find
 
     def _simple(  # noqa: PLR0911 - one case for each command
         self, key: str, count: int | None, text: str, cursor: int
@@ -193,15 +195,15 @@ class VimEditor:
             case "p" | "P":
                 return self._put(times, text, cursor, after=key == "p")
             case "u":
-                return self._back(self._done, self._undone, times, text, cursor)
+                return self._step_back(self._undo_steps, self._redo_steps, times, text, cursor)
             case "\x12":
-                return self._back(self._undone, self._done, times, text, cursor)
+                return self._step_back(self._redo_steps, self._undo_steps, times, text, cursor)
             case "v" | "V":
                 return self._select(Selected(anchor=cursor, cursor=cursor, lines=key == "V"), text)
             case "J":
-                return self._joined(max(2, times), text, cursor)
+                return self._join(max(2, times), text, cursor)
             case "~":
-                return self._swapped(times, text, cursor)
+                return self._swap_case(times, text, cursor)
             case _:
                 return None
 
@@ -213,15 +215,15 @@ class VimEditor:
             return None
         times = None if count is None and inner is None else min(_MOST, (count or 1) * (inner or 1))
         if name == operator:
-            return self._whole_lines(operator, cursor, times or 1, text)
+            return self._operate_on_lines(operator, cursor, times or 1, text)
         if name in ("g", "i", "a") or (name in _FINDS and len(name) == 1):
             return None
         if len(name) == 2 and name[0] in "ia":  # noqa: PLR2004 - a key and its object
             return self._object(operator, name, text, cursor)
         if operator == "c" and name == "w" and text[cursor : cursor + 1].strip():
-            moved = motion("e", times, text, cursor, found=self._found, standing=True, operator=True)
+            moved = motion("e", times, text, cursor, found=self._find, may_stay=True, operator=True)
         else:
-            moved = motion(name, times, text, cursor, found=self._remembered(name), operator=True)
+            moved = motion(name, times, text, cursor, found=self._last_find(name), operator=True)
         if moved is None:
             return self._normal(text, cursor)
         if moved.lines:
@@ -229,21 +231,21 @@ class VimEditor:
             return self._lines_between(operator, first, last, text, first if operator == "y" else cursor)
         begin, end = sorted((cursor, moved.to))
         end += moved.inclusive
-        if name == "b" and begin < end and text[end - 1] == "\n":  # what ends before a line ends on the one above
+        if name == "b" and begin < end and text[end - 1] == "\n":  # it ends before a line: end it on the line above
             end -= 1
             if not text[line_ends(text, begin)[0] : begin].strip(" \t"):
                 return self._lines_between(operator, begin, end, text, begin)
         if operator == "d" and _are_lines(text, begin, end):
             last = moved.to if name in ("$", "end") or moved.inclusive else end - 1
             return self._lines_between(operator, begin, last, text, cursor)
-        return self._taken(operator, begin, end, text, cursor)
+        return self._apply_to_range(operator, begin, end, text, cursor)
 
     def _object(self, operator: str, name: str, text: str, cursor: int) -> Edited:
         """Apply an operator to the word under the cursor."""
         begin, end = word_object(name, text, cursor) if name[1] == "w" else (cursor, cursor)
-        return self._normal(text, cursor) if begin == end else self._taken(operator, begin, end, text, cursor)
+        return self._normal(text, cursor) if begin == end else self._apply_to_range(operator, begin, end, text, cursor)
 
-    def _whole_lines(self, operator: str, cursor: int, times: int, text: str) -> Edited:
+    def _operate_on_lines(self, operator: str, cursor: int, times: int, text: str) -> Edited:
         start, end = line_ends(text, cursor)
         if times > 1 and end >= len(text):
             return self._normal(text, cursor)
@@ -260,7 +262,7 @@ class VimEditor:
             return self._normal(text, cursor)
         if operator == "c":
             return self._insert(text[:begin] + text[end:], begin, before=_Step(text, cursor))
-        self._remember(_Step(text, cursor))
+        self._add_step(_Step(text, cursor))
         if end < len(text):
             new, at = text[:begin] + text[end + 1 :], begin
         else:
@@ -268,7 +270,7 @@ class VimEditor:
             at = line_ends(new, len(new))[0]
         return self._normal(new, at + _indent(new[at : line_ends(new, at)[1]]))
 
-    def _taken(self, operator: str, begin: int, end: int, text: str, cursor: int) -> Edited:
+    def _apply_to_range(self, operator: str, begin: int, end: int, text: str, cursor: int) -> Edited:
         """Apply an operator to the characters from `begin` to `end`."""
         if begin >= end and operator != "c":
             return self._normal(text, cursor)
@@ -278,13 +280,13 @@ class VimEditor:
             return self._normal(text, begin)
         if operator == "c":
             return self._insert(text[:begin] + text[end:], begin, before=_Step(text, cursor))
-        self._remember(_Step(text, cursor))
+        self._add_step(_Step(text, cursor))
         return self._normal(text[:begin] + text[end:], begin)
 
     def _put(self, times: int, text: str, cursor: int, *, after: bool) -> Edited:
         if not self._register.text and not self._register.lines:
             return self._normal(text, cursor)
-        self._remember(_Step(text, cursor))
+        self._add_step(_Step(text, cursor))
         start, end = line_ends(text, cursor)
         put = self._register.times(times)
         if self._register.lines:
@@ -295,16 +297,16 @@ class VimEditor:
         where = at if "\n" in put else at + len(put) - 1
         return self._normal(text[:at] + put + text[at:], where)
 
-    def _replaced(self, key: str, times: int, text: str, cursor: int) -> Edited:
+    def _replace(self, key: str, times: int, text: str, cursor: int) -> Edited:
         if len(key) != 1 or cursor + times > line_ends(text, cursor)[1]:
             return self._normal(text, cursor)
-        self._remember(_Step(text, cursor))
+        self._add_step(_Step(text, cursor))
         return self._normal(text[:cursor] + key * times + text[cursor + times :], cursor + times - 1)
 
-    def _joined(self, lines: int, text: str, cursor: int) -> Edited:
+    def _join(self, lines: int, text: str, cursor: int) -> Edited:
         if line_ends(text, cursor)[1] >= len(text):
             return self._normal(text, cursor)
-        self._remember(_Step(text, cursor))
+        self._add_step(_Step(text, cursor))
         at = cursor
         for _ in range(lines - 1):
             end = line_ends(text, cursor)[1]
@@ -316,11 +318,11 @@ class VimEditor:
             text = f"{text[:end]}{'' if joined else ' '}{rest}"
         return self._normal(text, at)
 
-    def _swapped(self, times: int, text: str, cursor: int) -> Edited:
+    def _swap_case(self, times: int, text: str, cursor: int) -> Edited:
         end = min(cursor + times, line_ends(text, cursor)[1])
         if end == cursor:
             return self._normal(text, cursor)
-        self._remember(_Step(text, cursor))
+        self._add_step(_Step(text, cursor))
         return self._normal(text[:cursor] + text[cursor:end].swapcase() + text[end:], end)
 
     # --- modes and undo ----------------------------------------------------------------------------------------------
@@ -332,7 +334,7 @@ class VimEditor:
 
     def _select(self, selected: Selected, text: str) -> Edited:
         self.mode = "visual line" if selected.lines else "visual"
-        self._selected, self._over = selected, text
+        self._selected, self._selected_text = selected, text
         return Edited(text=text, cursor=selected.cursor, mode=self.mode, selected=selected)
 
     def _normal(self, text: str, cursor: int) -> Edited:
@@ -342,14 +344,14 @@ class VimEditor:
         start, end = line_ends(text, cursor)
         return Edited(text=text, cursor=max(start, min(cursor, end - 1)), mode="normal")
 
-    def _remember(self, before: _Step) -> None:
-        self._done.append(before)
-        self._undone.clear()
+    def _add_step(self, before: _Step) -> None:
+        self._undo_steps.append(before)
+        self._redo_steps.clear()
 
-    def _back(self, taken: list[_Step], kept: list[_Step], times: int, text: str, cursor: int) -> Edited:
-        for _ in range(min(times, len(taken))):
-            step = taken.pop()
-            kept.append(_Step(text, cursor))
+    def _step_back(self, source: list[_Step], target: list[_Step], times: int, text: str, cursor: int) -> Edited:
+        for _ in range(min(times, len(source))):
+            step = source.pop()
+            target.append(_Step(text, cursor))
             text, cursor = step.text, same_at_start(text, step.text)
         return self._normal(text, cursor)
 
@@ -373,12 +375,12 @@ def _counted(typed: str) -> tuple[int | None, str]:
 
 
 def _are_lines(text: str, begin: int, end: int) -> bool:
-    """Return whether only blanks stand around these characters of several lines: vim deletes such lines whole."""
+    """Return whether only blanks surround this range of several lines: vim then deletes the full lines."""
     first, last = line_ends(text, begin), line_ends(text, end)
     return "\n" in text[begin:end] and not text[first[0] : begin].strip(" \t") and not text[end : last[1]].strip(" \t")
 
 
 def _indent(line: str) -> int:
-    """Return the column of the first character that is no blank, of the last one if all are."""
+    """Return the column of the first nonblank character, of the last one if all are blank."""
     blank = len(line) - len(line.lstrip(" \t"))
     return min(blank, max(0, len(line) - 1)) if line else 0

@@ -23,13 +23,13 @@ def motion(  # noqa: PLR0911, PLR0913 - one case for each motion, and what each 
     *,
     found: str = "",
     operator: bool = False,
-    standing: bool = False,
+    may_stay: bool = False,
     column: int | None = None,
 ) -> Motion | None:
     """Return where the motion goes from `cursor`, None if there is no such motion, or nowhere to go.
 
-    `found` is the last find, for `;` and `,`. With `operator` it is the motion of one; with `standing`, `e` may stay on
-    the end of a word, as in `cw`. `column` is that of `j` and `k`, None for that of the cursor.
+    `found` is the last find, for `;` and `,`. `operator` is whether the motion follows an operator; with `may_stay`,
+    `e` may stay on the end of a word, as in `cw`. `column` is the one that `j` and `k` keep, None for the cursor's.
     """
     times = count or 1
     start, end = line_ends(text, cursor)
@@ -58,7 +58,7 @@ def motion(  # noqa: PLR0911, PLR0913 - one case for each motion, and what each 
         case "b":
             return _back_words(times, text, cursor)
         case "e":
-            return _word_ends(times, text, cursor, standing=standing, operator=operator)
+            return _word_ends(times, text, cursor, may_stay=may_stay, operator=operator)
         case ";" | ",":
             if not found:
                 return None
@@ -95,10 +95,10 @@ def _line_end(times: int, text: str, cursor: int) -> Motion | None:
     return Motion(max(start, end - 1), inclusive=end > start)
 
 
-def _vertical(by: int, text: str, cursor: int, wanted: int | None) -> Motion | None:
+def _vertical(by: int, text: str, cursor: int, column: int | None) -> Motion | None:
     lines = text.split("\n")
     row = text.count("\n", 0, cursor)
-    column = cursor - line_ends(text, cursor)[0] if wanted is None else wanted
+    column = cursor - line_ends(text, cursor)[0] if column is None else column
     to = max(0, min(row + by, len(lines) - 1))
     if to == row:
         return None
@@ -156,10 +156,10 @@ def _back_words(times: int, text: str, cursor: int) -> Motion | None:
     return Motion(at)
 
 
-def _word_ends(times: int, text: str, cursor: int, *, standing: bool, operator: bool) -> Motion | None:
+def _word_ends(times: int, text: str, cursor: int, *, may_stay: bool, operator: bool) -> Motion | None:
     at = cursor
     for number in range(times):
-        if not (standing and number == 0):
+        if not (may_stay and number == 0):
             if at >= len(text) - 1:
                 return None if at == cursor and not (operator and text) else Motion(at, inclusive=True)
             at += 1
@@ -177,7 +177,7 @@ def _find(key: str, character: str, times: int, text: str, cursor: int, *, again
     start, end = line_ends(text, cursor)
     forward = key in "ft"
     at = cursor
-    if again and key in "tT" and times == 1:  # it stands before the character already
+    if again and key in "tT" and times == 1:  # it is before the character already
         step = 1 if forward else -1
         if text[at + step : at + step + 1] == character and start <= at + step < end:
             at += step
@@ -193,7 +193,7 @@ def _find(key: str, character: str, times: int, text: str, cursor: int, *, again
 
 
 def word_object(name: str, text: str, cursor: int) -> tuple[int, int]:
-    """Return the word under the cursor: `iw`, or `aw` with the space behind it, else before it, but no indent."""
+    """Return the word under the cursor: `iw`, or `aw` with the space after it, else before it, but no indent."""
     start, end = line_ends(text, cursor)
     if start == end:
         return cursor, cursor

@@ -1,7 +1,7 @@
-"""vim's visual mode: what is selected, and what a key makes of it. Pure.
+"""vim's visual mode: the selection, and what a key does to it. Pure.
 
-A selection has an end that stays and one that moves, and both characters are in it; the moving end may stand on the
-newline of its line, which is then selected too. By lines, whole lines are selected.
+A selection has a fixed end and a moving end, and contains the characters at both; the moving end may be on the newline
+of its line, which is then selected too. In visual line mode, full lines are selected.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ _VERTICAL = frozenset({"j", "k", "down", "up"})
 
 
 class Register(msgspec.Struct, frozen=True):
-    """What was deleted or copied last: characters, or whole lines, without the newline at their end."""
+    """The text deleted or copied last: characters, or full lines, without the final newline."""
 
     text: str
     lines: bool
 
     def times(self, count: int) -> str:
-        """Return the text so many times."""
+        """Return the text `count` times."""
         return "\n".join([self.text] * count) if self.lines else self.text * count
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True):
-    """What is selected: from the `anchor`, which stays, to the cursor; with `lines`, all of their lines.
+    """The selection: from the `anchor`, its fixed end, to the cursor; with `lines`, all of their lines.
 
-    `column` is the one that `j` and `k` keep, None for that of the cursor.
+    `column` is the one that `j` and `k` keep, None for the cursor's.
     """
 
     anchor: int
@@ -47,10 +47,10 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True):
 def moved_selection(selected: Selected, name: str, count: int | None, text: str, found: str) -> Selected:
     """Return the selection after a motion; `found` is the last find, for `;` and `,`."""
     cursor = selected.cursor
-    went = motion(name, count, text, cursor, found=found, operator=name in _TO_NEWLINE, column=selected.column)
-    if went is None:
+    moved = motion(name, count, text, cursor, found=found, operator=name in _TO_NEWLINE, column=selected.column)
+    if moved is None:
         return selected
-    to, column = went.to, None
+    to, column = moved.to, None
     if name in ("$", "end"):
         to, column = line_ends(text, to)[1], len(text)
     elif name in _VERTICAL:
@@ -61,7 +61,7 @@ def moved_selection(selected: Selected, name: str, count: int | None, text: str,
 
 
 def put_over(selected: Selected, register: Register, times: int, text: str) -> tuple[str, int]:
-    """Return the text with the register in place of what is selected, and the cursor."""
+    """Return the text with the selection replaced by the register, and the cursor."""
     begin, end = selected.span(text)
     put = msgspec.structs.replace(register, lines=register.lines or selected.lines).times(times)
     if register.lines and not selected.lines:

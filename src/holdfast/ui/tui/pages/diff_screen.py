@@ -17,15 +17,15 @@ from holdfast.text import literal
 from holdfast.ui.tui.pages.file_diffs import ShownDiff
 from holdfast.ui.tui.render.plain_text import Text as Lines
 from holdfast.ui.tui.widgets.detail_view import DetailView
-from holdfast.ui.tui.widgets.pickers import Over
+from holdfast.ui.tui.widgets.pickers import OverlayScreen
 
 Scope = Literal["turn", "session", "tree"]
 SCOPES: dict[Scope, str] = {"turn": "last turn", "session": "session", "tree": "working tree"}
-"""What can be shown, by its name in `/diff NAME`, and what it is called."""
+"""The scopes, by their names in `/diff NAME`, with their labels."""
 
 _FOOT = "← → file · Tab turn, session, tree · ↑ ↓ scroll · Enter, Ctrl+O unfold · Esc close"
 _AROUND = 6
-"""Lines of the heading and of what the keys do, at most."""
+"""Maximum lines of the heading and the key hints."""
 _EMPTY: dict[Scope, str] = {
     "turn": "No file was edited in the last turn. What commands changed is in the working tree: Tab.",
     "session": "No file was edited in this session. What commands changed is in the working tree: Tab.",
@@ -34,18 +34,18 @@ _EMPTY: dict[Scope, str] = {
 
 
 def heading(scope: Scope, files: tuple[ShownDiff, ...], at: int) -> Text:
-    """Return the line above a file: what is shown, which file it is, and how much changed."""
-    said = Text("Diff  ", "bold")
-    for number, (name, called) in enumerate(SCOPES.items()):
-        said.append(" · " * bool(number), "dim").append(called, "bold reverse" if name == scope else "dim")
+    """Return the lines above a file: the scopes, the file, and how much changed."""
+    text = Text("Diff  ", "bold")
+    for number, (name, label) in enumerate(SCOPES.items()):
+        text.append(" · " * bool(number), "dim").append(label, "bold reverse" if name == scope else "dim")
     if files:
         file = files[at]
-        said.append(f"\n{at + 1}/{len(files)}  ", "dim").append(literal(file.path), "bold")
-        said.append(f"  +{file.added} -{file.removed}", "dim")
-    return said
+        text.append(f"\n{at + 1}/{len(files)}  ", "dim").append(literal(file.path), "bold")
+        text.append(f"  +{file.added} -{file.removed}", "dim")
+    return text
 
 
-class DiffScreen(Over[None]):
+class DiffScreen(OverlayScreen[None]):
     """The screen. `load` returns the files of a scope; it is called on another thread."""
 
     CSS = """
@@ -77,7 +77,7 @@ class DiffScreen(Over[None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        """Yield heading, the file, and what the keys do."""
+        """Yield heading, file and key hints."""
         with Vertical():
             yield Static(id="heading", markup=False)
             yield DetailView(id="body")
@@ -90,7 +90,7 @@ class DiffScreen(Over[None]):
         self._read()
 
     def on_resize(self) -> None:
-        """Leave room for what is above and below the file."""
+        """Leave room for the heading and the key hints."""
         self.query_one(DetailView).styles.max_height = max(1, self.size.height - _AROUND)
 
     def action_file(self, by: int) -> None:
@@ -100,7 +100,7 @@ class DiffScreen(Over[None]):
             self._show()
 
     def action_scope(self, by: int) -> None:
-        """Show the changes of something else."""
+        """Show the changes of another scope."""
         names = list(SCOPES)
         self._scope = names[(names.index(self._scope) + by) % len(names)]
         self._read()
@@ -124,16 +124,16 @@ class DiffScreen(Over[None]):
     def _read(self) -> None:
         async def read(scope: Scope) -> None:
             try:
-                files, said = await in_daemon(lambda: self._load(scope)), ""
+                files, message = await in_daemon(lambda: self._load(scope)), ""
             except HoldfastError as error:
-                files, said = (), str(error)
+                files, message = (), str(error)
             if scope == self._scope and self.is_attached:  # else another was chosen in the meantime
                 self._files, self._at = files, 0
-                self._show(said)
+                self._show(message)
 
         self.run_worker(read(self._scope))
 
-    def _show(self, said: str = "") -> None:
+    def _show(self, message: str = "") -> None:
         self.query_one("#heading", Static).update(heading(self._scope, self._files, self._at))
-        empty = [Lines((literal(said or _EMPTY[self._scope]),), "text")]
+        empty = [Lines((literal(message or _EMPTY[self._scope]),), "text")]
         self.query_one(DetailView).show(self._files[self._at].fragments() if self._files else empty)

@@ -25,7 +25,7 @@ _FILE = re.compile(r"^diff --git ", re.MULTILINE)
 
 
 class ShownDiff(msgspec.Struct, frozen=True):
-    """The changed lines of one file, in order; `note` says what else there is to know, "" for nothing."""
+    """The changed lines of one file, in order; `note` is a further remark, "" for none."""
 
     path: str
     lines: tuple[Change, ...]
@@ -40,7 +40,7 @@ class ShownDiff(msgspec.Struct, frozen=True):
         return sum(line.sign == "-" for line in self.lines)
 
     def fragments(self) -> list[Fragment]:
-        """Return what draws it; a long one is cut, and says so."""
+        """Return its fragments; a long diff is cut, with a note that says so."""
         shown = self.lines[:MOST_LINES]
         found = diff_fragments(shown, language_of(self.path))
         if self.note:
@@ -51,7 +51,7 @@ class ShownDiff(msgspec.Struct, frozen=True):
 
 
 def edit_diffs(blocks: Iterable[Block], *, turn: bool) -> tuple[ShownDiff, ...]:
-    """Return the files that succeeded edits changed, each with its edits in order; with `turn`, of the last turn."""
+    """Return the files that successful edits changed, each with its edits in order; with `turn`, of the last turn."""
     found: dict[str, list[Change]] = {}
     for block in blocks:
         if turn and isinstance(block, Prompt) and block.turn:
@@ -75,7 +75,7 @@ def _git_file(part: str) -> ShownDiff:
     head = lines[:begins]
     named = {line[:4]: _path(line[4:]) for line in head if line.startswith(("+++ ", "--- "))}
     path = next((named[sign] for sign in ("+++ ", "--- ") if named.get(sign, "/dev/null") != "/dev/null"), "")
-    if not path:  # neither text nor a change of it: renamed, binary, or another mode
+    if not path:  # no text changed: the file was renamed, is binary, or has another mode
         path = next((line.partition(" to ")[2] for line in head if line.startswith(("rename to", "copy to"))), "")
         path = path or _path(head[0].rpartition(" ")[2])
     notes = [line for line in head[1:] if not line.startswith(("index ", "--- ", "+++ "))]
@@ -88,7 +88,7 @@ def _path(name: str) -> str:
 
 
 def new_file(path: str, content: str) -> ShownDiff:
-    """Return an untracked file, of which every line is new."""
+    """Return an untracked file; every line of it is new."""
     lines = clean(literal(content)).removesuffix("\n").split("\n") if content else []
     return ShownDiff(
         path, tuple(Change("+", text, number) for number, text in enumerate(lines, 1)), "not tracked by git"

@@ -1,4 +1,4 @@
-"""The working tree compared with the last commit, by git itself, which only reads.
+"""The working tree compared with the last commit, by read-only git commands.
 
 The settings of a repository are not trusted: no external diff, no text conversion and no file system monitor is run.
 """
@@ -21,7 +21,7 @@ GIT_LIMIT = 10.0
 LARGEST_DIFF = 4_000_000
 """Bytes of a diff that are shown."""
 
-LARGEST_WHOLE = 1_000_000
+LARGEST_FULL_DIFF = 1_000_000
 """Bytes of a diff that is shown with all unchanged lines, folded; of a larger one, the folds do not open."""
 
 LARGEST_NEW = 200_000
@@ -43,7 +43,7 @@ _GIT = (
 )
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "-M")
 _NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The tree without files: what a repository without commits is compared with."""
+"""The tree without files: a repository without commits is compared with it."""
 
 
 def working_tree(folder: Path, environ: Mapping[str, str]) -> tuple[ShownDiff, ...]:
@@ -53,8 +53,8 @@ def working_tree(folder: Path, environ: Mapping[str, str]) -> tuple[ShownDiff, .
         raise UsageError(f"{home(str(folder))!r} is not in a git repository. To create one: !git init.")
     environ = child_environment(environ)
     head = _run(root, environ, "rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1)).decode().strip()
-    text = _run(root, environ, *_DIFF, f"-U{LARGEST_WHOLE}", head or _NOTHING)
-    if len(text) > LARGEST_WHOLE:
+    text = _run(root, environ, *_DIFF, f"-U{LARGEST_FULL_DIFF}", head or _NOTHING)
+    if len(text) > LARGEST_FULL_DIFF:
         text = _run(root, environ, *_DIFF, head or _NOTHING)
     listed = _run(root, environ, "ls-files", "--others", "--exclude-standard", "-z").decode("utf-8", "surrogateescape")
     return (
@@ -95,6 +95,8 @@ def _run(root: Path, environ: Mapping[str, str], *words: str, codes: tuple[int, 
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"Cannot show the working tree: git failed: {error}. Try !git status.") from error
     if done.returncode not in codes:
-        said = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
-        raise UsageError(f"Cannot show the working tree: git failed: {' '.join(said.split())[:300]}. Try !git status.")
+        reason = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
+        raise UsageError(
+            f"Cannot show the working tree: git failed: {' '.join(reason.split())[:300]}. Try !git status."
+        )
     return done.stdout[:LARGEST_DIFF]

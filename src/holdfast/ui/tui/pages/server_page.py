@@ -1,4 +1,4 @@
-"""The page of MCP servers: what each is, whether it is connected or why not, and what it said last."""
+"""The page of MCP servers: what each is, whether it is connected or why not, and its last log lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show_servers(shown: ServersShown, target: CommandTarget) -> None:
 
 
 def server_lines(shown: ServersShown, settings: McpSettings | None) -> list[str]:
-    """Return the lines of the page: of all servers, or of one with its whole log."""
+    """Return the lines of the page: of all servers, or of one with its full log."""
     servers: tuple[McpServer, ...] = () if settings is None else settings.servers
     states = {each.server: each for each in shown.states}
     lines: list[str] = []
@@ -45,7 +45,7 @@ def server_lines(shown: ServersShown, settings: McpSettings | None) -> list[str]
 
 
 def _state_lines(state: ServerState, earlier: str, *, alone: bool) -> Iterator[str]:
-    """Yield the lines of one server; `earlier` is why it could not be asked when holdfast started."""
+    """Yield the lines of one server; `earlier` is why holdfast could not reach it at the start."""
     why = state.why
     name = state.state
     if name == "not started" and earlier:

@@ -8,16 +8,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from holdfast.ui.tui.widgets.pickers import Over
+from holdfast.ui.tui.widgets.pickers import OverlayScreen
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.view.view import View
 
 _NEWS = 0.2
-"""Seconds between looks for what has come."""
+"""Seconds between checks for new blocks."""
 
 
-class TranscriptPage(Over[None]):
-    """A view with all its blocks, expanded; it follows what comes."""
+class TranscriptPage(OverlayScreen[None]):
+    """A view with all its blocks, expanded; it shows new blocks too."""
 
     CSS = """
     TranscriptPage { background: $background; }
@@ -36,10 +36,10 @@ class TranscriptPage(Over[None]):
         super().__init__()
         self._view = view
         self._transcript = Transcript()
-        self._seen = 0
+        self._count = 0
 
     def compose(self) -> ComposeResult:
-        """Yield the transcript, and what the keys do."""
+        """Yield the transcript and the key hints."""
         yield self._transcript
         yield Static("↑ ↓ PgUp PgDn · Ctrl+O folds and unfolds · Esc to close", id="keys", markup=False)
 
@@ -49,8 +49,8 @@ class TranscriptPage(Over[None]):
         self._transcript.load(self._view)
         self._transcript.toggle_all()
         self._transcript.focus()
-        self._seen = len(self._view.keys)
-        self.set_interval(_NEWS, self._look)
+        self._count = len(self._view.keys)
+        self.set_interval(_NEWS, self._update_blocks)
 
     def action_fold(self) -> None:
         """Collapse or expand all blocks."""
@@ -68,8 +68,8 @@ class TranscriptPage(Over[None]):
         """Scroll to the beginning."""
         self._transcript.action_scroll_home()
 
-    def _look(self) -> None:
-        """Show what has come, and what of the last blocks has changed."""
-        first = min(self._view.settled(max(0, self._seen - 1)), self._seen)
+    def _update_blocks(self) -> None:
+        """Show new blocks, and changes in the last ones."""
+        first = min(self._view.settled(max(0, self._count - 1)), self._count)
         self._transcript.show(self._view.keys[max(0, first - 1) :])
-        self._seen = len(self._view.keys)
+        self._count = len(self._view.keys)

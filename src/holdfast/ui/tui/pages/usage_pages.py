@@ -97,7 +97,7 @@ def _table(rows: Iterable[tuple[str, str, Usage, int]]) -> Table:
         table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis")
     table.add_row(*(Text(head, "dim") for head in heads))
-    for name, said, usage, number in rows:
+    for name, note, usage, number in rows:
         cells = (
             Text(f"  {literal(name)}"),
             Text(f"{number}"),
@@ -105,7 +105,7 @@ def _table(rows: Iterable[tuple[str, str, Usage, int]]) -> Table:
             Text(tokens(usage.cache_read_tokens), "dim"),
             Text(tokens(usage.output_tokens)),
             Text(cost_text(usage)),
-            Text(_short(said), "dim", no_wrap=True, overflow="ellipsis"),
+            Text(_short(note), "dim", no_wrap=True, overflow="ellipsis"),
         )
         table.add_row(*cells)
     return table

@@ -1,1 +1,1 @@
-"""The prompt that is being written: its pastes, files and images, its history, and an editor for it."""
+"""The prompt in the composer: its pastes, files and images, its history, and an external editor."""

@@ -1,7 +1,7 @@
-"""Ctrl+V: the image in the desktop's clipboard, kept as a file that the prompt mentions.
+"""Ctrl+V: the image in the desktop's clipboard, stored as a file that the prompt mentions.
 
-The clipboard is read by the desktop's own program, which lives for a moment and gets only what it needs of the run's
-environment. The image becomes a file because a prompt is text: its mention survives in the history and after a restart.
+The clipboard is read by the desktop's own program, which runs for a moment and gets only the environment variables that
+it needs. The image becomes a file because a prompt is text: its mention survives in the history and after a restart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.errors import HoldfastError, StateError, UsageError
-from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tools.workspace.images import is_image
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 TIMEOUT = 3.0
 """Seconds for the program to answer."""
 
-IMAGES_KEPT = 20
-"""Images that are kept; a session has its own copy of what was sent."""
+MOST_PASTED_IMAGES = 20
+"""Maximum stored images; a session has its own copies of sent images."""
 
 _NEEDED = ("PATH", "HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "LANG")
 
 
 class ClipboardReader(msgspec.Struct, frozen=True):
-    """A program that prints the clipboard's image: the variable that says its desktop is there, and its package."""
+    """A program that prints the clipboard's image, the variable that its desktop sets, and its package."""
 
     variable: str
     command: tuple[str, ...]
@@ -72,16 +72,16 @@ def clipboard_image(environ: Mapping[str, str]) -> Path:
         with suppress(OSError, subprocess.TimeoutExpired):
             done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT, env=needed)  # noqa: S603 - our own list
             if is_image(done.stdout):
-                return _stored(done.stdout, homes(environ).pasted_images)
+                return _store(done.stdout, homes(environ).pasted_images)
     raise UsageError("The clipboard holds no image. Copy one, or mention a file: @shot.png.")
 
 
-def _stored(content: bytes, folder: Path) -> Path:
+def _store(content: bytes, folder: Path) -> Path:
     path = folder / f"{time.time_ns()}.png"
     try:
         make_folder(folder)
-        write_whole(path, content)
-        for old in sorted(folder.glob("*.png"))[:-IMAGES_KEPT]:
+        replace_file(path, content)
+        for old in sorted(folder.glob("*.png"))[:-MOST_PASTED_IMAGES]:
             old.unlink(missing_ok=True)
     except OSError as error:
         raise StateError(f"Cannot store the image in {str(folder)!r}: {error.strerror}.") from error
@@ -89,7 +89,7 @@ def _stored(content: bytes, folder: Path) -> Path:
 
 
 def attach_clipboard(target: CommandTarget) -> None:
-    """Write a mark for the clipboard's image; without an image, what was copied on this screen."""
+    """Insert a mark for the clipboard's image; without an image, the text copied on this screen."""
 
     async def attach() -> None:
         try:
@@ -98,7 +98,7 @@ def attach_clipboard(target: CommandTarget) -> None:
             if target.app.clipboard:
                 target.composer.insert(target.app.clipboard)
             else:
-                target.dialogs.say(advised(error, SCREEN))
+                target.dialogs.notify(advised(error, SCREEN))
         else:
             target.composer.insert(f"{target.composer.pastes.image_mark(str(path))} ")
 

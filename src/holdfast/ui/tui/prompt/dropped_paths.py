@@ -1,4 +1,4 @@
-"""Files dragged into the terminal, which writes their paths, and images typed by their path: mentions.
+"""Mentions of files that were dragged into the terminal, which types their paths, and of images typed by path.
 
 A terminal writes the path of a dragged file as a paste: quoted, with backslashes, or as a `file://` address; several
 with spaces or newlines between them. A prompt attaches the images that it mentions with `@`.
@@ -20,7 +20,7 @@ _HOSTS = frozenset({"", "localhost"})
 
 
 def is_disk_file(path: str) -> bool:
-    """Return whether `path`, in which ~ is the user's home, is a file."""
+    """Return whether `path` is a file; ~ is the user's home."""
     return os.path.isfile(os.path.expanduser(path))  # noqa: PTH111, PTH113 - Path raises for odd names
 
 
@@ -29,8 +29,8 @@ def mention(path: str) -> str:
     return f'@"{path}"' if re.search(r"[\s\"']", path) and '"' not in path else f"@{path}"
 
 
-def dropped(pasted: str, *, is_file: Callable[[str], bool]) -> str:
-    """Return what to write for a paste that is nothing but absolute paths of files: images as mentions.
+def text_for_drop(pasted: str, *, is_file: Callable[[str], bool]) -> str:
+    """Return the text to insert for a paste of nothing but absolute file paths: images as mentions.
 
     Return "" for any other paste, also if no path is an image or a `file://` address.
     """
@@ -43,8 +43,8 @@ def dropped(pasted: str, *, is_file: Callable[[str], bool]) -> str:
     return " ".join(mention(path) if _IMAGE.search(path) else path for path in paths) + " "
 
 
-def mentioned(prompt: str, *, is_file: Callable[[str], bool]) -> str:
-    """Return the prompt with a mention in place of an image's path at its beginning, as a terminal writes it."""
+def with_image_mention(prompt: str, *, is_file: Callable[[str], bool]) -> str:
+    """Return the prompt with an image path at its beginning replaced by a mention."""
     found = re.match(r"""(?:'[^'\n]*'|"[^"\n]*"|(?:\\.|[^\s\\'"])+)(?=\s|$)""", prompt)
     if found is None or not found[0].startswith(("/", "~/", "file://", "'", '"')):
         return prompt
@@ -53,7 +53,7 @@ def mentioned(prompt: str, *, is_file: Callable[[str], bool]) -> str:
 
 
 def _paths(text: str, is_file: Callable[[str], bool]) -> list[str]:
-    """Return the files that the text names, none unless it names nothing else."""
+    """Return the files that the text names, none if it contains anything else."""
     if text.startswith(("/", "~/")) and "\n" not in text and is_file(text):
         return [text]
     try:

@@ -21,15 +21,15 @@ from holdfast.ui.startup.run_options import RunOptions
 
 
 @contextmanager
-def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
+def editor_signals(signals: Iterable[signal.Signals]) -> Generator[None]:
     """Let Ctrl+C go to the editor only, as a shell does; other signals are handled after the block.
 
-    Ctrl+Z suspends the editor and this process, which is one job of the shell: a shell that had only the editor stopped
-    would wait for this process, which would wait for the editor.
+    Ctrl+Z suspends the editor and this process, which are one job of the shell. If only the editor stopped, the shell
+    would wait for this process, and this process for the editor.
     """
-    held: list[int] = []
+    received: list[int] = []
     loop = signal.set_wakeup_fd(-1)  # else the event loop would still receive every signal
-    before = {number: signal.signal(number, lambda number, _: held.append(number)) for number in signals}
+    before = {number: signal.signal(number, lambda number, _: received.append(number)) for number in signals}
     before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     try:
         yield
@@ -37,12 +37,12 @@ def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(loop)
-        for number in held:
+        for number in received:
             if number not in {signal.SIGINT, signal.SIGQUIT}:
                 signal.raise_signal(number)
 
 
-def edited(app: App[int], text: str, options: RunOptions) -> str:
+def edit_text(app: App[int], text: str, options: RunOptions) -> str:
     """Return `text` as edited in the user's editor, which has the terminal until it exits.
 
     The editor's environment has no keys, because commands could read it. Raise `UsageError` if there is no editor, or

@@ -1,7 +1,7 @@
 """Long pastes, shown as marks: `[Pasted text #1 +10000 lines] explain this`. Pure.
 
-A mark stands for its text wherever the user sees the prompt: in the composer, the history, the transcript. What is sent
-is the whole text. Marks are those of one run; a prompt of an earlier one is shown by its first and last lines.
+A mark stands for its text wherever the user sees the prompt: in the composer, the history, the transcript. The full
+text is sent. Marks belong to one run; a prompt of an earlier run is shown by its first and last lines.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _MARK = re.compile(r"\[(?:Pasted text #\d+ \+\d+ (?:lines|characters)|Image #\d+
 class Pastes:
     """The pastes of a run.
 
-    Laws (`tests/ui/tui/prompt/test_pastes_laws.py`): `whole(mark(text)) == text`; `whole(shown(text)) == text` for any
-    text that holds no mark.
+    Laws (`tests/ui/tui/prompt/test_pastes_laws.py`): `expand(mark(text)) == text`; `expand(collapse(text)) == text` for
+    any text that contains no mark.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Pastes:
         return tuple(self._texts)
 
     def mark(self, text: str) -> str:
-        """Return what to show of a paste: a new mark if it is long, else the text itself."""
+        """Return the text to show for a paste: a new mark if it is long, else the paste itself."""
         lines = text.count("\n") + 1
         if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
             return text
@@ -54,11 +54,11 @@ class Pastes:
             del self._texts[next(iter(self._texts))]
         return mark
 
-    def whole(self, shown: str) -> str:
+    def expand(self, shown: str) -> str:
         """Return the text with each mark replaced by its paste."""
         return _MARK.sub(lambda found: self._texts.get(found[0], found[0]), shown)
 
-    def shown(self, text: str) -> str:
+    def collapse(self, text: str) -> str:
         """Return the text with each paste replaced by its mark."""
         for mark, pasted in sorted(self._texts.items(), key=lambda item: len(item[1]), reverse=True):
             text = text.replace(pasted, mark)

@@ -1,6 +1,7 @@
 """The prompts of all sessions, by project, for ↑ and Ctrl+R: a file of JSON lines, readable by its owner only.
 
-Decision 0050 has what is kept. Several windows append to it at once; a full file is renamed, and read until it goes.
+Decision 0050 says which prompts are stored. Several windows append to it at once; a full file is renamed, and still
+read until it is deleted.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ LARGEST_PROMPT_FILE = 250_000
 """Bytes per file."""
 
 LONGEST_PROMPT = 10_000
-"""Characters of a prompt that is kept."""
+"""Maximum characters of a stored prompt."""
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredPrompt(msgspec.Struct, frozen=True):
     cwd: str
     text: str
 
 
 class PromptFile:
-    """The file at `path`, which need not exist, and those that were full before. Its methods block."""
+    """The file at `path`, which need not exist, and the earlier ones that were full. Its methods block."""
 
     def __init__(self, path: Path, *, largest: int = LARGEST_PROMPT_FILE) -> None:
         self._path = path
@@ -57,16 +58,16 @@ class PromptFile:
                 raise StateError(f"Cannot read the prompt history {str(path)!r}: {error.strerror}.") from error
             for line in lines:
                 try:
-                    kept = decode_json(line, _Kept)
+                    prompt = decode_json(line, _StoredPrompt)
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     damaged += 1
                     continue
-                if kept.cwd == str(cwd):
-                    prompts.append(kept.text)
+                if prompt.cwd == str(cwd):
+                    prompts.append(prompt.text)
         return tuple(prompts), damaged
 
     def append(self, cwd: Path, text: str) -> None:
-        """Keep a prompt, unless it is too long. Raise `StateError` if that fails."""
+        """Store a prompt, unless it is too long. Raise `StateError` if that fails."""
         if len(text) > LONGEST_PROMPT:
             return
         try:
@@ -80,7 +81,7 @@ class PromptFile:
             raise StateError(f"Cannot write the prompt history {str(self._path)!r}: {error.strerror}.") from error
 
 
-class KeptPrompts:
+class SavedPrompts:
     """The prompts of earlier sessions on this screen: read and written in the background, with errors as notices."""
 
     def __init__(self, environ: Mapping[str, str], dialogs: Dialogs, past: PromptHistory) -> None:
@@ -91,13 +92,13 @@ class KeptPrompts:
     def load(self, cwd: Path) -> None:
         """Add the prompts of earlier sessions of the folder `cwd` to the history."""
 
-        def know(read: tuple[tuple[str, ...], int]) -> None:
-            prompts, damaged = read
+        def add(result: tuple[tuple[str, ...], int]) -> None:
+            prompts, damaged = result
             self._past.add_earlier(prompts)
             if damaged:
-                self._dialogs.say(f"Prompt history: {count_noun(damaged, 'damaged line')} left out.", also=True)
+                self._dialogs.notify(f"Prompt history: {count_noun(damaged, 'damaged line')} left out.", also=True)
 
-        self._dialogs.in_background(lambda: self._file.read(cwd), know)
+        self._dialogs.in_background(lambda: self._file.read(cwd), add)
 
     def keep(self, cwd: Path, text: str) -> None:
         """Keep a prompt for later sessions of the folder."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class PromptHistory:
-    """A list of prompts, oldest first, and the place in it; behind its end is the draft that is being written."""
+    """A list of prompts, oldest first, and the place in it; after the last one comes the draft."""
 
     def __init__(self) -> None:
         self._earlier: tuple[str, ...] = ()
@@ -16,13 +16,13 @@ class PromptHistory:
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """Return all prompts; one of an earlier session that was sent again stands where it was sent last."""
+        """Return all prompts; one of an earlier session that was sent again is at its last place only."""
         known = frozenset(self._sent)
         earlier = dict.fromkeys(reversed([text for text in self._earlier if text not in known]))
         return (*reversed(earlier), *self._sent)
 
     def begin(self, prompts: Sequence[str]) -> None:
-        """Take these as the prompts of the open session; those sent in this run come after them."""
+        """Set the prompts of the open session; those sent in this run come after them."""
         known = frozenset(prompts)
         self._sent = [*prompts, *(text for text in self._sent if text not in known)]
         self.leave()
@@ -33,7 +33,7 @@ class PromptHistory:
         self.leave()
 
     def add(self, prompt: str) -> None:
-        """Add a prompt that was sent, or put aside."""
+        """Add a prompt that was sent, or cleared."""
         if not self._sent or self._sent[-1] != prompt:
             self._sent.append(prompt)
         self.leave()
@@ -42,10 +42,10 @@ class PromptHistory:
         """Go to the draft, which is empty."""
         self._at, self._draft = None, ""
 
-    def step(self, by: int, *, written: str) -> str | None:
-        """Return the next prompt (with -1 the previous one), or the draft behind the last; None if there is none.
+    def step(self, by: int, *, current: str) -> str | None:
+        """Return the next prompt (with -1 the previous one), or the draft after the last; None if there is none.
 
-        `written` is what stands in the composer: it is the draft if no prompt is recalled.
+        `current` is the text in the composer; it becomes the draft if no prompt is recalled.
         """
         prompts = self.prompts
         now = len(prompts) if self._at is None else self._at
@@ -53,6 +53,6 @@ class PromptHistory:
         if not 0 <= to <= len(prompts) or (by > 0 and self._at is None):
             return None
         if self._at is None:
-            self._draft = written
+            self._draft = current
         self._at = to if to < len(prompts) else None
         return self._draft if self._at is None else prompts[to]

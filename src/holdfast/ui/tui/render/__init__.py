@@ -1,1 +1,1 @@
-"""Blocks as lines of styled text."""
+"""Renders blocks as lines of styled text."""

@@ -1,4 +1,4 @@
-"""Blocks as pieces: what is shown of each, collapsed and expanded."""
+"""Renders blocks as fragments, collapsed or expanded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.ui.tui.render.call_renderer import FIRST, call_pieces
+from holdfast.ui.tui.render.call_renderer import FIRST, call_fragments
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, fold_runs
 from holdfast.ui.tui.render.markdown import PROSE, Markdown
 from holdfast.ui.tui.render.plain_text import (
@@ -15,28 +15,28 @@ from holdfast.ui.tui.render.plain_text import (
     Text,
     Tone,
     duration_text,
+    missing_lines_note,
     opened_text,
-    rest,
+    running_time,
     split_lines,
-    ticking,
 )
 from holdfast.ui.tui.render.styles import Styles
 from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Prompt, Thinking, TurnEnd
 from holdfast.ui.view.sentences import MARKS, NoteKind
 
 FOLDED = 12
-"""A prompt of at least so many lines is collapsed to its first and last ones."""
+"""A prompt with more lines is collapsed to its first and last ones."""
 
 HEAD, TAIL = 4, 2
-"""How many of each."""
+"""The numbers of first and last lines."""
 
 THOUGHTS = 6
 """Last lines of the model's thinking to show while it thinks, if they are shown."""
 
-_LATEST = 4_000  # characters of it that may be among those lines
+_LATEST = 4_000  # last characters of the thinking that are split into lines
 
 
-class Words(msgspec.Struct, frozen=True):
+class PromptLines(msgspec.Struct, frozen=True):
     """A prompt of the user, with a bar at its left."""
 
     lines: tuple[str, ...]
@@ -45,39 +45,39 @@ class Words(msgspec.Struct, frozen=True):
         """Return the approximate number of lines."""
         return len(self.lines) + sum(len(text) for text in self.lines) // max(1, min(width, PROSE))
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its lines."""
         return [
-            folded._replace(strip=folded.strip.extend_cell_length(width, look.prompt), mark=("▌ ", look.bar))
+            folded._replace(strip=folded.strip.extend_cell_length(width, styles.prompt), mark=("▌ ", styles.bar))
             for text in self.lines
-            for folded in fold_runs([(text, look.prompt)], min(width, PROSE))
+            for folded in fold_runs([(text, styles.prompt)], min(width, PROSE))
         ]
 
 
 def render_block(
     block: Block, markdown: Markdown, *, opened: bool, now: float, thoughts: bool = False
 ) -> list[Fragment]:
-    """Return the pieces of a block; `markdown` caches the split of an answer, `thoughts` shows thinking as it comes."""
+    """Return the fragments of a block; `markdown` caches the split of an answer, `thoughts` shows live thinking."""
     match block:
         case Prompt():
             return _prompt(block, opened=opened)
         case AnswerBlock(text=text, state=state):
             cut = Text(("cut off here",), "faint", mark=(MARKS["interrupted"], "warning"))
-            return [*markdown.pieces(text), *([cut] if state == "cut" else [])]
+            return [*markdown.fragments(text), *([cut] if state == "cut" else [])]
         case Thinking():
             return _thinking(block, opened=opened, now=now, thoughts=thoughts)
         case CallBlock():
-            return call_pieces(block, opened=opened, now=now)
+            return call_fragments(block, opened=opened, now=now)
         case Note():
             return _note(block, opened=opened)
         case TurnEnd(text=text, cause=cause):
             tone: Tone = "failed" if cause in ("provider", "storage", "crash", "bug") else "warning"
-            return _told(text, ("■", tone), opened=opened) if text else []
+            return _note_fragments(text, ("■", tone), opened=opened) if text else []
         case _:
             assert_never(block)
 
 
-def opens(block: Block) -> bool:
+def can_expand(block: Block) -> bool:
     """Return whether expanding the block shows more."""
     match block:
         case Prompt(text=text, shown=shown):
@@ -102,22 +102,22 @@ def is_moving(block: Block) -> bool:
 
 
 def _prompt(block: Prompt, *, opened: bool) -> list[Fragment]:
-    """Return the pieces of a prompt: of a long one the beginning and the end, where a question may stand."""
+    """Return the fragments of a prompt: of a long one the beginning and the end, where the question may be."""
     lines = split_lines(block.text if opened else block.shown or block.text)
     if opened or len(lines) <= FOLDED:
-        return [Words(lines[at : at + FOLDED]) for at in range(0, len(lines), FOLDED)]
-    return [Words(lines[:HEAD]), *rest(len(lines) - HEAD - TAIL), Words(lines[-TAIL:])]
+        return [PromptLines(lines[at : at + FOLDED]) for at in range(0, len(lines), FOLDED)]
+    return [PromptLines(lines[:HEAD]), *missing_lines_note(len(lines) - HEAD - TAIL), PromptLines(lines[-TAIL:])]
 
 
 def _thinking(block: Thinking, *, opened: bool, now: float, thoughts: bool) -> list[Fragment]:
-    """Return the pieces of the model's thinking: while it thinks, its last lines if they are wanted."""
+    """Return the fragments of the model's thinking: while it thinks, the last lines if `thoughts`."""
     if block.live:
-        said = "thinking" if block.since is None else f"thinking, {ticking(now - block.since)}"
+        label = "thinking" if block.since is None else f"thinking, {running_time(now - block.since)}"
     else:
-        said = (
+        label = (
             "thought" if block.seconds is None or block.seconds < 1 else f"thought for {duration_text(block.seconds)}"
         )
-    head = Text((said,), "faint", mark=("✻", "faint"))
+    head = Text((label,), "faint", mark=("✻", "faint"))
     if opened:
         return [head, *opened_text(block.text, "dim")]
     if not block.live or not thoughts:
@@ -128,17 +128,17 @@ def _thinking(block: Thinking, *, opened: bool, now: float, thoughts: bool) -> l
 
 def _note(block: Note, *, opened: bool) -> list[Fragment]:
     return [
-        *_told(block.text, _NOTES[block.kind], opened=opened),
+        *_note_fragments(block.text, _NOTES[block.kind], opened=opened),
         *(opened_text(block.detail, "faint") if opened else []),
     ]
 
 
-def _told(text: str, mark: tuple[str, Tone], *, opened: bool) -> list[Fragment]:
-    """Return the pieces of a note from holdfast or a provider, shortened if it is long."""
+def _note_fragments(text: str, mark: tuple[str, Tone], *, opened: bool) -> list[Fragment]:
+    """Return the fragments of a note from holdfast or a provider, shortened if it is long."""
     lines = split_lines(text)
     some = lines[: OPENED if opened else FIRST]
-    told = [Text(some[at : at + PIECE], "dim", mark=None if at else mark) for at in range(0, len(some), PIECE)]
-    return [*told, *rest(len(lines) - len(some), opens=not opened)]
+    shown = [Text(some[at : at + PIECE], "dim", mark=None if at else mark) for at in range(0, len(some), PIECE)]
+    return [*shown, *missing_lines_note(len(lines) - len(some), opens=not opened)]
 
 
 _NOTES: dict[NoteKind, tuple[str, Tone]] = {

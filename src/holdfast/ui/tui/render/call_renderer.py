@@ -1,4 +1,4 @@
-"""A call as pieces: one line with its state, and what it changed, printed or returned."""
+"""Renders a call as fragments: a line with its state, then its changes, output or result."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from holdfast.ui.tui.render.plain_text import (
     Text,
     Tone,
     duration_text,
+    missing_lines_note,
     opened_text,
-    rest,
+    running_time,
     short_text,
     split_lines,
-    ticking,
-    toned,
+    tone_style,
 )
 from holdfast.ui.tui.render.styles import Styles
 from holdfast.ui.view.blocks import CallBlock, CallState, TodoLine
 from holdfast.ui.view.sentences import MARKS
 
 RUNNING = 8
-"""Last lines to show of a running call's output."""
+"""Number of last lines to show of a running call's output."""
 
 FIRST = 5
-"""First lines to show of a result; for a call that failed, the last lines."""
+"""Number of first lines to show of a result, and of last lines for a failed call."""
 
 _DIFF = 14
 """Lines to show of an edit."""
 
 _FETCHED = re.compile(r"\[\S+: ([^\n]+)\]\n")
-_SENTENCES = 1_000  # a result of at most so many characters is not cut
+_SENTENCES = 1_000  # characters; a result that is not longer is not cut
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -51,27 +51,27 @@ class Head(msgspec.Struct, frozen=True):
     state: CallState
     name: str
     title: str
-    said: tuple[tuple[str, Tone], ...]
+    statuses: tuple[tuple[str, Tone], ...]
 
     def guess(self, width: int) -> int:
         """Return 1: it is always one line."""
         del width
         return 1
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its line; if it is too long, the title is cut, never the status texts."""
-        mark, style = _mark(self.state, look)
-        said: list[StyledRun] = [(f"  {text}", toned(tone, look)) for text, tone in self.said]
-        room = max(12, width - sum(cell_len(text) for text, _ in said))
-        title: list[StyledRun] = [(self.name, look.name), (f" {self.title}" if self.title else "", look.text)]
-        return [make_line(crop([*crop(title, room), *said], width))._replace(mark=(mark, style))]
+        mark, style = _mark(self.state, styles)
+        status_runs: list[StyledRun] = [(f"  {text}", tone_style(tone, styles)) for text, tone in self.statuses]
+        room = max(12, width - sum(cell_len(text) for text, _ in status_runs))
+        title: list[StyledRun] = [(self.name, styles.name), (f" {self.title}" if self.title else "", styles.text)]
+        return [make_line(crop([*crop(title, room), *status_runs], width))._replace(mark=(mark, style))]
 
 
 class Diff(msgspec.Struct, frozen=True):
-    """The lines of an edit; `digits` is the width of their numbers, 0: as wide as these lines need."""
+    """The lines of an edit; `digits` is the width of their numbers, 0 for as wide as needed."""
 
     lines: tuple[Change, ...]
-    whole: bool
+    wrap: bool
     digits: int = 0
     language: str = ""
 
@@ -80,16 +80,16 @@ class Diff(msgspec.Struct, frozen=True):
         del width
         return len(self.lines)
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its lines."""
         digits = self.digits or max(
             (len(str(change.number)) for change in self.lines if change.number is not None), default=0
         )
-        return list(draw_changes(self.lines, look, width, digits=digits, whole=self.whole, language=self.language))
+        return list(draw_changes(self.lines, styles, width, digits=digits, wrap=self.wrap, language=self.language))
 
 
 class DiffFold(msgspec.Struct, frozen=True):
-    """The line that stands for the hidden lines of `change`; if it is open, they are below it."""
+    """The line that replaces the hidden lines of `change`; if it is open, they are shown below it."""
 
     change: Change
     digits: int
@@ -101,34 +101,34 @@ class DiffFold(msgspec.Struct, frozen=True):
         del width
         return 1
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its line: how many lines there are, and the key that shows or hides them."""
-        said = msgspec.structs.replace(self.change, text=f"{self.change.text} shown") if self.is_open else self.change
-        return list(draw_changes((said,), look, width, digits=self.digits, whole=True))
+        shown = msgspec.structs.replace(self.change, text=f"{self.change.text} shown") if self.is_open else self.change
+        return list(draw_changes((shown,), styles, width, digits=self.digits, wrap=True))
 
     def opened(self) -> list[Fragment]:
-        """Return it open, with what it hides."""
+        """Return the open fold, with the lines that it hides."""
         return [
             msgspec.structs.replace(self, is_open=True),
-            *_diff_pieces(self.change.hidden, self.digits, self.language),
+            *_diff_fragments(self.change.hidden, self.digits, self.language),
         ]
 
 
 def diff_fragments(lines: Sequence[Change], language: str) -> list[Fragment]:
-    """Return what draws the lines of a file; all have room for its largest number, folded lines too."""
+    """Return the fragments of a file's lines; all have room for its largest number, folded lines too."""
     digits = max((_digits_of(line) for line in lines), default=0)
     found: list[Fragment] = []
     begin = 0
     for at, line in enumerate(lines):
         if line.hidden:
-            found += (*_diff_pieces(lines[begin:at], digits, language), DiffFold(line, digits, language))
+            found += (*_diff_fragments(lines[begin:at], digits, language), DiffFold(line, digits, language))
             begin = at + 1
-    return [*found, *_diff_pieces(lines[begin:], digits, language)]
+    return [*found, *_diff_fragments(lines[begin:], digits, language)]
 
 
-def _diff_pieces(lines: Sequence[Change], digits: int, language: str) -> list[Fragment]:
+def _diff_fragments(lines: Sequence[Change], digits: int, language: str) -> list[Fragment]:
     return [
-        Diff(tuple(lines[at : at + PIECE]), whole=True, digits=digits, language=language)
+        Diff(tuple(lines[at : at + PIECE]), wrap=True, digits=digits, language=language)
         for at in range(0, len(lines), PIECE)
     ]
 
@@ -148,12 +148,12 @@ class Checklist(msgspec.Struct, frozen=True):
         del width
         return len(self.items)
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its lines."""
         marks: dict[str, tuple[StyledRun, Style]] = {
-            "done": (("✓ ", look.ok), look.faint),
-            "doing": (("▸ ", look.running), look.name),
-            "open": (("○ ", look.faint), look.text),
+            "done": (("✓ ", styles.ok), styles.faint),
+            "doing": (("▸ ", styles.running), styles.name),
+            "open": (("○ ", styles.faint), styles.text),
         }
         drawn: list[DrawnLine] = []
         for item in self.items:
@@ -162,30 +162,30 @@ class Checklist(msgspec.Struct, frozen=True):
         return drawn
 
 
-def call_pieces(block: CallBlock, *, opened: bool, now: float) -> list[Fragment]:
-    """Return the pieces of a call; with `opened`, everything."""
+def call_fragments(block: CallBlock, *, opened: bool, now: float) -> list[Fragment]:
+    """Return the fragments of a call; with `opened`, everything."""
     name, _, title = _one_line(block.title).partition(" ")
-    head = Head(block.state, name, title, tuple(_said(block, now)))
+    head = Head(block.state, name, title, tuple(_statuses(block, now)))
     if block.todo and block.state not in ("failed", "denied"):
         shown = block.todo if opened else block.todo[:_DIFF]
-        return [head, Checklist(shown), *rest(len(block.todo) - len(shown))]
+        return [head, Checklist(shown), *missing_lines_note(len(block.todo) - len(shown))]
     if opened:
         return [head, *_arguments(block), *_edit(block, opened=True), *_result(block, opened=True)]
     return [head, *_edit(block, opened=False), *_result(block, opened=False)]
 
 
-def _said(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
+def _statuses(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
     """Return the status texts after the title."""
     match block.state:
         case "writing":
             return [(f"writing, {block.written:,} characters", "faint")]
         case "waiting":
-            from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - when a call waits
+            from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - when a call waits
 
-            answer = trained(block.name) == "ask_user"
+            answer = canonical_name(block.name) == "ask_user"
             return [("waiting for your answer" if answer else "waiting for approval", "warning")]
         case "running":
-            return [(ticking(now - block.since), "faint")] if block.since is not None else []
+            return [(running_time(now - block.since), "faint")] if block.since is not None else []
         case "ready":
             return []
         case "lost":
@@ -197,43 +197,43 @@ def _said(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
 
 
 def _outcome(block: CallBlock, outcome: Outcome) -> list[tuple[str, Tone]]:
-    said: list[tuple[str, Tone]] = []
+    statuses: list[tuple[str, Tone]] = []
     if outcome != "ok":
-        said.append((outcome.replace("_", " "), "failed" if outcome == "failed" else "warning"))
+        statuses.append((outcome.replace("_", " "), "failed" if outcome == "failed" else "warning"))
     elif block.edits:
         shown = [change for edit in block.edits for change in changes(edit)]
         added, removed = (sum(change.sign == sign for change in shown) for sign in "+-")
-        said.append((f"+{added}" + (f" -{removed}" if removed else ""), "faint"))
+        statuses.append((f"+{added}" + (f" -{removed}" if removed else ""), "faint"))
     elif block.todo:
         done = sum(item.state == "done" for item in block.todo)
-        said.append((f"{done} of {len(block.todo)} done", "faint"))
+        statuses.append((f"{done} of {len(block.todo)} done", "faint"))
     elif block.name == "fetch":
         if found := _FETCHED.match(block.result):
-            said.append((_one_line(found[1]), "faint"))
+            statuses.append((_one_line(found[1]), "faint"))
     elif block.effect == "read":
         count = block.result.rstrip("\n").count("\n") + 1
-        said.append((f"{count:,} lines" if count != 1 else "1 line", "faint"))
+        statuses.append((f"{count:,} lines" if count != 1 else "1 line", "faint"))
     if block.seconds is not None and block.seconds >= 1:
-        said.append((duration_text(block.seconds), "faint"))
+        statuses.append((duration_text(block.seconds), "faint"))
     if block.shared:
-        said.append(("shared with the model", "faint"))
-    return said
+        statuses.append(("shared with the model", "faint"))
+    return statuses
 
 
 def _arguments(block: CallBlock) -> list[Fragment]:
     """Return the arguments in full, literally, unless the first line or the diff shows them."""
     if block.edits or (block.name == "!" and "\n" not in block.arguments):
         return []
-    return opened_text(literal(_in_words(block.arguments)), "text")
+    return opened_text(literal(_argument_lines(block.arguments)), "text")
 
 
-def _in_words(arguments: str) -> str:
-    """Return arguments one per line, a command unchanged; anything but a JSON object as written."""
+def _argument_lines(arguments: str) -> str:
+    """Return arguments one per line, a command unchanged; return anything but a JSON object as it is."""
     try:
-        said = decode_json(arguments, dict[str, object])
+        values = decode_json(arguments, dict[str, object])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return arguments
-    return "\n".join(str(value) if name == "command" else f"{name}: {value}" for name, value in said.items())
+    return "\n".join(str(value) if name == "command" else f"{name}: {value}" for name, value in values.items())
 
 
 def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
@@ -254,9 +254,9 @@ def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
         left = max(0, left - headed - len(some))
         language = language_of(edit.path)
         fragments += [
-            Diff(tuple(some[at : at + PIECE]), whole=opened, language=language) for at in range(0, len(some), PIECE)
+            Diff(tuple(some[at : at + PIECE]), wrap=opened, language=language) for at in range(0, len(some), PIECE)
         ]
-    return [*fragments, *rest(hidden)]
+    return [*fragments, *missing_lines_note(hidden)]
 
 
 def _result(block: CallBlock, *, opened: bool) -> list[Fragment]:
@@ -265,58 +265,58 @@ def _result(block: CallBlock, *, opened: bool) -> list[Fragment]:
     match block.state:
         case "running":
             lines = split_lines(block.output)
-            return [*rest(len(lines) - RUNNING, "above"), *short_text(lines[-RUNNING:])]
+            return [*missing_lines_note(len(lines) - RUNNING, "above"), *short_text(lines[-RUNNING:])]
         case "ok":
-            return _well(block)
+            return _success(block)
         case "failed" | "denied" | "interrupted" | "not_started":
-            return _ill(block)
+            return _failure(block)
         case "writing" | "ready" | "waiting" | "lost":
             return []
         case _:
             assert_never(block.state)
 
 
-def _well(block: CallBlock) -> list[Fragment]:
-    """Return the pieces of a successful result: the first lines of the output, or of a page."""
+def _success(block: CallBlock) -> list[Fragment]:
+    """Return the fragments of a successful result: the first lines of the output, or of a page."""
     if block.edits or (block.effect == "read" and block.name != "fetch"):
         return []
     if block.name == "fetch" and not _FETCHED.match(block.result):
         return opened_text(block.result, "dim")  # it is shown elsewhere
-    lines = split_lines(_FETCHED.sub("", _unremarkable(block.result)))
-    return [*short_text(lines[:FIRST]), *rest(len(lines) - FIRST)]
+    lines = split_lines(_FETCHED.sub("", _without_exit_line(block.result)))
+    return [*short_text(lines[:FIRST]), *missing_lines_note(len(lines) - FIRST)]
 
 
-def _ill(block: CallBlock) -> list[Fragment]:
-    """Return the pieces of an unsuccessful result: its last lines, and what is known of its effect."""
+def _failure(block: CallBlock) -> list[Fragment]:
+    """Return the fragments of an unsuccessful result: its last lines, which say what is known of its effect."""
     lines = split_lines(block.result)
     if len(lines) <= FIRST + 1 and len(block.result) <= _SENTENCES:
         return opened_text(block.result, "dim")
     first = lines[:1] if block.state == "interrupted" else ()
     last = lines[len(first) :][-FIRST - 1 :]
     above = len(lines) - len(first) - len(last)
-    return [*opened_text("".join(first), "dim"), *rest(above, "above"), *short_text(last)]
+    return [*opened_text("".join(first), "dim"), *missing_lines_note(above, "above"), *short_text(last)]
 
 
-def _unremarkable(result: str) -> str:
+def _without_exit_line(result: str) -> str:
     """Return a result without the line that ends every successful command."""
     text, _, facts = result.rpartition("\n")
-    said = facts.startswith("(exit code 0, ") and facts.endswith(" s)") and ";" not in facts
-    return "" if said and text == "(no output)" else text if said else result
+    succeeded = facts.startswith("(exit code 0, ") and facts.endswith(" s)") and ";" not in facts
+    return "" if succeeded and text == "(no output)" else text if succeeded else result
 
 
 def _one_line(text: str) -> str:
     return clean(literal(" ".join(text.split())))
 
 
-def _mark(state: CallState, look: Styles) -> tuple[str, Style]:
+def _mark(state: CallState, styles: Styles) -> tuple[str, Style]:
     match state:
         case "ok" | "failed" | "denied" | "not_started" | "interrupted":
-            return MARKS[state], {"ok": look.ok, "failed": look.failed}.get(state, look.warning)
+            return MARKS[state], {"ok": styles.ok, "failed": styles.failed}.get(state, styles.warning)
         case "writing" | "ready":
-            return "·", look.dim
+            return "·", styles.dim
         case "waiting" | "lost":
-            return {"waiting": "?", "lost": "◌"}[state], look.warning
+            return {"waiting": "?", "lost": "◌"}[state], styles.warning
         case "running":
-            return "●", look.running
+            return "●", styles.running
         case _:
             assert_never(state)

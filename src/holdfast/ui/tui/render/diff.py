@@ -1,6 +1,6 @@
 """An edit as a diff: removed and added lines, in the colours of their language, with the changed words highlighted.
 
-Of a long text nothing is compared and no word is looked for; a line that is too long has one colour.
+Long texts are not compared line by line or word by word; a line that is too long has one colour.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from rich.cells import cell_len
 from rich.style import Style
 
-from holdfast.ui.tui.render.code import coloured
+from holdfast.ui.tui.render.code import coloured_lines
 from holdfast.ui.tui.render.lines import DrawnLine, StyledRun, clean, crop, fold_runs, make_line, pad
 from holdfast.ui.tui.render.styles import Styles
 from holdfast.ui.view.edit_changes import EditChange
@@ -32,7 +32,7 @@ _LONGEST = 400
 class Change(msgspec.Struct, frozen=True):
     """A line of a diff: `sign` is `-`, `+`, ` `, or `…` for skipped lines; `words` are the changed ranges.
 
-    The text of skipped lines is how many there are, "" if that is not known; `hidden` are the lines, if known.
+    The text of skipped lines is their number, "" if unknown; `hidden` are the lines, if known.
     """
 
     sign: str
@@ -56,12 +56,12 @@ def changes(edit: EditChange) -> tuple[Change, ...]:
 
 
 def folded_lines(count: int, hidden: tuple[Change, ...] = ()) -> Change:
-    """Return the line that stands for so many unchanged ones."""
+    """Return the line that replaces `count` unchanged ones; `hidden` are these."""
     return Change("…", f"{count:,} unchanged line{'s' * (count != 1)}" if count > 0 else "", hidden=hidden)
 
 
 def fold_unchanged(lines: Sequence[Change], around: int) -> tuple[Change, ...]:
-    """Return the lines with long unchanged runs folded, but for those `around` a change; one line is not folded."""
+    """Return the lines with unchanged runs folded, except `around` lines next to a change; a single line stays."""
     found: list[Change] = []
     at = 0
     while at < len(lines):
@@ -80,60 +80,62 @@ def fold_unchanged(lines: Sequence[Change], around: int) -> tuple[Change, ...]:
 
 
 def with_hidden(lines: Iterable[Change]) -> tuple[Change, ...]:
-    """Return the lines with those that are folded in their places, if they are known."""
+    """Return the lines with folded ones expanded, if they are known."""
     return tuple(each for line in lines for each in (line.hidden or (line,)))
 
 
 def language_of(path: str) -> str:
-    """Return the name of a language as the ending of a file's name says it, or the whole name."""
+    """Return the extension of a file's name, or the name itself, as the name of a language."""
     name = path.rpartition("/")[2].lower()
     return name.rpartition(".")[2]
 
 
 def draw_changes(
-    changes: Sequence[Change], look: Styles, width: int, *, digits: int, whole: bool, language: str = ""
+    changes: Sequence[Change], styles: Styles, width: int, *, digits: int, wrap: bool, language: str = ""
 ) -> Iterator[DrawnLine]:
-    """Yield the lines of the changes: each folded if `whole`, else cut to one, with the background up to `width`."""
-    colours = _colours(changes, language, look) if language else [()] * len(changes)
+    """Yield the lines of the changes, folded if `wrap`, else cut to one line each; the background fills `width`."""
+    colours = _colours(changes, language, styles) if language else [()] * len(changes)
     for change, runs in zip(changes, colours, strict=True):
-        yield from _draw(change, runs, look, width, digits=digits, whole=whole)
+        yield from _draw(change, runs, styles, width, digits=digits, wrap=wrap)
 
 
-def _colours(changes: Sequence[Change], language: str, look: Styles) -> list[Sequence[StyledRun]]:
-    """Return the coloured text of each line: new and unchanged lines are read together, and so are old ones."""
+def _colours(changes: Sequence[Change], language: str, styles: Styles) -> list[Sequence[StyledRun]]:
+    """Return the coloured text of each line: new and unchanged lines form one text, removed ones another."""
     found: list[Sequence[StyledRun]] = [()] * len(changes)
     for signs in (" +", "-"):
         places = [at for at, change in enumerate(changes) if change.sign in signs]
         text = "\n".join(changes[at].text for at in places)
-        for at, runs in zip(places, coloured(text, language, look), strict=False):
-            whole = changes[at].text
-            divided = sum(cell_len(value) for value, _ in runs) == cell_len(whole)  # not within an emoji
-            if divided and "".join(value for value, _ in runs) == whole:
+        for at, runs in zip(places, coloured_lines(text, language, styles), strict=False):
+            line = changes[at].text
+            divided = sum(cell_len(value) for value, _ in runs) == cell_len(line)  # not within an emoji
+            if divided and "".join(value for value, _ in runs) == line:
                 found[at] = runs
     return found
 
 
 def _draw(
-    change: Change, coloured: Sequence[StyledRun], look: Styles, width: int, *, digits: int, whole: bool
+    change: Change, coloured: Sequence[StyledRun], styles: Styles, width: int, *, digits: int, wrap: bool
 ) -> Iterator[DrawnLine]:
     if change.sign == "…":
         key = " · ctrl+o" if change.hidden else ""
-        yield make_line(crop([(f"⋮ {change.text}{key}" if change.text else "⋮", look.faint)], width))
+        yield make_line(crop([(f"⋮ {change.text}{key}" if change.text else "⋮", styles.faint)], width))
         return
     base, word = {
-        "+": (look.added, look.added_word),
-        "-": (look.removed, look.removed_word),
-    }.get(change.sign, (look.dim, look.dim))
+        "+": (styles.added, styles.added_word),
+        "-": (styles.removed, styles.removed_word),
+    }.get(change.sign, (styles.dim, styles.dim))
     number = "" if not digits else f"{'' if change.number is None else change.number:>{digits}} "
-    margin: list[StyledRun] = [(number, look.number)] if number else []
+    margin: list[StyledRun] = [(number, styles.number)] if number else []
     margin.append((f"{change.sign} ", base))
-    plain = look.text if change.sign == " " and coloured else base
-    runs = _marked(change, _over(coloured, plain, look) if coloured else [(change.text, base)], word)
+    plain = styles.text if change.sign == " " and coloured else base
+    runs = _highlight_words(
+        change, _on_background(coloured, plain, styles) if coloured else [(change.text, base)], word
+    )
     room = width - sum(len(text) for text, _ in margin)
-    if not whole:
+    if not wrap:
         yield make_line(pad(crop(runs, room), room, base) if change.sign != " " else crop(runs, room), margin=margin)
         return
-    rest: list[StyledRun] = [(" " * len(number), look.number), ("  ", base)]
+    rest: list[StyledRun] = [(" " * len(number), styles.number), ("  ", base)]
     for folded in fold_runs(runs, width, first=margin, rest=rest, words=False):
         yield folded._replace(strip=folded.strip.extend_cell_length(width, base)) if change.sign != " " else folded
 
@@ -156,10 +158,10 @@ def _compared(old: Sequence[str], new: Sequence[str], first: int | None) -> Iter
             yield from _run(" ", new[j1:j2], j1, first)
             continue
         removed, added = _run("-", old[i1:i2], i1, first), _run("+", new[j1:j2], j1, first)
-        yield from paired(removed, added) if tag == "replace" and i2 - i1 == j2 - j1 else (*removed, *added)
+        yield from mark_changed_words(removed, added) if tag == "replace" and i2 - i1 == j2 - j1 else (*removed, *added)
 
 
-def paired(removed: Iterable[Change], added: Iterable[Change]) -> Iterator[Change]:
+def mark_changed_words(removed: Iterable[Change], added: Iterable[Change]) -> Iterator[Change]:
     """Yield replaced lines and their replacements, with the changed words."""
     pairs = [(old, new, _words(old.text, new.text)) for old, new in zip(removed, added, strict=True)]
     yield from (msgspec.structs.replace(old, words=words) for old, _, (words, _) in pairs)
@@ -181,15 +183,15 @@ def _words(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], tuple[
     return tuple(removed), tuple(added)
 
 
-def _over(runs: Sequence[StyledRun], base: Style, look: Styles) -> list[StyledRun]:
+def _on_background(runs: Sequence[StyledRun], base: Style, styles: Styles) -> list[StyledRun]:
     """Return coloured text on the background of `base`; plain text has that of `base`."""
     return [
-        (text, base if style == look.block else Style(color=style.color, bgcolor=base.bgcolor, italic=style.italic))
+        (text, base if style == styles.block else Style(color=style.color, bgcolor=base.bgcolor, italic=style.italic))
         for text, style in runs
     ]
 
 
-def _marked(change: Change, runs: Sequence[StyledRun], word: Style) -> list[StyledRun]:
+def _highlight_words(change: Change, runs: Sequence[StyledRun], word: Style) -> list[StyledRun]:
     """Return the text with the changed ranges on the background of `word`."""
     if not change.words:
         return list(runs)
@@ -200,10 +202,10 @@ def _marked(change: Change, runs: Sequence[StyledRun], word: Style) -> list[Styl
         cuts |= {each - at for words in change.words for each in words if at < each < at + len(text)}
         for begin, end in pairwise(sorted(cuts)):
             changed = any(first <= at + begin < last for first, last in change.words)
-            marked.append((text[begin:end], _changed(style, word) if changed else style))
+            marked.append((text[begin:end], _highlighted(style, word) if changed else style))
         at += len(text)
     return marked
 
 
-def _changed(style: Style, word: Style) -> Style:
+def _highlighted(style: Style, word: Style) -> Style:
     return Style(color=style.color, bgcolor=word.bgcolor, italic=style.italic) if style.color else word

@@ -1,4 +1,4 @@
-"""The heights of items in a column, and which item a line belongs to."""
+"""The heights of items in a column, and the item at a line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import accumulate
 
 
 class Heights:
-    """The heights of a column of things.
+    """The heights of a column of items.
 
     A query costs what changed since the last one, and everything below it; at the end of a long column that is little.
     """
@@ -17,17 +17,17 @@ class Heights:
 
     def __init__(self, heights: Sequence[int] = ()) -> None:
         self._heights = list(heights)
-        self._bottoms: list[int] = []  # as far as computed
+        self._bottoms: list[int] = []  # only the computed ones
 
     def __len__(self) -> int:
         return len(self._heights)
 
     def height(self, index: int) -> int:
-        """Return the height of a thing."""
+        """Return the height of an item."""
         return self._heights[index]
 
     def set(self, index: int, height: int) -> bool:
-        """Set the height of a thing. Return whether it changed."""
+        """Set the height of an item. Return whether it changed."""
         if self._heights[index] == height:
             return False
         self._heights[index] = height
@@ -45,7 +45,7 @@ class Heights:
         return self.top(len(self._heights))
 
     def top(self, index: int) -> int:
-        """Return the height above a thing; for an index past the end, the total height."""
+        """Return the height above an item; for an index past the end, the total height."""
         known = len(self._bottoms)
         if known < index:
             begin = self._bottoms[-1] if known else 0
@@ -53,7 +53,7 @@ class Heights:
         return self._bottoms[index - 1] if index else 0
 
     def find(self, y: int) -> tuple[int, int]:
-        """Return the thing at `y` and the offset in it; (0, 0) or the last one if `y` is outside."""
+        """Return the item at `y` and the offset in it; (0, 0) or the last one if `y` is outside."""
         if not self._heights or y < 0:
             return 0, 0
         if y >= self.total:

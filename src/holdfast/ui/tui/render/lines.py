@@ -49,13 +49,13 @@ class DrawnLine(NamedTuple):
 
 
 class Fragment(Protocol):
-    """Some lines that are drawn together, on demand; equal pieces look the same."""
+    """Some lines that are drawn together, on demand; equal fragments look the same."""
 
     def guess(self, width: int) -> int:
         """Return the approximate number of lines, cheaply."""
         ...
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its lines, none wider than `width`."""
         ...
 
@@ -67,18 +67,18 @@ def clean(text: str) -> str:
     text = printable(valid_unicode(text)).replace("\u2028", "\n").replace("\u2029", "\n")
     if "\t" in text:
         text = text.expandtabs(TAB)
-    return text if text.isascii() else _NOT_ASCII.sub(_thinned, text)
+    return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
 
 
-def _thinned(found: re.Match[str]) -> str:
+def _without_marks(found: re.Match[str]) -> str:
     """Return the characters without those that pile up on one cell."""
-    kept: list[str] = []
+    characters: list[str] = []
     marks = 0
     for character in found[0]:
         marks = 0 if get_character_cell_size(character) else marks + 1
         if marks <= _MARKS:
-            kept.append(character)
-    return "".join(kept)
+            characters.append(character)
+    return "".join(characters)
 
 
 def make_line(runs: Iterable[StyledRun], *, margin: Sequence[StyledRun] = (), join: str = "\n") -> DrawnLine:
@@ -91,11 +91,11 @@ def make_line(runs: Iterable[StyledRun], *, margin: Sequence[StyledRun] = (), jo
     return DrawnLine(Strip(segments), sum(len(text) for text, _ in margin), join)
 
 
-def marked_strip(one: DrawnLine, base: Style) -> Strip:
+def marked_strip(line: DrawnLine, base: Style) -> Strip:
     """Return a line with its mark, or with blanks in the style `base` in its place."""
-    text, style = one.mark or ("", base)
+    text, style = line.mark or ("", base)
     mark = Segment(text + " " * max(0, MARK_WIDTH - cell_len(text)), style)
-    return Strip([mark, *one.strip], MARK_WIDTH + one.strip.cell_length)
+    return Strip([mark, *line.strip], MARK_WIDTH + line.strip.cell_length)
 
 
 def fold_runs(
@@ -106,7 +106,7 @@ def fold_runs(
     rest: Sequence[StyledRun] | None = None,
     words: bool = True,
 ) -> Iterator[DrawnLine]:
-    """Yield the runs (without newlines) folded to `width`, margins included: `first`, then `rest` (or `first` again).
+    """Yield the runs (without newlines) folded to `width`, margins included: `first`, then `rest` (default: `first`).
 
     With `words`, folds are between words if possible; otherwise lines are filled, as for code.
     """
@@ -126,13 +126,13 @@ def fold_runs(
 
 
 def crop(runs: Sequence[StyledRun], width: int) -> list[StyledRun]:
-    """Return the runs cut to one line of `width`, with an ellipsis if something is left out."""
+    """Return the runs cut to one line of `width`, with an ellipsis if something is cut."""
     runs = _slice(runs, 0, width * (_MARKS + 2))  # more than is visible; the rest may be long
     plain = "".join(text for text, _ in runs)
     if cell_len(plain) <= width:
         return runs
-    kept = chop_cells(plain, max(1, width - 1))[0]
-    cut = _slice(runs, 0, len(kept))
+    beginning = chop_cells(plain, max(1, width - 1))[0]
+    cut = _slice(runs, 0, len(beginning))
     return [*cut, ("…", cut[-1][1] if cut else runs[0][1])]
 
 

@@ -1,7 +1,7 @@
-"""Markdown as pieces: growing text is split where one of its blocks has certainly ended.
+"""Markdown as fragments: growing text is split where a block has certainly ended.
 
-Two rules. The pieces of a text do not depend on how it arrived. A piece is never long: finished text is drawn once,
-and growing text costs the same however long the whole is.
+Two rules. The fragments of a text do not depend on how it arrived. A fragment is never long: finished text is drawn
+once, and the cost of growing text does not depend on the length of the answer.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from holdfast.ui.tui.render.styles import Styles
 PROSE = 100
 """Maximum columns of text: longer lines are hard to read."""
 
-_LINES = 40  # maximum lines of code or table rows per piece
-_CODE = 24  # lines of code after which a piece ends at the next empty line
-_SIZE = 3_000  # maximum characters per piece
+_LINES = 40  # maximum lines of code or table rows per fragment
+_CODE = 24  # lines of code after which a fragment ends at the next empty line
+_SIZE = 3_000  # maximum characters per fragment
 
 _Kind = Literal["none", "text", "line", "item", "quote", "table", "fence", "closed"]
 
@@ -34,19 +34,19 @@ _COLUMNS = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 
 
 class Prose(msgspec.Struct, frozen=True):
-    """Markdown other than a code block; `above` is whether an empty line comes before it."""
+    """Markdown other than a code block; `above` is whether an empty line precedes it."""
 
     source: str
     above: bool
-    headless: bool = False  # a table without its head, which is repeated for parsing only
+    headless: bool = False  # a continued table: its head is in `source` for parsing only
 
     def guess(self, width: int) -> int:
         """Return the approximate number of lines."""
         return self.above + self.source.count("\n") + 1 + len(self.source) // max(1, min(width, PROSE))
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its lines."""
-        drawn = draw_prose(self.source, look, min(width, PROSE), wide=width, headless=self.headless)
+        drawn = draw_prose(self.source, styles, min(width, PROSE), wide=width, headless=self.headless)
         return [*_empty(above=self.above), *drawn]
 
 
@@ -62,9 +62,9 @@ class Code(msgspec.Struct, frozen=True):
         del width
         return self.above + len(self.lines)
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its lines."""
-        return [*_empty(above=self.above), *draw_code(self.lines, self.language, look, width)]
+        return [*_empty(above=self.above), *draw_code(self.lines, self.language, styles, width)]
 
 
 def _empty(*, above: bool) -> list[DrawnLine]:
@@ -72,15 +72,15 @@ def _empty(*, above: bool) -> list[DrawnLine]:
 
 
 class Markdown:
-    """A growing text and its pieces."""
+    """A growing text and its fragments."""
 
     def __init__(self) -> None:
         self._text = ""
         self._at = 0  # end of the processed text, always after a line end
         self._split = _Splitter()
 
-    def pieces(self, text: str) -> list[Fragment]:
-        """Return the pieces of `text`; the part that is the same as before is not processed again."""
+    def fragments(self, text: str) -> list[Fragment]:
+        """Return the fragments of `text`; the part that is the same as before is not processed again."""
         if not text.startswith(self._text):
             self._at, self._split = 0, _Splitter()
         self._text = text
@@ -91,14 +91,14 @@ class Markdown:
             self._at = end
         rest = clean(text[self._at :])
         if not rest:
-            return self._split.pieces()
+            return self._split.fragments()
         ahead = self._split.copy()
         for plain in rest.split("\n"):
             ahead.take(plain)
-        return ahead.pieces()
+        return ahead.fragments()
 
     def _line_end(self) -> int:
-        """Return the end of the next line, 0 if it is incomplete; a very long line is cut at the end of a piece."""
+        """Return the end of the next line, 0 if it is incomplete; a very long line is cut at the end of a fragment."""
         found = self._text.find("\n", self._at, self._at + _SIZE)
         if found >= 0:
             return found + 1
@@ -108,12 +108,12 @@ class Markdown:
 
 
 class _Splitter(msgspec.Struct):
-    """The pieces so far, the lines of the incomplete one, and the kind of block that they are in."""
+    """The fragments so far, the lines of the incomplete one, and the kind of block that they are in."""
 
     done: list[Fragment] = msgspec.field(default_factory=list[Fragment])
     lines: list[str] = msgspec.field(default_factory=list[str])
     kind: _Kind = "none"
-    above: bool = False  # whether an empty line comes before the piece
+    above: bool = False  # whether an empty line comes before the fragment
     blank: bool = False  # whether the last line was empty
     fence: str = ""
     indent: int = 0  # of the fence, or of a list item's content
@@ -124,9 +124,9 @@ class _Splitter(msgspec.Struct):
         """Return an independent copy."""
         return msgspec.structs.replace(self, done=list(self.done), lines=list(self.lines))
 
-    def pieces(self) -> list[Fragment]:
-        """Return all pieces, the incomplete one as if it had ended."""
-        return [*self.done, self._piece()] if self.lines else list(self.done)
+    def fragments(self) -> list[Fragment]:
+        """Return all fragments, the incomplete one as if it had ended."""
+        return [*self.done, self._fragment()] if self.lines else list(self.done)
 
     def take(self, plain: str) -> None:
         """Add a line."""
@@ -136,19 +136,19 @@ class _Splitter(msgspec.Struct):
             if self.kind == "item":
                 self.lines.append("")
             self.blank = True
-        elif not self._goes_on(plain):
+        elif not self._continues(plain):
             self._end()
             self._begin(plain)
         else:
             if self.kind == "text" and len(self.lines) == 1 and "|" in self.lines[0] and _COLUMNS.match(plain):
                 self.kind = "table"
             if self._is_long(plain):
-                self._continue()
+                self._end_fragment()
             self.lines.append(plain)
             self.blank = False
 
     def _begin(self, plain: str) -> None:
-        """Start the block of which this is the first line."""
+        """Start a block with its first line."""
         fence = _FENCE.match(plain)
         kind: _Kind = "text"
         if fence is not None:
@@ -159,8 +159,8 @@ class _Splitter(msgspec.Struct):
             kind = "item"
         elif _QUOTE.match(plain):
             kind = "quote"
-        apart = kind in ("fence", "line") or self.kind in ("closed", "table")
-        self.above = bool(self.done) and (self.blank or apart)
+        separate = kind in ("fence", "line") or self.kind in ("closed", "table")
+        self.above = bool(self.done) and (self.blank or separate)
         self.kind, self.blank = kind, False
         if fence is not None:
             self.indent, self.fence, self.language = len(fence[1]), fence[2], fence[3]
@@ -169,18 +169,18 @@ class _Splitter(msgspec.Struct):
         self.indent = found.end() + 1 if found and kind == "item" else 0
         self.lines.append(plain)
 
-    def _goes_on(self, plain: str) -> bool:
+    def _continues(self, plain: str) -> bool:
         """Return whether a nonempty line belongs to the block before it."""
         indent = len(plain) - len(plain.lstrip())
-        fresh = bool(_FENCE.match(plain) or _HEADING.match(plain) or _RULE.match(plain) or _ITEM.match(plain))
+        begins_block = bool(_FENCE.match(plain) or _HEADING.match(plain) or _RULE.match(plain) or _ITEM.match(plain))
         match self.kind:
             case "item":
-                nested = indent >= self.indent or (indent > 1 and fresh)
-                return nested or not (self.blank or fresh or _QUOTE.match(plain))
+                nested = indent >= self.indent or (indent > 1 and begins_block)
+                return nested or not (self.blank or begins_block or _QUOTE.match(plain))
             case "quote":
-                return not self.blank and not fresh
+                return not self.blank and not begins_block
             case "text":
-                return not (self.blank or fresh or _QUOTE.match(plain))
+                return not (self.blank or begins_block or _QUOTE.match(plain))
             case "table":
                 return not self.blank and "|" in plain
             case _:
@@ -195,26 +195,26 @@ class _Splitter(msgspec.Struct):
         plain = plain[min(self.indent, len(plain) - len(plain.lstrip())) :]
         pauses = len(self.lines) >= _CODE and not self.lines[-1].strip() and plain[:1].strip()
         if pauses or self._is_long(plain):
-            self._continue()
+            self._end_fragment()
         self.lines.append(plain)
 
     def _is_long(self, plain: str) -> bool:
         return len(self.lines) >= _LINES or sum(map(len, self.lines)) + len(plain) > _SIZE
 
-    def _continue(self) -> None:
-        """End the piece, but not the block."""
+    def _end_fragment(self) -> None:
+        """End the fragment, but not the block."""
         head = tuple(self.lines[:2]) if self.kind == "table" and not self.head else self.head
-        self.done.append(self._piece())
+        self.done.append(self._fragment())
         self.lines.clear()
         self.head, self.above = head, False
 
     def _end(self) -> None:
         if self.lines:
-            self.done.append(self._piece())
+            self.done.append(self._fragment())
             self.lines.clear()
         self.head = ()
 
-    def _piece(self) -> Fragment:
+    def _fragment(self) -> Fragment:
         if self.kind == "fence":
             return Code(tuple(self.lines), self.language, self.above)
         return Prose("\n".join((*self.head, *self.lines)).rstrip(), self.above, headless=bool(self.head))

@@ -29,18 +29,18 @@ _EMPHASIS = Style(italic=True)
 _STRUCK = Style(strike=True)
 _RULE = 40
 _NARROWEST = 12
-_DEEPEST = 40  # levels of lists and quotes, two for a list; what is deeper has no room left in a line
+_DEEPEST = 40  # levels of lists and quotes, two for a list; deeper ones would have no room in a line
 _LINKS = 100  # maximum brackets parsed as links: many unmatched ones are slow to parse
 
 
-def draw_prose(source: str, look: Styles, width: int, *, wide: int, headless: bool = False) -> list[DrawnLine]:
+def draw_prose(source: str, styles: Styles, width: int, *, wide: int, headless: bool = False) -> list[DrawnLine]:
     """Return the lines of `source`: text folded to `width`, tables and code to `wide`.
 
     `headless` leaves out the head of a table.
     """
-    page = _Page(look, width, wide, headless)
+    page = _Page(styles, width, wide, headless)
     tokens = _parser(links=source.count("[") <= _LINKS).parse(source)
-    if any(token.level >= _DEEPEST - 1 for token in tokens):  # the parser left out what is deeper
+    if any(token.level >= _DEEPEST - 1 for token in tokens):  # the parser leaves out deeper levels
         page.as_written(source)
     else:
         page.draw(tokens)
@@ -56,14 +56,14 @@ def _parser(*, links: bool) -> MarkdownIt:
     options = {
         "html": False,
         "maxNesting": 150,
-    }  # the parser leaves out what is deeper; its own limit of 20 is a list's 10
+    }  # the parser leaves out deeper levels; its default of 20 is 10 levels of lists
     return MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).disable(without)
 
 
 class _Page(msgspec.Struct):
     """The lines so far, and the margins of the open lists and quotes."""
 
-    look: Styles
+    styles: Styles
     width: int
     wide: int
     headless: bool
@@ -93,7 +93,7 @@ class _Page(msgspec.Struct):
                     self._item()
                 case "blockquote_open":
                     self._gap()
-                    self.margin.append(("▎ ", self.look.faint))
+                    self.margin.append(("▎ ", self.styles.faint))
                     self.fresh = True
                 case "list_item_close" | "blockquote_close":
                     self.margin.pop()
@@ -104,7 +104,7 @@ class _Page(msgspec.Struct):
                     self._code(token)
                 case "hr":
                     self._gap()
-                    self._line([("─" * min(_RULE, self._room()), self.look.faint)])
+                    self._line([("─" * min(_RULE, self._room()), self.styles.faint)])
                 case "html_block":
                     self._gap()
                     self.as_written(token.content)
@@ -118,17 +118,17 @@ class _Page(msgspec.Struct):
             at += 1
 
     def as_written(self, text: str) -> None:
-        """Add the lines of a text in which no mark means anything."""
+        """Add the lines of a text without interpreting it."""
         for line in text.rstrip("\n").split("\n"):
-            self._fold([(line, self.look.text)])
+            self._fold([(line, self.styles.text)])
 
     def _text(self, token: Token, opening: Token) -> None:
         """Add a paragraph or a heading."""
         heading = opening.type == "heading_open"
         if not opening.hidden:
             self._gap()
-        base = self.look.heading if heading else self.look.text
-        for runs in _lines_of(token.children or (), self.look, base):
+        base = self.styles.heading if heading else self.styles.text
+        for runs in _lines_of(token.children or (), self.styles, base):
             self._fold(runs)
         self.fresh = False
 
@@ -137,8 +137,8 @@ class _Page(msgspec.Struct):
         mark = "• " if number is None else f"{number}. "
         if number is not None:
             self.numbers[-1] = number + 1
-        self.margin.append((" " * len(mark), self.look.text))
-        self.marker = [(mark, self.look.dim)]
+        self.margin.append((" " * len(mark), self.styles.text))
+        self.marker = [(mark, self.styles.dim)]
         self.fresh = True
 
     def _gap(self) -> None:
@@ -148,7 +148,9 @@ class _Page(msgspec.Struct):
         self.fresh = False
 
     def _code(self, token: Token) -> None:
-        code = draw_code(token.content.rstrip("\n").split("\n"), token.info.partition(" ")[0], self.look, self._wide())
+        code = draw_code(
+            token.content.rstrip("\n").split("\n"), token.info.partition(" ")[0], self.styles, self._wide()
+        )
         self._place(code)
 
     def _table(self, tokens: Sequence[Token]) -> None:
@@ -158,18 +160,18 @@ class _Page(msgspec.Struct):
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline":
-                base = self.look.name if before.type == "th_open" else self.look.text
+                base = self.styles.name if before.type == "th_open" else self.styles.text
                 if before.type == "th_open":
                     aligns.append(str(before.attrGet("style") or "").rpartition(":")[2])
-                rows[-1].append([run for runs in _lines_of(token.children or (), self.look, base) for run in runs])
-        self._place(draw_table(rows, aligns, self.look, self._wide(), headless=self.headless))
+                rows[-1].append([run for runs in _lines_of(token.children or (), self.styles, base) for run in runs])
+        self._place(draw_table(rows, aligns, self.styles, self._wide(), headless=self.headless))
 
     def _place(self, drawn: Sequence[DrawnLine]) -> None:
         """Add drawn lines after the margin."""
-        for one in drawn:
+        for line in drawn:
             first = make_line((), margin=self._first())
-            strip = Strip.join([first.strip, one.strip])
-            self.lines.append(DrawnLine(strip, one.margin + first.margin, one.join))
+            strip = Strip.join([first.strip, line.strip])
+            self.lines.append(DrawnLine(strip, line.margin + first.margin, line.join))
 
     def _fold(self, runs: Sequence[StyledRun]) -> None:
         marker = sum(len(text) for text, _ in self.marker)
@@ -192,38 +194,38 @@ class _Page(msgspec.Struct):
         return max(_NARROWEST, self.wide - sum(cell_len(text) for text, _ in self.margin))
 
 
-def _lines_of(tokens: Sequence[Token], look: Styles, base: Style) -> Iterator[list[StyledRun]]:
+def _lines_of(tokens: Sequence[Token], styles: Styles, base: Style) -> Iterator[list[StyledRun]]:
     """Yield the lines of a paragraph, with the line breaks of its source."""
     runs: list[StyledRun] = []
-    styles = [base]
+    stack = [base]
     link: tuple[int, str] = (0, "")
     for token in tokens:
         match token.type:
             case "text" | "html_inline":
-                runs.append((token.content, styles[-1]))
+                runs.append((token.content, stack[-1]))
             case "code_inline":
-                runs.append((token.content, styles[-1] + look.code))
+                runs.append((token.content, stack[-1] + styles.code))
             case "softbreak" | "hardbreak":
                 yield runs
                 runs, link = [], (0, link[1])
             case "strong_open":
-                styles.append(styles[-1] + _STRONG)
+                stack.append(stack[-1] + _STRONG)
             case "em_open":
-                styles.append(styles[-1] + _EMPHASIS)
+                stack.append(stack[-1] + _EMPHASIS)
             case "s_open":
-                styles.append(styles[-1] + _STRUCK)
+                stack.append(stack[-1] + _STRUCK)
             case "link_open":
-                styles.append(styles[-1] + look.link)
+                stack.append(stack[-1] + styles.link)
                 link = len(runs), _address(token, "href")
             case "link_close":
-                styles.pop()
-                said = "".join(text for text, _ in runs[link[0] :])
-                if link[1] and link[1] not in (said, f"mailto:{said}"):
-                    runs.append((f" ({link[1]})", look.dim))
+                stack.pop()
+                label = "".join(text for text, _ in runs[link[0] :])
+                if link[1] and link[1] not in (label, f"mailto:{label}"):
+                    runs.append((f" ({link[1]})", styles.dim))
             case "image":
-                runs.append((f"{token.content} ({_address(token, 'src')})", styles[-1] + look.dim))
+                runs.append((f"{token.content} ({_address(token, 'src')})", stack[-1] + styles.dim))
             case "strong_close" | "em_close" | "s_close":
-                styles.pop()
+                stack.pop()
             case _:
                 pass
     yield runs

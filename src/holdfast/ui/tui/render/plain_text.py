@@ -1,4 +1,4 @@
-"""Plain text as pieces: lines in one tone; a long text is cut, with a note how many lines are missing."""
+"""Plain text as fragments: lines in one tone; a long text is cut, with a note how many lines are missing."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ PIECE = 25
 _LONGEST = 2_000
 """Maximum characters of a line, except in answers."""
 
-_TENTHS = 10  # below so many seconds, tenths are shown
+_TENTHS = 10  # seconds below which tenths are shown
 
 Tone = Literal["text", "dim", "faint", "warning", "failed"]
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Lines of plain text in one tone, folded if `whole`, else cut to one line each; `mark` is before the first."""
+    """Lines of plain text in one tone, folded if `wrap`, else cut to one line each; `mark` is left of the first."""
 
     lines: tuple[str, ...]
     tone: Tone
-    whole: bool = True
+    wrap: bool = True
     mark: tuple[str, Tone] | None = None
     above: bool = False
 
     def guess(self, width: int) -> int:
         """Return the approximate number of lines."""
-        long = sum(len(text) for text in self.lines) // max(1, width) if self.whole else 0
+        long = sum(len(text) for text in self.lines) // max(1, width) if self.wrap else 0
         return self.above + len(self.lines) + long
 
-    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+    def draw(self, styles: Styles, width: int) -> list[DrawnLine]:
         """Return its lines."""
-        style = toned(self.tone, look)
+        style = tone_style(self.tone, styles)
         drawn = [make_line(())] if self.above else []
         for text in self.lines:
-            drawn += fold_runs([(text, style)], width) if self.whole else [make_line(crop([(text, style)], width))]
+            drawn += fold_runs([(text, style)], width) if self.wrap else [make_line(crop([(text, style)], width))]
         if self.mark is not None and drawn:
             at = int(self.above)
-            drawn[at] = drawn[at]._replace(mark=(self.mark[0], toned(self.mark[1], look)))
+            drawn[at] = drawn[at]._replace(mark=(self.mark[0], tone_style(self.mark[1], styles)))
         return drawn
 
 
 def opened_text(text: str, tone: Tone, *, above: bool = False) -> list[Fragment]:
-    """Return a long text as pieces, cut with a note how much is missing."""
+    """Return a text as fragments; a long one is cut, with a note how many lines are missing."""
     lines = split_lines(text)
     most = lines[:OPENED]
     some = [Text(most[at : at + PIECE], tone, above=above and not at) for at in range(0, len(most), PIECE)]
-    return [*some, *rest(len(lines) - OPENED, opens=False)]
+    return [*some, *missing_lines_note(len(lines) - OPENED, opens=False)]
 
 
 def short_text(lines: Sequence[str]) -> list[Fragment]:
-    """Return lines, each cut to one."""
-    return [Text(tuple(lines), "dim", whole=False)] if lines else []
+    """Return a fragment of lines, each cut to the width; none without lines."""
+    return [Text(tuple(lines), "dim", wrap=False)] if lines else []
 
 
-def rest(count: int, where: Literal["more", "above"] = "more", *, opens: bool = True) -> list[Fragment]:
-    """Return the note how many lines are missing, if any, with the key that shows them if one `opens` the block."""
+def missing_lines_note(count: int, where: Literal["more", "above"] = "more", *, opens: bool = True) -> list[Fragment]:
+    """Return the note how many lines are missing, if any, with the key that shows them if the block `opens`."""
     if count <= 0:
         return []
     lines = "line" if count == 1 else "lines"
@@ -85,14 +85,14 @@ def split_lines(text: str) -> tuple[str, ...]:
     )
 
 
-def toned(tone: Tone, look: Styles) -> Style:
+def tone_style(tone: Tone, styles: Styles) -> Style:
     """Return the style of a tone."""
     return {
-        "text": look.text,
-        "dim": look.dim,
-        "faint": look.faint,
-        "warning": look.warning,
-        "failed": look.failed,
+        "text": styles.text,
+        "dim": styles.dim,
+        "faint": styles.faint,
+        "warning": styles.warning,
+        "failed": styles.failed,
     }[tone]
 
 
@@ -107,6 +107,6 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < _TENTHS else f"{rest} s"
 
 
-def ticking(seconds: float) -> str:
+def running_time(seconds: float) -> str:
     """Return a running time in whole seconds."""
     return duration_text(max(0, int(seconds))).replace(".0", "")

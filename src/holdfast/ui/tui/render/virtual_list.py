@@ -1,4 +1,4 @@
-"""The virtual list: a view's blocks as one long column of lines, of which only those near the viewport are drawn.
+"""The virtual list: a view's blocks as one long column of lines; only the lines near the viewport are drawn.
 
 One rule: the visible lines stay in place, whatever is drawn or changes above them.
 """
@@ -28,10 +28,10 @@ _WIDEST = 200
 EMPTY_LINE = make_line(())
 
 _NARROWEST = 20
-_KEPT = 800  # maximum blocks that stay drawn
-_NEAR = 200  # blocks kept on each side when there are more
+_MOST_DRAWN = 800  # maximum blocks that stay drawn
+_NEAR = 200  # blocks on each side that stay drawn when there are more
 LINE_NUMBERS = _PIECE_NUMBERS = 1 << 20
-"""A place as one number, for Textual's selection."""
+"""Bases that encode a place as one number, for Textual's selection."""
 
 _PASSES = 50  # each pass draws something new, so a few are enough
 
@@ -48,13 +48,13 @@ class _Item(msgspec.Struct):
     """The state of a block near the viewport."""
 
     block: Block
-    sheet: LineLayout
+    layout: LineLayout
     markdown: Markdown = msgspec.field(default_factory=Markdown)
 
 
 # How it works. A session can have a hundred thousand lines, a screen has fifty. Drawing a line (parsing Markdown,
 # colouring code, folding words) is slow, so only lines near the viewport are drawn. Every other block has an estimated
-# height, from the length of its text (`_guess`), and the scroll bar shows the sum.
+# height, from the length of its text (`_estimate`), and the scroll bar shows the sum.
 #
 # An estimate is wrong until its block is drawn, and a correction above the viewport would shift everything that the
 # user is reading. So the scroll position is not a line number. It is a place: block, piece and line in the piece
@@ -82,25 +82,25 @@ class VirtualList:
     those of the complete text.
     """
 
-    def __init__(self, look: Styles, *, clock: Callable[[], float]) -> None:
-        self.look = look
+    def __init__(self, styles: Styles, *, clock: Callable[[], float]) -> None:
+        self.styles = styles
         self._clock = clock
         self._view: View | Tail = View()
         self._width: int = _WIDEST
         self._keys: list[BlockKey] = []
         self._at: dict[BlockKey, int] = {}
-        self._column = Heights()  # the heights of all blocks, with the gap above each
-        self._gaps: list[int] = []  # those gaps
+        self._heights = Heights()  # the heights of all blocks, with the gap above each
+        self._gaps: list[int] = []  # the gap above each block
         self._items: dict[BlockKey, _Item] = {}  # of the blocks in and near the viewport
         self._all = False  # whether all blocks are expanded
-        self._flipped: set[BlockKey] = set()  # exceptions from that
+        self._flipped: set[BlockKey] = set()  # the blocks for which it is the other way round
         self.height = 0
         self.following = True
         self.anchor = LinePlace(0, -1, 0)
         self.thoughts = False
         """Whether the model's thinking is shown as it comes."""
         self.moving: set[BlockKey] = set()
-        """The blocks that show an elapsed time."""
+        """The keys of blocks that show an elapsed time."""
 
     # The content.
 
@@ -110,17 +110,17 @@ class VirtualList:
         self._items.clear()
         self.moving.clear()
         self._flipped.clear()
-        self._keys, self._at, self._gaps, self._column = [], {}, [], Heights()
+        self._keys, self._at, self._gaps, self._heights = [], {}, [], Heights()
         self.following = True
         self._sync()
 
-    def fit(self, look: Styles, width: int, height: int) -> None:
+    def fit(self, styles: Styles, width: int, height: int) -> None:
         """Set the styles and the size of the viewport; if they differ, everything is redrawn."""
         self.height = height
         room = max(_NARROWEST, min(width - MARK_WIDTH - 1, _WIDEST))
-        if look is self.look and room == self._width:
+        if styles is self.styles and room == self._width:
             return
-        self.look, self._width = look, room
+        self.styles, self._width = styles, room
         self.redraw()
 
     def update(self, changed: Iterable[BlockKey]) -> None:
@@ -143,7 +143,7 @@ class VirtualList:
         """Drop everything that is drawn."""
         self._items.clear()
         self.moving.clear()
-        self._column = Heights([self._guessed(index) for index in range(len(self._keys))])
+        self._heights = Heights([self._estimated_height(index) for index in range(len(self._keys))])
 
     def toggle(self, key: BlockKey) -> None:
         """Expand or collapse a block."""
@@ -158,7 +158,7 @@ class VirtualList:
             self._reopen(key)
 
     @property
-    def kept(self) -> frozenset[BlockKey]:
+    def drawn_keys(self) -> frozenset[BlockKey]:
         """Return the blocks whose lines are drawn."""
         return frozenset(self._items)
 
@@ -167,7 +167,7 @@ class VirtualList:
     @property
     def total(self) -> int:
         """Return the number of lines, partly estimated."""
-        return self._column.total
+        return self._heights.total
 
     @property
     def top(self) -> int:
@@ -175,21 +175,21 @@ class VirtualList:
         last = max(0, self.total - self.height)
         return last if self.following else min(last, self.line_of(self.anchor))
 
-    def look_at(self, y: int) -> None:
-        """Scroll to line `y`; follow the end if that is there."""
+    def scroll_to(self, y: int) -> None:
+        """Scroll to line `y`; follow the end if it is visible then."""
         self.following = y >= self.total - self.height
         self.anchor = self.place(max(0, y))
 
     def settle(self) -> None:
-        """Draw the viewport and as much above and below, so that a small scroll does not move anything."""
+        """Draw the viewport and one screen above and below it, so that a small scroll does not move anything."""
         if not self.following and self.anchor.block < len(self._keys):
             self._item(self.anchor.block)
         for _ in range(_PASSES):
             top = self.top
             if not self._draw(top - self.height, top + 2 * self.height):
                 break
-        if len(self._items) > _KEPT:
-            first, _ = self._column.find(self.top)
+        if len(self._items) > _MOST_DRAWN:
+            first, _ = self._heights.find(self.top)
             near = range(first - _NEAR, first + _NEAR)
             self._items = {key: item for key, item in self._items.items() if self._at[key] in near}
             self.moving &= self._items.keys()
@@ -198,40 +198,40 @@ class VirtualList:
         """Return the place of line `y`."""
         if not self._keys:
             return LinePlace(0, -1, 0)
-        index, within = self._column.find(y)
+        index, within = self._heights.find(y)
         gap = self._gaps[index]
         item = self._items.get(self._keys[index])
         if within < gap or item is None:
             return LinePlace(index, -1, within)
-        piece, number, _ = item.sheet.line(within - gap)
+        piece, number, _ = item.layout.line(within - gap)
         return LinePlace(index, piece, number)
 
     def line_of(self, place: LinePlace) -> int:
         """Return the line of a place."""
         if place.block >= len(self._keys):
             return self.total
-        top = self._column.top(place.block)
+        top = self._heights.top(place.block)
         item = self._items.get(self._keys[place.block])
         if place.piece < 0 or item is None:
             return top + place.line
-        return top + self._gaps[place.block] + item.sheet.top(place.piece) + place.line
+        return top + self._gaps[place.block] + item.layout.top(place.piece) + place.line
 
     def line(self, y: int) -> DrawnLine:
         """Return line `y`, an empty one if it does not exist."""
         if not 0 <= y < self.total:
             return EMPTY_LINE
-        index, within = self._column.find(y)
+        index, within = self._heights.find(y)
         item = self._items.get(self._keys[index])
         gap = self._gaps[index]
         if item is None or within < gap:
             return EMPTY_LINE
-        return item.sheet.line(within - gap)[2] or EMPTY_LINE
+        return item.layout.line(within - gap)[2] or EMPTY_LINE
 
     def block_at(self, y: int) -> Block | None:
         """Return the block of line `y`."""
         if not 0 <= y < self.total:
             return None
-        index, within = self._column.find(y)
+        index, within = self._heights.find(y)
         return self._view.block(self._keys[index]) if within >= self._gaps[index] else None
 
     def ends(self, key: BlockKey) -> tuple[int, int]:
@@ -239,41 +239,41 @@ class VirtualList:
         index = self._at.get(key)
         if index is None:
             return 0, 0
-        return self._column.top(index) + self._gaps[index], self._column.top(index + 1) - 1
+        return self._heights.top(index) + self._gaps[index], self._heights.top(index + 1) - 1
 
     def next_openable(self, key: BlockKey | None, step: int) -> BlockKey | None:
         """Return the next block (with -1 the previous one) that can be expanded; from the end if `key` is None."""
         index = self._at.get(key, len(self._keys)) if key is not None else len(self._keys)
         while 0 <= (index := index + step) < len(self._keys):
             block = self._view.block(self._keys[index])
-            if block is not None and block_renderer.opens(block):
+            if block is not None and block_renderer.can_expand(block):
                 return self._keys[index]
         return None
 
     def text(self, start: LinePlace, start_at: int, end: LinePlace, end_at: int) -> str:
-        """Return the text between two characters, each at its place, for the clipboard."""
+        """Return the text from character `start_at` of `start` to `end_at` of `end`, for the clipboard."""
         parts: list[str] = []
-        for place, one in self._between(start, end):
-            said = one.text()
-            last = max(0, end_at - one.margin) if place == end else len(said)
-            first = max(0, start_at - one.margin) if place == start else 0
-            parts += [said[first:last].rstrip() if one.join == "\n" else said[first:last], one.join]
+        for place, line in self._between(start, end):
+            text = line.text()
+            last = max(0, end_at - line.margin) if place == end else len(text)
+            first = max(0, start_at - line.margin) if place == start else 0
+            parts += [text[first:last].rstrip() if line.join == "\n" else text[first:last], line.join]
         return "".join(parts[:-1])
 
     # Implementation.
 
     def _between(self, start: LinePlace, end: LinePlace) -> Iterator[tuple[LinePlace, DrawnLine]]:
         for index in range(start.block, min(end.block + 1, len(self._keys))):
-            sheet = self._item(index).sheet
+            layout = self._item(index).layout
             for number in range(self._gaps[index]):
                 if start <= (place := LinePlace(index, -1, number)) <= end:
                     yield place, EMPTY_LINE
-            for piece in range(len(sheet)):
+            for piece in range(len(layout)):
                 if (index, piece) < start[:2] or (index, piece) > end[:2]:
                     continue
-                for number, one in enumerate(sheet.lines_of(piece)):
+                for number, line in enumerate(layout.lines_of(piece)):
                     if start <= (place := LinePlace(index, piece, number)) <= end:
-                        yield place, one
+                        yield place, line
 
     def _sync(self) -> None:
         """Take over the current keys; only those near the end can have changed."""
@@ -289,7 +289,7 @@ class VirtualList:
             del self._items[key]
             self.moving.discard(key)
         self._gaps[same:] = [int(index > 0 or self._view.has_above) for index in range(same, len(keys))]
-        self._column.splice(same, [self._guessed(index) for index in range(same, len(keys))])
+        self._heights.splice(same, [self._estimated_height(index) for index in range(same, len(keys))])
 
     def _item(self, index: int) -> _Item:
         """Return the state of a block, creating it if needed."""
@@ -298,14 +298,14 @@ class VirtualList:
         if item is None:
             block = self._view.block(key)
             assert block is not None
-            item = self._items[key] = _Item(block, LineLayout(self.look, self._width))
+            item = self._items[key] = _Item(block, LineLayout(self.styles, self._width))
             self._refill(key, item)
         return item
 
     def _refill(self, key: BlockKey, item: _Item) -> None:
         """Update the pieces of a block."""
         opened = self._all != (key in self._flipped)
-        item.sheet.update(
+        item.layout.update(
             block_renderer.render_block(
                 item.block, item.markdown, opened=opened, now=self._clock(), thoughts=self.thoughts
             )
@@ -318,11 +318,11 @@ class VirtualList:
     def _draw(self, top: int, bottom: int) -> bool:
         """Draw the lines in a range. Return whether a height changed."""
         changed = False
-        index, _ = self._column.find(top)
-        while index < len(self._keys) and self._column.top(index) < bottom:
-            sheet = self._item(index).sheet
-            above = self._column.top(index) + self._gaps[index]
-            sheet.draw(top - above, bottom - above)
+        index, _ = self._heights.find(top)
+        while index < len(self._keys) and self._heights.top(index) < bottom:
+            layout = self._item(index).layout
+            above = self._heights.top(index) + self._gaps[index]
+            layout.draw(top - above, bottom - above)
             changed = self._resize(index) or changed
             index += 1
         return changed
@@ -336,8 +336,8 @@ class VirtualList:
     def _resize(self, index: int) -> bool:
         """Set the height of a block and the gap above it. Return whether that changed anything."""
         item = self._items.get(self._keys[index])
-        height = item.sheet.height if item is not None else _guess(self._view.block(self._keys[index]), self._width)
-        changed = self._column.set(index, self._gaps[index] + height if height else 0)
+        height = item.layout.height if item is not None else _estimate(self._view.block(self._keys[index]), self._width)
+        changed = self._heights.set(index, self._gaps[index] + height if height else 0)
         if index + 1 == len(self._keys):
             return changed
         # Calls of one line each have no gap between them.
@@ -345,16 +345,16 @@ class VirtualList:
         gap = 0 if calls and height <= 1 else 1
         if gap == self._gaps[index + 1]:
             return changed
-        below = self._column.height(index + 1)
+        below = self._heights.height(index + 1)
         self._gaps[index + 1] = gap
-        return self._column.set(index + 1, below and below + (1 if gap else -1)) or changed
+        return self._heights.set(index + 1, below and below + (1 if gap else -1)) or changed
 
-    def _guessed(self, index: int) -> int:
+    def _estimated_height(self, index: int) -> int:
         """Return the approximate number of lines of an undrawn block, with the gap above it."""
-        return self._gaps[index] + _guess(self._view.block(self._keys[index]), self._width)
+        return self._gaps[index] + _estimate(self._view.block(self._keys[index]), self._width)
 
 
-def _guess(block: Block | None, width: int) -> int:
+def _estimate(block: Block | None, width: int) -> int:
     """Return the approximate number of lines of a block, from the length of its text."""
     match block:
         case AnswerBlock(text=text) | Prompt(text=text):

@@ -1,1 +1,1 @@
-"""What the screen offers of sessions: their list with preview and search, the trash, and the branches of one."""
+"""Lists of sessions with preview and search, the trash, and the branches of a session."""

@@ -20,7 +20,7 @@ _TRASH = "/trash"  # no ID has a slash
 
 
 def pick_session(target: CommandTarget) -> None:
-    """Let the user choose another session to resume, by its title or by what was said in it, or one to restore."""
+    """Let the user choose another session to resume, by its title or its content, or restore one from the trash."""
     catalog = target.controller.catalog
     target.dialogs.in_background(
         lambda: (catalog.all(), catalog.trashed()), lambda found: _offer_sessions(*found, target)
@@ -38,10 +38,10 @@ def _offer_sessions(found: Sequence[SessionSummary], trashed: Sequence[SessionSu
     if not choices:
         raise UsageError("No other sessions yet. Type a prompt to start one.")
 
-    def search(words: str, wanted: Callable[[], bool]) -> Mapping[str, str]:
+    def search(words: str, is_current: Callable[[], bool]) -> Mapping[str, str]:
         excerpts: dict[str, str] = {}
         for each in search_sessions(controller.catalog, words, ordered):
-            if not wanted():
+            if not is_current():
                 break
             excerpts[each.summary.id] = each.excerpt
         return excerpts
@@ -59,8 +59,8 @@ def _offer_sessions(found: Sequence[SessionSummary], trashed: Sequence[SessionSu
         if value == _TRASH:
             raise UsageError("The trash stays. To free its space, delete the folder `trash` next to the sessions.")
         controller.catalog.trash(value)
-        _look_again(target)
-        target.dialogs.say(f"Moved session {value} to trash. To restore it: /resume, then Trash.")
+        _refresh_welcome(target)
+        target.dialogs.notify(f"Moved session {value} to trash. To restore it: /resume, then Trash.")
 
     target.dialogs.pick("Resume", choices, chosen, remove=("moves it to trash", trash), preview=preview, search=search)
 
@@ -70,14 +70,14 @@ def _offer_trash(trashed: Sequence[SessionSummary], target: CommandTarget) -> No
 
     def restore(session: str) -> None:
         restored = catalog.restore(session)
-        _look_again(target)
-        target.dialogs.say(f'Restored session {restored.id}, "{single_line(restored.title)}". /resume {restored.id}')
+        _refresh_welcome(target)
+        target.dialogs.notify(f'Restored session {restored.id}, "{single_line(restored.title)}". /resume {restored.id}')
 
     target.dialogs.pick("Trash: Enter restores", [_choice(each) for each in trashed], restore)
 
 
-def _look_again(target: CommandTarget) -> None:
-    """Have the welcome name the last session that there is now."""
+def _refresh_welcome(target: CommandTarget) -> None:
+    """Update the last session in the welcome text."""
     catalog, cwd = target.controller.catalog, target.controller.cwd
     stack = target.app.screen_stack  # pyright: ignore[reportUnknownMemberType] - an app of any result
     welcome = stack[0].query_one(Welcome)
@@ -122,9 +122,9 @@ def _offer_branches(summary: SessionSummary, found: Sequence[Branch], target: Co
 
     def chosen(end: str) -> None:
         if by_end[end].left is None:
-            target.dialogs.say("This is the present branch.")
+            target.dialogs.notify("This is the present branch.")
         else:
             target.controller.continue_in_copy(summary, until=int(end))
-            target.dialogs.say("This branch continues in a copy. Files are as they are now; the session stays.")
+            target.dialogs.notify("This branch continues in a copy. Files are as they are now; the session stays.")
 
     target.dialogs.pick("Branches: Enter continues one in a copy", choices, chosen, preview=preview)

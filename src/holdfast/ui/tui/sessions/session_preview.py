@@ -1,4 +1,4 @@
-"""What a list shows of a session before it is opened: its facts, its state, and the last exchange."""
+"""The preview of a session in a list: its facts, its state, and the last exchange."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import TextPart
 from holdfast.session.journal.store import StoredEntry
 from holdfast.session.model_notices import REASONS
-from holdfast.session.storage.lease import refuse_held
+from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.text import literal
 from holdfast.ui.view.columns import byte_count, home, single_line
 
 ANSWER_LINES = 2
-"""Lines of the last answer."""
+"""Number of lines of the last answer."""
 
 _LONGEST = 400
 
 
 def session_preview(summary: SessionSummary, folder: Path) -> str:
-    """Return always as many lines: facts and state, the last prompt, the end of the last answer. Reads the journal."""
+    """Return a fixed number of lines: facts and state, last prompt, end of the last answer. Reads the journal."""
     try:
         records = read_copy(folder).records
     except HoldfastError as error:
         return _lines(summary, str(error), "", "")
     try:
-        refuse_held(folder)
+        raise_if_busy(folder)
         state = session_state(records)
     except SessionBusy as busy:
         state = f"open elsewhere{f' ({busy.holder})' if busy.holder else ''}"
@@ -38,7 +38,7 @@ def session_preview(summary: SessionSummary, folder: Path) -> str:
 
 
 def session_state(records: Sequence[StoredEntry]) -> str:
-    """Return what a resumed session would begin with, in a few words."""
+    """Return the state of the session, in a few words."""
     queued: set[str] = set()
     for record in records:
         match record.entry:
@@ -65,7 +65,7 @@ def session_state(records: Sequence[StoredEntry]) -> str:
 
 
 def last_exchange(records: Sequence[StoredEntry]) -> tuple[str, str]:
-    """Return the last prompt, also one that was rewound, and the last text of the model behind it, "" if none."""
+    """Return the last prompt, also one that was rewound, and the model's last text after it, "" if none."""
     answer = ""
     for record in reversed(records):
         match record.entry:
@@ -80,6 +80,10 @@ def last_exchange(records: Sequence[StoredEntry]) -> tuple[str, str]:
 
 def _lines(summary: SessionSummary, state: str, prompt: str, answer: str) -> str:
     facts = [summary.model or "no model", home(summary.cwd) or "no folder", byte_count(summary.bytes), state]
-    said = [single_line(line) for line in literal(answer[-_LONGEST:]).splitlines() if line.strip()][-ANSWER_LINES:]
+    answer_lines = [single_line(line) for line in literal(answer[-_LONGEST:]).splitlines() if line.strip()][
+        -ANSWER_LINES:
+    ]
     first = f"> {single_line(literal(prompt[:_LONGEST]))}" if prompt.strip() else ""
-    return "\n".join([" · ".join(literal(fact) for fact in facts), first, *said, *[""] * (ANSWER_LINES - len(said))])
+    return "\n".join(
+        [" · ".join(literal(fact) for fact in facts), first, *answer_lines, *[""] * (ANSWER_LINES - len(answer_lines))]
+    )

@@ -1,4 +1,4 @@
-"""The settings that a session can change while it runs, and where a choice is kept."""
+"""The settings that a session can change while it runs, and the scope in which a choice is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.tool_calls import Mode
 from holdfast.ui.commands.config import change_text
 from holdfast.ui.settings.setting_catalog import SETTING_SCOPES, FileScope, SettingScope, scopes, setting_path
 from holdfast.ui.settings.setting_change import SettingChanges
-from holdfast.ui.tui.choices import PROVIDERS_OWN, CommandTarget
+from holdfast.ui.tui.choices import DEFAULT_EFFORT, CommandTarget
 from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.themes import theme_names
 from holdfast.ui.tui.widgets.pickers import Choice
@@ -22,7 +22,7 @@ from holdfast.ui.view.columns import home
 
 
 class LiveSetting(msgspec.Struct, frozen=True):
-    """A setting of the session: `now` returns it, `use` changes it at once and returns a remark, "" if none."""
+    """A setting of the session: `now` returns its value, `use` changes it at once and returns a remark, "" if none."""
 
     now: Callable[[CommandTarget], object]
     use: Callable[[CommandTarget, str], str]
@@ -34,7 +34,7 @@ def _use_model(target: CommandTarget, name: str) -> str:
 
 
 def _use_effort(target: CommandTarget, name: str) -> str:
-    efforts: dict[str, Effort | None] = {**{str(each): each for each in EFFORTS}, PROVIDERS_OWN: None}
+    efforts: dict[str, Effort | None] = {**{str(each): each for each in EFFORTS}, DEFAULT_EFFORT: None}
     if name not in efforts:
         raise UsageError(f"Unknown effort {name!r} (expected one of {', '.join(efforts)}). See /effort.")
     return target.controller.use_effort(efforts[name])
@@ -111,37 +111,37 @@ def choose(
     *,
     then: Callable[[str], None] | None = None,
 ) -> None:
-    """Use a setting from now on, and keep it where `scope` says; `then` gets what was done, else a notice says it.
+    """Use a setting from now on, and store it in `scope`; `then` gets the report, which is a notice by default.
 
     `text` is "" to remove the setting from the file. Raise `HoldfastError`, with nothing changed.
     """
     live = LIVE.get(name)
-    said = then or target.dialogs.say
+    notify = then or target.dialogs.notify
     if scope == "session":
         if live is None:
             raise UsageError(
                 f"{name} cannot differ between sessions. Set it for all of them: /config {name} VALUE user."
             )
-        said(live.use(target, text))
+        notify(live.use(target, text))
         return
-    if live is not None and text and name != "model":  # a model is checked by the file, which may not be used at once
-        _known(target, name, text)
+    if live is not None and text and name != "model":  # the file checks a model, which need not be usable now
+        _check_theme(target, name, text)
     changes = SettingChanges(target.controller.environ, target.controller.cwd)
-    kept: FileScope = scope
+    file_scope: FileScope = scope
 
     def write() -> str:
-        change = changes.set(name, text, kept) if text else changes.unset(name, kept)
-        return f"{change_text(change)}.{changes.overridden(name) if kept == 'user' else ''}"
+        change = changes.set(name, text, file_scope) if text else changes.unset(name, file_scope)
+        return f"{change_text(change)}.{changes.overridden(name) if file_scope == 'user' else ''}"
 
-    def written(done: str) -> None:
+    def report(done: str) -> None:
         remark = "It applies from the next start." if live is None else live.use(target, text) if text else ""
-        said(" ".join(filter(None, (done, remark))))
+        notify(" ".join(filter(None, (done, remark))))
 
-    target.dialogs.in_background(write, written)
+    target.dialogs.in_background(write, report)
 
 
-def _known(target: CommandTarget, name: str, text: str) -> None:
-    """Raise `UsageError` for a theme that there is not: the parser of the file knows none."""
+def _check_theme(target: CommandTarget, name: str, text: str) -> None:
+    """Raise `UsageError` for an unknown theme: the parser of the file does not know the themes."""
     if name == "theme" and text not in (names := theme_names(target.app.available_themes)):
         raise UsageError(f"Unknown theme {text!r} (expected one of {', '.join(names)}). See /theme.")
 
@@ -153,9 +153,9 @@ def pick_scope(
     *,
     session: bool = True,
     then: Callable[[str], None] | None = None,
-    left: Callable[[], None] = lambda: None,
+    on_cancel: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let the user choose where a choice is kept; without `session`, only the files are offered."""
+    """Let the user choose where a setting is stored; without `session`, only the files are offered."""
     changes = SettingChanges(target.controller.environ, target.controller.cwd)
     choices: list[Choice] = []
     if session and name in LIVE and text:
@@ -172,5 +172,5 @@ def pick_scope(
         f"Keep {name} = {text}" if text else f"Remove {name} from",
         choices,
         lambda chosen: choose(target, name, text, by_value[chosen], then=then),
-        left=left,
+        on_cancel=on_cancel,
     )

@@ -1,4 +1,4 @@
-"""The slash commands that choose a setting: each takes a value, and where it is kept (session, project or user)."""
+"""The slash commands that choose a setting: each takes a value, and a scope (session, project or user)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.errors import UsageError
 from holdfast.session.journal.model_settings import EFFORTS
 from holdfast.tool_calls import Mode
 from holdfast.ui.settings.setting_catalog import SETTING_SCOPES
-from holdfast.ui.tui.choices import PROVIDERS_OWN, CommandTarget
+from holdfast.ui.tui.choices import DEFAULT_EFFORT, CommandTarget
 from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.settings.live_settings import choose, pick_scope, with_scope
 from holdfast.ui.tui.settings.settings_list import SettingsList
@@ -37,7 +37,7 @@ def _model(target: CommandTarget, rest: str) -> None:
 def _effort(target: CommandTarget, rest: str) -> None:
     if rest:
         text, scope = with_scope(rest, "session")
-        if text == PROVIDERS_OWN and scope != "session":  # it is what holds without the setting
+        if text == DEFAULT_EFFORT and scope != "session":  # the value without the setting
             choose(target, "effort", text, "session")
             choose(target, "effort", "", scope)
         else:
@@ -46,7 +46,7 @@ def _effort(target: CommandTarget, rest: str) -> None:
     controller = target.controller
     now = controller.settings.effort
     choices = [
-        Choice(PROVIDERS_OWN, PROVIDERS_OWN, "in use" if now is None else "the provider decides", now=now is None)
+        Choice(DEFAULT_EFFORT, DEFAULT_EFFORT, "in use" if now is None else "the provider decides", now=now is None)
     ]
     for effort in EFFORTS:
         note = "in use" if effort == now else controller.effort_note(effort)
@@ -55,7 +55,7 @@ def _effort(target: CommandTarget, rest: str) -> None:
         "Effort: how much the model reasons",
         choices,
         lambda chosen: choose(target, "effort", chosen, "session"),
-        keep=(_KEEPS, lambda chosen: pick_scope(target, "effort", "" if chosen == PROVIDERS_OWN else chosen)),
+        keep=(_KEEPS, lambda chosen: pick_scope(target, "effort", "" if chosen == DEFAULT_EFFORT else chosen)),
     )
 
 
@@ -73,7 +73,10 @@ def _theme(target: CommandTarget, rest: str) -> None:
         for name in theme_names(target.app.available_themes)
     ]
     target.dialogs.pick(
-        "Theme (kept for all sessions)", choices, lambda name: choose(target, "theme", name, "user"), shown=preview
+        "Theme (kept for all sessions)",
+        choices,
+        lambda name: choose(target, "theme", name, "user"),
+        on_highlight=preview,
     )
 
 
@@ -81,11 +84,11 @@ def _mouse(target: CommandTarget, rest: str) -> None:
     text, scope = with_scope(rest, "session")
     value = {"on": "true", "off": "false"}.get(text, text)
 
-    def said(done: str) -> None:
-        kept = scope != "session" or target.controller.options.config.mouse == (value == "true")
-        target.dialogs.say(done if kept else f"{done} To keep it: /mouse {text} user.")
+    def report(done: str) -> None:
+        is_stored = scope != "session" or target.controller.options.config.mouse == (value == "true")
+        target.dialogs.notify(done if is_stored else f"{done} To keep it: /mouse {text} user.")
 
-    choose(target, "mouse", value, scope, then=said)
+    choose(target, "mouse", value, scope, then=report)
 
 
 def _vim(target: CommandTarget, rest: str) -> None:
@@ -93,7 +96,7 @@ def _vim(target: CommandTarget, rest: str) -> None:
     text, scope = with_scope(rest or toggled, "session")
     hint = "" if scope != "session" else f" To keep it: /vim {text} user."
     value = {"on": "vim", "off": "normal"}.get(text, text)
-    choose(target, "ui.keys", value, scope, then=lambda done: target.dialogs.say(f"{done}{hint}"))
+    choose(target, "ui.keys", value, scope, then=lambda done: target.dialogs.notify(f"{done}{hint}"))
 
 
 def _permissions(target: CommandTarget, rest: str) -> None:
@@ -106,10 +109,11 @@ def _permissions(target: CommandTarget, rest: str) -> None:
         Choice(f"mode {mode}", mode, f"{_RUNS[mode]}{', current' * (mode == now)}", now=mode == now) for mode in modes
     ]
     project = target.controller.options.project_of(target.controller.cwd)
-    kept = project.remembered
+    patterns = project.remembered
     choices.append(Choice("rules", "show all rules", f"{len(project.rules.rules)} in settings and options"))
     choices += [
-        Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
+        Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder")
+        for at, each in enumerate(patterns)
     ]
 
     def chosen(value: str) -> None:
@@ -122,7 +126,7 @@ def _permissions(target: CommandTarget, rest: str) -> None:
         elif what == "mode":
             choose(target, "permission_mode", which, "session")
         else:
-            target.controller.agent.forbid(kept[int(which)])
+            target.controller.agent.forbid(patterns[int(which)])
 
     def keep(value: str) -> None:
         what, _, which = value.partition(" ")

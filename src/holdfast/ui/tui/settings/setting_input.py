@@ -1,4 +1,4 @@
-"""The line in which a setting is edited; what it cannot be is said below it, and the line stays open."""
+"""The line in which a setting is edited; an error is shown below it, and the line stays open."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from holdfast.errors import ConfigInvalid
 from holdfast.text import literal
 from holdfast.ui.settings.setting_catalog import SettingForm, parsed_value
 from holdfast.ui.tui.keys.key_order import LineInput
-from holdfast.ui.tui.widgets.pickers import Over
+from holdfast.ui.tui.widgets.pickers import OverlayScreen
 
 
-class SettingInput(Over[str | None]):
+class SettingInput(OverlayScreen[str | None]):
     """Returns the text that the user typed, "" for the default, None on cancel."""
 
     CSS = """
@@ -35,17 +35,17 @@ class SettingInput(Over[str | None]):
         Binding("escape,ctrl+c", "dismiss(None)", "Leave", show=False, priority=True),
     ]
 
-    def __init__(self, name: str, about: str, form: SettingForm, now: str) -> None:
+    def __init__(self, name: str, title: str, form: SettingForm, now: str) -> None:
         super().__init__()
         self._path = key_path(name)
-        self._about = about
+        self._title = title
         self._form = form
         self._now = now
 
     def compose(self) -> ComposeResult:
         """Yield title, line, fault and foot."""
         with Vertical():
-            yield Static(Text(literal(self._about)), id="title")
+            yield Static(Text(literal(self._title)), id="title")
             yield LineInput(value=self._now, placeholder="default", id="value")
             yield Static(id="fault", markup=False)
             yield Static(
@@ -54,7 +54,7 @@ class SettingInput(Over[str | None]):
             )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Return the text if the config could have it."""
+        """Return the text if it is a valid value."""
         event.stop()
         text = event.value.strip()
         if text and (why := self._fault(text)):
@@ -65,7 +65,7 @@ class SettingInput(Over[str | None]):
         self.dismiss(text)
 
     def _fault(self, text: str) -> str:
-        """Return why the setting cannot be so, "" if it can; what depends on others is seen when it is kept."""
+        """Return why the value is invalid, "" if it is valid; conflicts with other settings show when stored."""
         value = parsed_value(self._path, text)
         try:
             decoded(with_setting("", self._path, value).encode(), Config, name="config.toml")

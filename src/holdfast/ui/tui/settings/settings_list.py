@@ -1,8 +1,8 @@
 """`/config`: every setting with its value and source, to search and to change.
 
-How it works. The list has the settings that people change first, then the internals. What the session itself has (its
-mode, model, effort, theme) is shown as it is there. Enter edits one: by a list if its values are few, else by a line.
-Then the user chooses where it is kept, and the list is shown again, with what was done.
+How it works. The list begins with the settings that users change, then come the internals. For mode, model, effort and
+theme, it shows the values of the session. Enter edits a setting: in a list if its values are few, else in a line. Then
+the user chooses where it is stored, and the list is shown again, with a report.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.view.columns import home
 
 SESSION = "this session"
-"""The source of what the session has."""
+"""The source of a value of the session."""
 
 _NAMES = 28
 _WIDEST = 26
-"""Cells of a name and of a value in the list; longer names have their value behind them."""
+"""Cells of a name and of a value in the list; after a longer name, the value moves to the right."""
 
 _INTERNALS = ""
 """The value of the line above the internals."""
@@ -60,18 +60,20 @@ class SettingsList:
         value = None if now is None else now.value
         found = form(path)
         choices = theme_names(self._target.app.available_themes) if name == "theme" else found.choices
-        about = f"{name}: {COMMON[name]}" if name in COMMON else name
+        title = f"{name}: {COMMON[name]}" if name in COMMON else name
         if choices:
-            self._pick(name, about, choices, plain(value))
+            self._pick(name, title, choices, plain(value))
         else:
-            self._ask(name, about, found, plain(value))
+            self._ask(name, title, found, plain(value))
 
     def keep(self, name: str, text: str) -> None:
-        """Let the user choose where a setting is kept; `text` is "" to remove it."""
+        """Let the user choose where a setting is stored; `text` is "" to remove it."""
         name = key_text(setting_path(name))
-        pick_scope(self._target, name, text, then=lambda done: self.open(done, name), left=lambda: self.open("", name))
+        pick_scope(
+            self._target, name, text, then=lambda done: self.open(done, name), on_cancel=lambda: self.open("", name)
+        )
 
-    def _pick(self, name: str, about: str, choices: tuple[str, ...], now: str) -> None:
+    def _pick(self, name: str, title: str, choices: tuple[str, ...], now: str) -> None:
         offered = [Choice(each, each, "in use" if each == now else "", now=each == now) for each in choices]
         offered.append(Choice(_DEFAULT, _DEFAULT, "removes it from the config"))
 
@@ -80,21 +82,21 @@ class SettingsList:
                 self._target.app.theme = chosen
 
         self._target.dialogs.pick(
-            about,
+            title,
             offered,
             lambda chosen: self.keep(name, "" if chosen == _DEFAULT else chosen),
-            left=lambda: self.open("", name),
-            shown=preview if name == "theme" else None,
+            on_cancel=lambda: self.open("", name),
+            on_highlight=preview if name == "theme" else None,
         )
 
-    def _ask(self, name: str, about: str, found: SettingForm, now: str) -> None:
-        def given(text: str | None) -> None:
+    def _ask(self, name: str, title: str, found: SettingForm, now: str) -> None:
+        def submitted(text: str | None) -> None:
             if text is None:
                 self.open("", name)
             else:
                 self._target.dialogs.attempt(lambda: self.keep(name, text))
 
-        self._target.app.push_screen(SettingInput(name, about, found, now), given)
+        self._target.app.push_screen(SettingInput(name, title, found, now), submitted)
 
     def _chosen(self, name: str) -> None:
         if name == _INTERNALS:
@@ -103,14 +105,14 @@ class SettingsList:
             self.edit(name)
 
     def _values(self) -> dict[str, Value]:
-        """Return every setting by its name, as the session has it."""
+        """Return every setting by name, with the values of the session."""
         controller = self._target.controller
         settled = resolved_settings(controller.arguments, controller.environ, controller.cwd)
         found: dict[str, Value] = {}
         for value in settled.values:
             try:
                 name = key_text(setting_path(value.name))
-            except HoldfastError:  # an empty table, or what only the command line sets
+            except HoldfastError:  # an empty table, or a setting of the command line only
                 continue
             live = LIVE.get(name)
             now = value.value if live is None else live.now(self._target)

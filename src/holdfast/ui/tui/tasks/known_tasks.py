@@ -1,4 +1,4 @@
-"""The background tasks as the screen knows them, from the facts it gets."""
+"""The background tasks of the session, as the facts sent to the screen show them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.ui.tui.widgets.status_line import elapsed_text
 
 
 class TaskRow(msgspec.Struct, frozen=True):
-    """A task: its `command`, when this process heard of it, and its end."""
+    """A task: its `command`, the time when this process first saw it, and its end."""
 
     command: str
     since: float
@@ -21,7 +21,7 @@ class TaskRow(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """Return what it does, for the list."""
+        """Return its state, for the list."""
         if self.ended is not None:
             return f"{self.ended.outcome}, {elapsed_text(self.ended.seconds)}"
         return f"runs, {elapsed_text(time.monotonic() - self.since)}"
@@ -38,15 +38,15 @@ class KnownTasks:
     @property
     def running(self) -> tuple[str, ...]:
         """Return the tasks without an end."""
-        return tuple(own for own, row in self.rows.items() if row.ended is None)
+        return tuple(task for task, row in self.rows.items() if row.ended is None)
 
     def take(self, fact: Fact) -> None:
-        """Take in a fact; those that are not about tasks say nothing."""
+        """Take in a fact; facts that are not about tasks are ignored."""
         match fact.entry:
-            case TaskStarted(id=own, command=command):
-                self.rows[own] = TaskRow(" ".join(command.split()), time.monotonic())
-            case TaskEnded(id=own):
-                row = self.rows.get(own, TaskRow("", time.monotonic()))
-                self.rows[own] = msgspec.structs.replace(row, ended=fact.entry)
+            case TaskStarted(id=task, command=command):
+                self.rows[task] = TaskRow(" ".join(command.split()), time.monotonic())
+            case TaskEnded(id=task):
+                row = self.rows.get(task, TaskRow("", time.monotonic()))
+                self.rows[task] = msgspec.structs.replace(row, ended=fact.entry)
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""What the user is shown of background tasks: their list, and the question on leaving."""
+"""The list of background tasks, and the question on quitting while some run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.ui.tui.widgets.pickers import Choice
 
 
 def show_tasks(target: CommandTarget, rest: str) -> None:
-    """List the tasks: Enter shows the output of one, Ctrl+X stops it. `stop ID` and `ID` do that without the list."""
+    """List the tasks: Enter shows output, Ctrl+X stops a task. `ID` and `stop ID` do the same without the list."""
     tasks = target.controller.tasks
     word, _, task = rest.partition(" ")
     if rest and (task.strip() or word) not in tasks.rows:
@@ -21,7 +21,7 @@ def show_tasks(target: CommandTarget, rest: str) -> None:
     elif not tasks.rows:
         raise UsageError("No background tasks yet. Ctrl+B moves a running command of the model to the background.")
     else:
-        choices = [Choice(own, f"{own}  {row.command}", row.state) for own, row in reversed(tasks.rows.items())]
+        choices = [Choice(name, f"{name}  {row.command}", row.state) for name, row in reversed(tasks.rows.items())]
         agent = target.controller.agent
         target.dialogs.pick("Background tasks", choices, agent.tasks.show, remove=("stop it", agent.tasks.stop))
 

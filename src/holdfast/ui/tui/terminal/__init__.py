@@ -1,1 +1,1 @@
-"""The terminal: taken, written to, read, and given back."""
+"""The terminal: its modes, input, output, and restoring it."""

@@ -1,4 +1,4 @@
-"""The frames that Textual writes, taken apart: what stands at which place of the screen. Pure."""
+"""Parses the frames that Textual writes: which text is at which place of the screen. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlacedText(NamedTuple):
 
 
 def pieces_of(data: str) -> tuple[PlacedText, ...]:
-    """Return the pieces of a frame, none if `data` moves the cursor to no place."""
+    """Return the pieces of a frame, none if `data` does not place the cursor."""
     before, *rest = _PLACE.split(data)
     if before or not rest:
         return ()
@@ -31,13 +31,13 @@ def pieces_of(data: str) -> tuple[PlacedText, ...]:
     )
 
 
-def is_whole(pieces: Sequence[PlacedText], *, columns: int, rows: int) -> bool:
+def is_full_frame(pieces: Sequence[PlacedText], *, columns: int, rows: int) -> bool:
     """Return whether the pieces are all rows of a screen of this size, each from its first column to its last."""
     return begins_rows(pieces, rows) and all(_cells(piece.text) >= columns for piece in pieces[:rows])
 
 
 def begins_rows(pieces: Sequence[PlacedText], rows: int) -> bool:
-    """Return whether the first pieces are those of so many rows in order, each from its first column on."""
+    """Return whether the first pieces begin each of `rows` rows, in order, at the first column."""
     return len(pieces) >= rows and all(piece[:2] == (row, 1) for row, piece in enumerate(pieces[:rows], 1))
 
 

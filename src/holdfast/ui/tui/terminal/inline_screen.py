@@ -1,10 +1,10 @@
 """The terminal without the alternate screen: finished text in its own history, a live region below it.
 
-How it works. Textual draws a screen as high as the live region, as it draws any screen; `write` moves each frame to
-where the region is. A frame of another height was drawn before Textual heard of a new one, and is dropped: the next is
-on its way. What is dropped, or erased by a print or a new size, is drawn again by a frame of all rows, and nothing else
-is drawn before that. A frame that is asked for has all rows, so one comes; if a row of it seems too short, it is wider
-than we count: after `MOST_REDRAWS` of these frames, the next is drawn.
+How it works. Textual draws a screen as high as the live region; `write` moves each frame to the place of the region. A
+frame of another height was drawn before Textual heard of a new size. It is dropped, because the next one is on its way.
+After a dropped frame, a print or a new size, only a frame of all rows is drawn. A requested frame has all rows. If one
+of its rows seems too short, the terminal draws it wider than `cell_len` counts: after `MOST_REDRAWS` of these frames,
+the next is drawn anyway.
 
 Pages and lists open on the alternate screen, as `less` does: they need more rows than the region has, and a region that
 had grown so high would leave blank rows behind. Textual's own inline mode was not used: decision 0053.
@@ -20,7 +20,7 @@ from textual.app import App
 from textual.constants import DISABLE_KITTY_KEY
 from textual.geometry import Size
 
-from holdfast.ui.tui.terminal.frames import PlacedText, begins_rows, is_whole, pieces_of
+from holdfast.ui.tui.terminal.frames import PlacedText, begins_rows, is_full_frame, pieces_of
 from holdfast.ui.tui.terminal.keyboard import Keyboard
 from holdfast.ui.tui.terminal.live_region import LiveRegion
 
@@ -32,7 +32,7 @@ KITTY_ON, KITTY_OFF = ("", "") if DISABLE_KITTY_KEY else ("\x1b[>25u", "\x1b[<u"
 LEAST_ROWS = 4
 
 MOST_REDRAWS = 3
-"""Frames of all rows that are asked for before one whose rows seem too short is drawn."""
+"""Requested frames of all rows before one whose rows seem too short is drawn."""
 
 
 class InlineScreen(Keyboard):
@@ -45,19 +45,19 @@ class InlineScreen(Keyboard):
         self._region = LiveRegion()
         self._unprinted: list[str] = []
         self._background: re.Pattern[str] | None = None
-        self._wanted = LEAST_ROWS
+        self._requested_rows = LEAST_ROWS
         self._alternate = False  # whether a page has the alternate screen
-        self._whole_due = True  # whether all rows must be drawn before any other
-        self._redraws = 0  # how many were asked for in vain
+        self._full_redraw_due = True  # whether all rows must be drawn before any other
+        self._redraws = 0  # how many requested ones seemed incomplete
 
     def start_application_mode(self) -> None:
         """Take the terminal; the region begins where the cursor is."""
         self._region.rows = 0
-        self._whole_due = True
+        self._full_redraw_due = True
         super().start_application_mode()
 
     def stop_application_mode(self) -> None:
-        """Print what is due, remove the region, and restore the terminal."""
+        """Print the unprinted lines, remove the region, and restore the terminal."""
         if self._on_screen:
             left = self._to_main() if self._alternate else ""
             super().write(left + self._clear(self._region.printed(self._unprinted)))
@@ -70,7 +70,7 @@ class InlineScreen(Keyboard):
             return
         pieces = pieces_of(data)
         if pieces and not self.can_write:
-            self._whole_due = True
+            self._full_redraw_due = True
         elif shown := self._placed(data, pieces) if pieces else data:
             super().write(shown)
 
@@ -79,17 +79,17 @@ class InlineScreen(Keyboard):
         self._unprinted += lines
         self._redraw()
 
-    def want(self, rows: int) -> None:
-        """Have a region of so many rows from the next frame on, or as many as the terminal has."""
+    def request_rows(self, rows: int) -> None:
+        """Set the region's rows from the next frame on, at most those of the terminal."""
         _, most = super()._get_terminal_size()
         rows = max(1, min(rows, most))
-        if rows != self._wanted:
-            self._wanted = rows
+        if rows != self._requested_rows:
+            self._requested_rows = rows
             if not self._alternate:
                 self._send_size()
 
     def clear_background(self, codes: str) -> None:
-        """Show the terminal's own background where frames have this one, the numbers of its sequence."""
+        """Show the terminal's own background where frames have the one set by these SGR `codes`."""
         self._background = re.compile(rf"(?<=[\[;]){re.escape(codes)}(?=[;m])")
         self._redraw()
 
@@ -105,39 +105,39 @@ class InlineScreen(Keyboard):
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """Return the size of Textual's screen. Textual asks at the start and when the terminal has another size."""
-        self._whole_due = True  # lines may be folded in another way now
+        self._full_redraw_due = True  # lines may be folded in another way now
         self.rows.clear()
         return self._size_now()
 
     def _size_now(self) -> tuple[int, int]:
         columns, rows = super()._get_terminal_size()
-        return columns, rows if len(self._app.screen_stack) > 1 else max(1, min(self._wanted, rows))
+        return columns, rows if len(self._app.screen_stack) > 1 else max(1, min(self._requested_rows, rows))
 
     def _query_in_band_window_resize(self) -> None:
-        """Ask for no reports of the size: they would have the terminal's own height."""
+        """Do nothing: size reports would contain the terminal's height, not the region's."""
 
-    def _take_again(self) -> None:
+    def _reset_modes(self) -> None:
         self._region.rows = 0  # the shell has written since
-        self._whole_due = True
-        super()._take_again()
+        self._full_redraw_due = True
+        super()._reset_modes()
 
     def _placed(self, data: str, pieces: Sequence[PlacedText]) -> str:
-        """Return what shows the frame, "" if it is not to be shown."""
+        """Return the output that draws the frame, "" to drop it."""
         height = self._app.screen.size.height
         columns, rows = super()._get_terminal_size()
         if len(self._app.screen_stack) > 1:
             return self._on_page(data, fits=height == rows)
-        if height != min(self._wanted, rows):
-            self._whole_due = True
+        if height != min(self._requested_rows, rows):
+            self._full_redraw_due = True
             self._send_size()
             return ""
-        if not (self._whole_due or self._unprinted or self._alternate):
+        if not (self._full_redraw_due or self._unprinted or self._alternate):
             drawn = self.paced(pieces)
-            return "" if drawn is None else self._asking(self._clear(self._region.frame(drawn, height)))
+            return "" if drawn is None else self._with_question(self._clear(self._region.frame(drawn, height)))
         if not self.pacing.may_draw:
             self.skip()
             return ""
-        if not is_whole(pieces, columns=columns, rows=height):
+        if not is_full_frame(pieces, columns=columns, rows=height):
             self._redraws += 1
             if self._redraws <= MOST_REDRAWS or not begins_rows(pieces, height):
                 self._redraw()
@@ -146,20 +146,20 @@ class InlineScreen(Keyboard):
         left = self._to_main() if self._alternate else ""
         lines = self._unprinted[:]
         self._unprinted.clear()
-        self._whole_due = False
+        self._full_redraw_due = False
         self._skipped = False
-        self.rows.note(pieces, whole=True)
-        return left + self._asking(self._clear(self._region.printed(lines) + self._region.frame(pieces, height)))
+        self.rows.note(pieces, full=True)
+        return left + self._with_question(self._clear(self._region.printed(lines) + self._region.frame(pieces, height)))
 
     def _on_page(self, data: str, *, fits: bool) -> str:
-        """Return what shows a frame of a page, on the alternate screen."""
+        """Return the output that draws a frame of a page, on the alternate screen."""
         entered = "" if self._alternate else ALTERNATE + KITTY_ON
         self._alternate = True
         if not fits:
             self._send_size()
         return entered + data if fits else entered
 
-    def _asking(self, shown: str) -> str:
+    def _with_question(self, shown: str) -> str:
         return shown + self.pacing.question(len(shown))
 
     def _clear(self, shown: str) -> str:
@@ -170,7 +170,7 @@ class InlineScreen(Keyboard):
         return KITTY_OFF + MAIN
 
     def _redraw(self) -> None:
-        self._whole_due = True
+        self._full_redraw_due = True
         self._app.screen.refresh()
 
     def _send_size(self) -> None:

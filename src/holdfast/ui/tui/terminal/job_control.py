@@ -3,8 +3,8 @@
 Two rules. A SIGCONT takes the terminal again only if a SIGTSTP restored it; any other SIGCONT only redraws. Both are
 handled by the event loop: a signal handler could interrupt a write and wait for it forever.
 
-A shell's `kill %1` sends a stopped job its signal and a SIGCONT at once, in the background, where the screen must stop
-again because it cannot be drawn. It waits for a moment before it does: the signal that ends it may be handled second.
+A shell's `kill %1` sends a stopped job its signal and a SIGCONT at once. The job is then in the background, where the
+screen cannot be drawn and must stop again. It waits a moment before it stops: the signal that ends it may come second.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _OTHER_SIGNALS = 0.1
 
 
 class TerminalReport(Protocol):
-    """What hears whether the screen has the terminal."""
+    """A callback for when the screen takes the terminal or restores it."""
 
-    def __call__(self, *, taken: bool) -> None:
-        """Note that the terminal is taken next, or that it has been restored."""
+    def __call__(self, *, in_use: bool) -> None:
+        """Note that the terminal will be taken, or that it has been restored."""
         ...
 
 
 class JobControl(LinuxDriver):
     """Textual's driver for Unix, with its own handling of SIGTSTP and SIGCONT.
 
-    Textual's starts the application mode at every SIGCONT, on top of the running one: the settings that it restores are
-    then its own, and each start leaves two threads.
+    Textual's driver starts the application mode at every SIGCONT, on top of the running one: later it restores its own
+    settings instead of the shell's, and each start leaves two threads.
     """
 
     on_terminal: ClassVar[TerminalReport | None] = None
-    """Called before the terminal is taken and after it was restored; of the class, because Textual makes the driver."""
+    """Called before the terminal is taken and after it was restored. On the class: Textual creates the driver."""
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -52,40 +52,40 @@ class JobControl(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)  # pyright: ignore[reportUnknownMemberType] - an App of anything
         self._on_screen = False
         """Whether the application has the terminal."""
-        self._put_aside = False
+        self._take_when_resumed = False
         """Whether to take the terminal when the process is resumed in the foreground."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTSTP, self._stop)
-        loop.add_signal_handler(signal.SIGCONT, self._go_on)
+        loop.add_signal_handler(signal.SIGCONT, self._resume)
 
     def start_application_mode(self) -> None:
         """Take the terminal; in the background, stop first and take it when resumed."""
-        self._put_aside = self._in_background()
-        if self._put_aside:
+        self._take_when_resumed = self._in_background()
+        if self._take_when_resumed:
             os.kill(os.getpid(), signal.SIGSTOP)
             return
         self._on_screen = True
-        self._report(taken=True)
+        self._report(in_use=True)
         before = self._writer_thread
         super().start_application_mode()
         self._on_screen = self._writer_thread is not before  # else the terminal has been closed
         self.write(SAVE_TITLE)
 
     def stop_application_mode(self) -> None:
-        """Restore the terminal, unless that is done."""
+        """Restore the terminal, unless it is restored already."""
         if self._on_screen:
             self.write(RESTORE_TITLE)
             super().stop_application_mode()
             self._on_screen = False
-            self._report(taken=False)
+            self._report(in_use=False)
 
     def disable_input(self) -> None:
-        """Read no more; nothing while the terminal is not taken, where to drop what a shell was typed would stop us."""
+        """Stop reading; do nothing without the terminal: discarding the shell's input would stop this process."""
         if self._on_screen:
             super().disable_input()
 
     def write(self, data: str) -> None:
-        """Write to the terminal; output while it is not taken is dropped, and redrawn later.
+        """Write to the terminal; output without the terminal is dropped, and redrawn later.
 
         After a SIGSTOP a timer that is due, such as the cursor's, can come before the handler of SIGCONT.
         """
@@ -113,17 +113,17 @@ class JobControl(LinuxDriver):
         """Handle SIGTSTP: restore the terminal and stop; while an editor runs, it is not handled here."""
         if self._on_screen:
             self.suspend_application_mode()
-            self._put_aside = self._must_signal_resume = True
+            self._take_when_resumed = self._must_signal_resume = True
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Handle SIGCONT; in the background, where nothing can be drawn, stop again."""
-        if self._app.return_code is not None or not (self._on_screen or self._put_aside):
+        if self._app.return_code is not None or not (self._on_screen or self._take_when_resumed):
             return
         if self._in_background():
             asyncio.get_running_loop().call_later(_OTHER_SIGNALS, self._stop_in_background)
         elif self._on_screen:
-            self._take_again()
+            self._reset_modes()
         else:
             self.start_application_mode()
             self._app.refresh(layout=True)
@@ -133,12 +133,12 @@ class JobControl(LinuxDriver):
         if self._app.return_code is None and self._in_background():
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _report(self, *, taken: bool) -> None:
+    def _report(self, *, in_use: bool) -> None:
         if self.on_terminal is not None:
-            self.on_terminal(taken=taken)
+            self.on_terminal(in_use=in_use)
 
-    def _take_again(self) -> None:
-        """Set again what a shell may have changed after a SIGSTOP, and redraw everything."""
+    def _reset_modes(self) -> None:
+        """Set the modes again that a shell may have changed after a SIGSTOP, and redraw everything."""
         with suppress(termios.error):
             now = termios.tcgetattr(self.fileno)
             now[tty.LFLAG] = self._patch_lflag(now[tty.LFLAG])

@@ -4,10 +4,10 @@ Textual checks for the end of an escape sequence only after waiting 100 ms for i
 parser's own timeout. `ESCDELAY` (milliseconds, as in curses) overrides it, for connections so slow that an arrow key
 arrives in two pieces. Terminals with the kitty protocol send an ESC that needs no waiting.
 
-Alt with Enter comes as ESC and a line end, of which Textual would make an Enter; here it becomes a key.
+Alt with Enter comes as ESC and a line end, which Textual would read as Enter; here it becomes a separate key.
 
-While the terminal owes an answer about a frame, an ESC may be the beginning of that answer, and is held back from the
-parser for the same time. It has waited then, and is not given to the parser, which would wait once more.
+While an answer of the terminal about a frame is due, an ESC may be its beginning, and is held back from the parser for
+the same time. After that it becomes a key directly: the parser would wait once more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from textual.geometry import Size
 from textual.widgets import Input, TextArea
 
 from holdfast.ui.tui.environment.background_colour import TerminalReplies
-from holdfast.ui.tui.terminal.frames import PlacedText, is_whole, pieces_of
+from holdfast.ui.tui.terminal.frames import PlacedText, is_full_frame, pieces_of
 from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.terminal.terminal_pace import ANSWER_LOST, OVERDUE, Pacing, ShownRows, StatusAnswers, lowest
 
@@ -59,7 +59,7 @@ class Keyboard(JobControl):
     """Textual's driver for Unix, with a shorter wait, and frames in step with the terminal."""
 
     on_reply: Callable[[str], None] | None = None
-    """Called on the input's thread with the colour that the terminal says its background has."""
+    """Called on the input's thread with the background colour that the terminal reports."""
     _replies: TerminalReplies | None = None
 
     def __init__(
@@ -69,11 +69,11 @@ class Keyboard(JobControl):
         self._loop = asyncio.get_running_loop()
         self._answers = StatusAnswers()
         self.pacing = Pacing()
-        """Whether the terminal keeps up with what is drawn."""
+        """Whether the terminal keeps up with the frames."""
         self.rows = ShownRows()
-        """What it shows."""
-        self._skipped = False  # whether a frame was: all rows are looked at next
-        self._lost: asyncio.TimerHandle | None = None  # draws what was skipped if no answer comes
+        """The rows that the terminal shows."""
+        self._skipped = False  # whether a frame was skipped: then all rows of the next are compared
+        self._lost_timer: asyncio.TimerHandle | None = None  # redraws after a skipped frame if no answer comes
         self._synchronized = False
         self._ready = False  # whether the composer has had the focus, or the first dialog
         self._drawn_size = Size(0, 0)
@@ -91,7 +91,7 @@ class Keyboard(JobControl):
         super().stop_application_mode()
 
     def write(self, data: str) -> None:
-        """Write to the terminal; a frame is skipped while it has not taken the last ones."""
+        """Write to the terminal; a frame is skipped while the terminal is behind."""
         if data == SYNC_START and not self.pacing.may_draw:
             return
         if data in (SYNC_START, SYNC_END):
@@ -107,7 +107,7 @@ class Keyboard(JobControl):
             super().write(shown + self.pacing.question(len(shown)))
 
     def paced(self, pieces: Sequence[PlacedText]) -> Sequence[PlacedText] | None:
-        """Return what to draw of a frame, None to skip it: the terminal is behind."""
+        """Return the pieces of a frame to draw, None to skip it because the terminal is behind."""
         if not self.pacing.may_draw:
             self.skip()
             return None
@@ -115,9 +115,9 @@ class Keyboard(JobControl):
             self._drawn_size = self._app.screen.size
             self.rows.clear()
         columns, rows = self._drawn_size
-        whole = is_whole(pieces, columns=columns, rows=rows) if self._skipped or len(pieces) >= rows else False
+        full = is_full_frame(pieces, columns=columns, rows=rows) if self._skipped or len(pieces) >= rows else False
         drawn = pieces
-        if self._skipped and whole:
+        if self._skipped and full:
             changed = self.rows.changed(pieces)
             drawn = lowest(changed) if self.pacing.is_slow else changed
             self._skipped = False
@@ -127,30 +127,30 @@ class Keyboard(JobControl):
             self._skipped = False
             self.rows.clear()
             self._app.screen.refresh()
-        self.rows.note(drawn, whole=whole)
+        self.rows.note(drawn, full=full)
         return drawn
 
     def skip(self) -> None:
         """Draw all of the screen when the terminal has answered, or when its answer counts as lost."""
         self._skipped = True
-        if self._lost is None:
-            self._lost = self._loop.call_later(ANSWER_LOST + OVERDUE, self._caught_up)
+        if self._lost_timer is None:
+            self._lost_timer = self._loop.call_later(ANSWER_LOST + OVERDUE, self._caught_up)
 
-    def _take_again(self) -> None:
+    def _reset_modes(self) -> None:
         self.rows.clear()
         self.pacing.forget()
-        super()._take_again()
+        super()._reset_modes()
 
     def _caught_up(self) -> None:
-        if self._lost is not None:
-            self._lost.cancel()
-            self._lost = None
+        if self._lost_timer is not None:
+            self._lost_timer.cancel()
+            self._lost_timer = None
         if self._skipped and self._app.screen_stack:
             self._app.screen.refresh()
 
     @property
     def replies(self) -> TerminalReplies:
-        """Return what takes the terminal's answers out of the input."""
+        """Return the parser that removes the terminal's replies from the input."""
         self._replies = self._replies or TerminalReplies()
         return self._replies
 
@@ -161,7 +161,7 @@ class Keyboard(JobControl):
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             pending = False
-            while not self._heard() and not self.exit_event.wait(EARLY):
+            while not self._can_receive_keys() and not self.exit_event.wait(EARLY):
                 pass  # the terminal buffers typed input
             while not self.exit_event.is_set():
                 if selector.select(PENDING if pending else IDLE):
@@ -178,9 +178,9 @@ class Keyboard(JobControl):
                         if self.on_reply is not None:
                             self.on_reply(reply)
                 else:
-                    held = replies.take(self._answers.flush()) or replies.flush()
-                    pending = bool(held) and held != _ESC
-                    for event in [Key("escape", _ESC)] if held == _ESC else parser.feed(held) if held else ():
+                    rest = replies.take(self._answers.flush()) or replies.flush()
+                    pending = bool(rest) and rest != _ESC
+                    for event in [Key("escape", _ESC)] if rest == _ESC else parser.feed(rest) if rest else ():
                         self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
@@ -191,7 +191,7 @@ class Keyboard(JobControl):
             pass  # an incomplete sequence at the end is dropped
 
     def _without_answers(self, data: str) -> str:
-        """Return the input without what the terminal says of its status."""
+        """Return the input without the terminal's status answers."""
         typed, answers = self._answers.take(data, waits=self.pacing.waits)
         if answers:
             self.pacing.answered()
@@ -199,7 +199,7 @@ class Keyboard(JobControl):
                 self._loop.call_soon_threadsafe(self._caught_up)
         return typed
 
-    def _heard(self) -> bool:
+    def _can_receive_keys(self) -> bool:
         """Return whether typed input would reach a widget; before the first screen has a focus it would be lost."""
         screens = self._app.screen_stack
         self._ready = self._ready or (bool(screens) and isinstance(screens[-1].focused, TextArea | Input))

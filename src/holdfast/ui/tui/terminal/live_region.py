@@ -1,16 +1,16 @@
 """The live region: some rows below the finished text, where frames are drawn, on the terminal's main screen. Pure.
 
-How it works. The region begins in the row where the cursor was, and has as many rows as the last frame. Where that is
-on the terminal is not known, and need not be: every move is relative. Between two writes the cursor stands in the
-first column of the region's first row. So "erase from the cursor to the end" removes the region and nothing else, at
+How it works. The region begins in the row where the cursor was, and has as many rows as the last frame. Its place
+on the terminal is unknown, and does not matter: every move is relative. Between two writes the cursor is in the first
+column of the region's first row. So "erase from the cursor to the end" removes the region and nothing else, at
 any time: before finished text is printed, when the program is suspended, and when it was killed and its guard cleans
 up. It also survives a new size: terminals that fold their lines again keep the cursor in its line.
 
-Why not the place that the terminal reports? The answer comes late, between keys, or never. Why not a scroll region,
+Why not ask the terminal for the place? The answer comes late, between keys, or never. Why not a scroll region,
 with text inserted above it? Several terminals do not keep what scrolls out of a region as history.
 
 Example: the region has 5 rows at the bottom. `printed(["one", "two"])` erases it, writes two lines, and the next frame
-makes room for its rows, which scrolls the terminal by two. Both lines are now the terminal's own.
+makes room for its rows, which scrolls the terminal by two. Both lines now belong to the terminal's history.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from holdfast.ui.tui.terminal.frames import PlacedText
 
 ERASE = "\r\x1b[J"
-"""Removes the region, from its first row on, and whatever is below it."""
+"""Removes the region, and everything below it."""
 
 
 class LiveRegion:
@@ -31,16 +31,16 @@ class LiveRegion:
         """Rows that the region has on the terminal, 0 before the first frame and after `erased`."""
 
     def erased(self) -> str:
-        """Return what removes the region."""
+        """Return the sequence that removes the region."""
         self.rows = 0
         return ERASE
 
     def printed(self, lines: Sequence[str]) -> str:
-        """Return what removes the region and prints lines, styled and no wider than the terminal, in its place."""
+        """Return the output that replaces the region by lines, which are styled and no wider than the terminal."""
         return self.erased() + "".join(f"{line}\x1b[0m\r\n" for line in lines)
 
     def frame(self, pieces: Sequence[PlacedText], rows: int) -> str:
-        """Return what draws the pieces in a region of so many rows; the terminal has at least as many."""
+        """Return the output that draws the pieces in a region of `rows` rows; the terminal has at least as many."""
         written = [self._sized(rows)]
         at = 1
         for row, column, text in pieces:
@@ -51,7 +51,7 @@ class LiveRegion:
         return "".join((*written, "\x1b[0m\r", _down(1 - at)))
 
     def _sized(self, rows: int) -> str:
-        """Return what gives the region so many rows."""
+        """Return the output that gives the region `rows` rows."""
         before, self.rows = self.rows, rows
         if rows > before:
             return "\r" + "\n" * (rows - 1) + _down(1 - rows)  # where there is no room, the terminal scrolls
@@ -61,7 +61,7 @@ class LiveRegion:
 
 
 def _down(rows: int) -> str:
-    """Return what moves the cursor so many rows down, up if negative."""
+    """Return the sequence that moves the cursor `rows` rows down, up if negative."""
     if not rows:
         return ""
     return f"\x1b[{rows}B" if rows > 0 else f"\x1b[{-rows}A"

@@ -1,11 +1,11 @@
-"""Keeps what is drawn in step with a slow terminal: it is asked how far it is, and frames are skipped until it answers.
+"""Keeps frames in step with a slow terminal: a status query follows a frame, and frames are skipped until the answer.
 
-How it works. Behind a frame goes a question that every terminal answers (`ESC [5n`). While an answer is overdue, the
-terminal, or the link to it, still has older frames to take: a new one would only be late, so it is skipped. When the
-answer comes, one frame of the newest state is drawn, and of that only the rows that changed.
+How it works. A frame is followed by a query that every terminal answers (`ESC [5n`). While an answer is overdue, the
+terminal, or the link to it, still processes older frames: a new one would only be late, so it is skipped. When the
+answer comes, one frame of the newest state is drawn, and only the rows that changed.
 
-Why not look at how much is unwritten? The system, an ssh server and the network between keep kilobytes to megabytes: at
-2,400 baud a minute of frames. Why not a lower rate of frames? It would have to be the slowest link's.
+Why not look at how much is unwritten? The system, an ssh server and the network buffer kilobytes to megabytes: at 2,400
+baud a minute of frames. Why not a lower frame rate? It would have to be that of the slowest link.
 
 A terminal that has never answered is never waited for.
 """
@@ -22,22 +22,22 @@ from holdfast.ui.tui.terminal.frames import PlacedText
 STATUS_QUESTION, STATUS_ANSWER = "\x1b[5n", "\x1b[0n"
 
 ESCAPE_KEY = "\x1b[27u"
-"""The Esc key in the words of the kitty protocol, which say that no more of it comes."""
+"""The Esc key in the kitty protocol, which is complete: nothing can follow."""
 
 OVERDUE = 0.1
-"""Seconds after which a question that is not answered holds frames back."""
+"""Seconds after which an unanswered query holds frames back."""
 
 SLOW = 0.3
-"""A terminal that answers later than this gets little to draw."""
+"""Seconds; a terminal that answers later gets only few rows at a time."""
 
 MOST_DRAWN = 800
-"""Characters of the rows that follow skipped frames: the lowest rows come first, where the user types."""
+"""Maximum characters drawn at once after skipped frames: the lowest rows first, where the user types."""
 
 ANSWER_LOST = 20.0
-"""Seconds after which an answer is not expected any more."""
+"""Seconds after which an answer counts as lost."""
 
 FAST, EVERY = 0.05, 2_048
-"""A terminal that answers within so many seconds is asked again only after so many characters."""
+"""A terminal that answers within `FAST` seconds is asked again only after `EVERY` characters."""
 
 
 class Pacing:
@@ -46,7 +46,7 @@ class Pacing:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._asked_at: float | None = None
-        self._took: float | None = None  # seconds until the last answer, None before the first
+        self._response_time: float | None = None  # seconds until the last answer, None before the first
         self._since = 0  # characters since the last question
         self._lock = threading.Lock()
         self._free = threading.Event()
@@ -54,17 +54,17 @@ class Pacing:
 
     @property
     def may_draw(self) -> bool:
-        """Return whether the terminal has taken what was drawn, if known."""
+        """Return whether the terminal has processed the last frame, or never answered."""
         with self._lock:
-            if self._asked_at is None or self._took is None:
+            if self._asked_at is None or self._response_time is None:
                 return True
             waited = self._clock() - self._asked_at
-            return waited < (OVERDUE if self._took < FAST else 0) or waited > ANSWER_LOST
+            return waited < (OVERDUE if self._response_time < FAST else 0) or waited > ANSWER_LOST
 
     @property
     def is_slow(self) -> bool:
-        """Return whether the terminal takes long for what is drawn."""
-        return self._took is not None and self._took > SLOW
+        """Return whether the terminal takes long for a frame."""
+        return self._response_time is not None and self._response_time > SLOW
 
     @property
     def waits(self) -> bool:
@@ -72,13 +72,13 @@ class Pacing:
         return self._asked_at is not None
 
     def question(self, size: int) -> str:
-        """Return the question to write behind a frame of so many characters, "" if none is due."""
+        """Return the query to write after a frame of `size` characters, "" if none is due."""
         with self._lock:
             self._since += size
             now = self._clock()
             if self._asked_at is not None and now - self._asked_at <= ANSWER_LOST:
                 return ""
-            if self._took is not None and self._took < FAST and self._since < EVERY:
+            if self._response_time is not None and self._response_time < FAST and self._since < EVERY:
                 return ""
             self._since = 0
             self._asked_at = now
@@ -89,61 +89,61 @@ class Pacing:
         """Note an answer."""
         with self._lock:
             if self._asked_at is not None:
-                self._took = self._clock() - self._asked_at
+                self._response_time = self._clock() - self._asked_at
                 self._asked_at = None
                 self._free.set()
 
     def forget(self) -> None:
-        """Expect no answer any more: the shell has read it."""
+        """Expect no answer: the shell has read it."""
         with self._lock:
             self._asked_at = None
             self._free.set()
 
     def wait(self, seconds: float) -> None:
         """Wait for the answer, if the terminal ever answered: else it would be typed into the shell."""
-        if self._took is not None:
+        if self._response_time is not None:
             self._free.wait(seconds)
 
 
 class ShownRows:
-    """What the rows of the terminal show, as far as whole rows were written."""
+    """The text of the terminal's rows, if known."""
 
     def __init__(self) -> None:
         self._rows: dict[int, str] = {}
 
     def clear(self) -> None:
-        """Know nothing: something else was drawn."""
+        """Forget all rows: something else was drawn."""
         self._rows.clear()
 
-    def note(self, pieces: Sequence[PlacedText], *, whole: bool) -> None:
-        """Note a frame that is written; of one that is not `whole`, the rows are only known to be others."""
+    def note(self, pieces: Sequence[PlacedText], *, full: bool) -> None:
+        """Note the rows of a written frame; those of one that is not `full` become unknown."""
         for row, _, text in pieces:
             if not text:
                 continue
-            if whole:
+            if full:
                 self._rows[row] = text
             else:
                 self._rows.pop(row, None)
 
     def changed(self, pieces: Sequence[PlacedText]) -> tuple[PlacedText, ...]:
-        """Return the pieces of a whole frame that show something else, and those that only place the cursor."""
+        """Return the pieces of a full frame that differ from the terminal, and those that only place the cursor."""
         return tuple(piece for piece in pieces if not piece.text or self._rows.get(piece.row) != piece.text)
 
 
 def lowest(pieces: Sequence[PlacedText], most: int = MOST_DRAWN) -> tuple[PlacedText, ...]:
-    """Return the pieces from the lowest up that have so many characters together, at least one with text."""
-    taken: list[PlacedText] = []
+    """Return the lowest pieces with at most `most` characters in all, but at least one with text."""
+    chosen: list[PlacedText] = []
     size = 0
     for piece in sorted(pieces, key=lambda piece: -piece.row):
         if piece.text and size and size + len(piece.text) > most:
             break
         size += len(piece.text)
-        taken.append(piece)
-    return tuple(taken)
+        chosen.append(piece)
+    return tuple(chosen)
 
 
 class StatusAnswers:
-    """Takes the answers out of the input, which comes in pieces of any size.
+    """Removes the answers from the input, which comes in pieces of any size.
 
     An ESC in front of an answer was the key: what a key sends is not cut by an answer. So the parser need not wait for
     more of it, and gets `ESCAPE_KEY`.
@@ -152,22 +152,22 @@ class StatusAnswers:
     _ESCAPES = re.compile(rf"\x1b+(?={re.escape(STATUS_ANSWER)})")
 
     def __init__(self) -> None:
-        self._held = ""
+        self._partial = ""
 
     def take(self, data: str, *, waits: bool) -> tuple[str, int]:
-        """Return the input without answers, and how many there were; with `waits`, the beginning of one is held."""
-        data, self._held = self._held + data, ""
+        """Return the input without answers, and their number; with `waits`, the beginning of one is held back."""
+        data, self._partial = self._partial + data, ""
         found = data.count(STATUS_ANSWER)
         if found:
             data = self._ESCAPES.sub(lambda keys: ESCAPE_KEY * len(keys[0]), data).replace(STATUS_ANSWER, "")
         if waits and not found:
             for size in range(len(STATUS_ANSWER) - 1, 0, -1):
                 if data.endswith(STATUS_ANSWER[:size]):
-                    data, self._held = data[:-size], data[-size:]
+                    data, self._partial = data[:-size], data[-size:]
                     break
         return data, found
 
     def flush(self) -> str:
-        """Return what was held although no more came."""
-        held, self._held = self._held, ""
-        return held
+        """Return what was held back, because no more came."""
+        partial, self._partial = self._partial, ""
+        return partial

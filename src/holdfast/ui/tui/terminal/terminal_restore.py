@@ -1,8 +1,8 @@
-"""Restores the terminal however the program ends: a child process that outlives it does so.
+"""Restores the terminal however the program ends, from a child process that outlives it.
 
 It is forked before anything else happens and sleeps until its parent has exited. If the parent reported that it
-restored the terminal itself, there is nothing to do. That holds for a suspended program, too: a shell has the terminal,
-and its settings and the line that is typed there are not touched.
+restored the terminal itself, there is nothing to do. This includes a suspended program: then a shell has the terminal,
+and its settings and the line typed there stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 TERMINAL = "/dev/tty"
 
-ENDED, PUT_ASIDE, TAKEN = b".", b"-", b"+"
+FINISHED, RELEASED, IN_USE = b".", b"-", b"+"
 """What the parent reports: it restored the terminal for good, or until it is resumed; it takes the terminal again."""
 
 _MODES = (
@@ -39,26 +39,26 @@ RESET_INLINE = (
 
 
 class TerminalGuard:
-    """What the parent holds of the child process."""
+    """The parent's end of the pipe to the child process."""
 
     def __init__(self, hand_over: Callable[[], None] = lambda: None, alive: int | None = None) -> None:
         self.hand_over = hand_over
-        """End what keeps typed input unprocessed; the screen takes the terminal next."""
+        """Stop buffering typed input; the screen takes the terminal next."""
         self._alive = alive
 
-    def report(self, *, taken: bool) -> None:
+    def report(self, *, in_use: bool) -> None:
         """Report that the terminal is taken now, or restored until it is taken again."""
-        self.send(TAKEN if taken else PUT_ASIDE)
+        self.send(IN_USE if in_use else RELEASED)
 
-    def send(self, said: bytes) -> None:
-        """Report one of the three; nothing if there is no terminal."""
+    def send(self, state: bytes) -> None:
+        """Report one of the three states; do nothing without a terminal."""
         if self._alive is not None:
             with suppress(BrokenPipeError):  # the child was killed
-                os.write(self._alive, said)
+                os.write(self._alive, state)
 
 
 @contextmanager
-def guarded(reset: bytes = RESET) -> Generator[TerminalGuard]:
+def terminal_guard(reset: bytes = RESET) -> Generator[TerminalGuard]:
     """Restore the terminal by `reset` if this process dies within the block, even by SIGKILL.
 
     Call it while there is one thread. Leaving the block means that the terminal is restored. Until `hand_over` is
@@ -78,19 +78,19 @@ def guarded(reset: bytes = RESET) -> Generator[TerminalGuard]:
         finally:
             os._exit(0)
     os.close(watched)
-    _keep(terminal, before)
+    _buffer_input(terminal, before)
     guard = TerminalGuard(lambda: termios.tcsetattr(terminal, termios.TCSANOW, before), alive)
     try:
         yield guard
     finally:
         os.close(terminal)
-        guard.send(ENDED)
+        guard.send(FINISHED)
         os.close(alive)
         with suppress(ChildProcessError):
             os.wait()
 
 
-def _keep(terminal: int, before: list[int | list[bytes | int]]) -> None:
+def _buffer_input(terminal: int, before: list[int | list[bytes | int]]) -> None:
     """Make the terminal keep typed input unprocessed."""
     inputs, outputs, controls, locals_, *rest = before
     assert isinstance(inputs, int)
@@ -107,9 +107,9 @@ def _watch(watched: int, terminal: int, before: list[int | list[bytes | int]], r
     for stream in (0, 1, 2):
         with suppress(OSError):
             os.close(stream)
-    last = TAKEN
-    while last != ENDED and (said := os.read(watched, 1)):
-        last = said
-    if last == TAKEN:
+    last = IN_USE
+    while last != FINISHED and (state := os.read(watched, 1)):
+        last = state
+    if last == IN_USE:
         os.write(terminal, reset)
         termios.tcsetattr(terminal, termios.TCSAFLUSH, before)

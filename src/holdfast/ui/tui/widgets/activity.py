@@ -53,27 +53,27 @@ def retry(event: Event, now: float) -> Retry | None:
 
 
 class TurnProgress:
-    """What was submitted and what runs: each method notes a step and returns the status that shows it.
+    """The state of submitted and running work: each method notes a step and returns the status that shows it.
 
     Times are in seconds of any one clock.
     """
 
     def __init__(self) -> None:
-        self._given = 0  # prompts and commands that the agent has not accepted yet
+        self._pending = 0  # prompts and commands that the agent has not accepted yet
         self._stopped = 0  # how many of these were stopped
         self._runs = False
         self._since = 0.0
-        self._retry: Retry | None = None  # that the turn waits for
+        self._retry: Retry | None = None  # the one that the turn waits for
         self._prompted = self._requested = False  # in this run, by whichever session
 
     @property
     def starting(self) -> str:
-        """Return what was submitted and has not started, for the status line; "" if nothing."""
-        return STOPPING if self._stopped else STARTING_UP if self._given else ""
+        """Return the activity while submitted work has not started, for the status line; "" if there is none."""
+        return STOPPING if self._stopped else STARTING_UP if self._pending else ""
 
     def submitted(self, status: Status) -> Status:
         """Show immediately that something was submitted: it can be stopped from now on."""
-        self._given += 1
+        self._pending += 1
         return status if status.doing else msgspec.structs.replace(status, doing=STARTING_UP, seconds=0.0)
 
     def prompted(self, status: Status) -> Status:
@@ -82,13 +82,13 @@ class TurnProgress:
         return self.submitted(status)
 
     def stopped(self, status: Status) -> Status:
-        """Show that what runs is being stopped, and what was submitted and has not started."""
-        self._stopped = self._given
+        """Show that running and submitted work is being stopped."""
+        self._stopped = self._pending
         return msgspec.structs.replace(status, doing=STOPPING)
 
     def accepted(self, status: Status) -> Status:
         """Show that the agent accepted something that was submitted."""
-        self._given, self._stopped = self._given - 1, max(0, self._stopped - 1)
+        self._pending, self._stopped = self._pending - 1, max(0, self._stopped - 1)
         return status if self._runs else msgspec.structs.replace(status, doing=self.starting)
 
     def began(self, status: Status, now: float) -> Status:
@@ -116,7 +116,7 @@ class TurnProgress:
         return status
 
     def tick(self, status: Status, now: float) -> Status:
-        """Show the time that the turn has run, and that until a retry."""
+        """Show the elapsed time of the turn, and the time until a retry."""
         waits = self._retry is not None and status.doing != STOPPING
         doing = self._retry.text(now) if self._retry is not None and waits else status.doing
         return msgspec.structs.replace(status, seconds=now - self._since, doing=doing, timed=not waits)

@@ -21,31 +21,39 @@ from holdfast.text import literal
 from holdfast.tool_calls import Mode
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.keys.key_order import LineInput
-from holdfast.ui.tui.keys.question_keys import HOLD, Answers, Held, NotOurs, QuestionKeys, Swallowed, Typed
+from holdfast.ui.tui.keys.question_keys import (
+    HOLD,
+    AnswerKey,
+    IgnoredKey,
+    PendingKey,
+    QuestionKeys,
+    TypedText,
+    UnhandledKey,
+)
 from holdfast.ui.tui.widgets.detail_view import DetailView
 from holdfast.ui.tui.widgets.plan_detail import plan_fragments
 from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
 SHARE = 0.75
-"""Maximum share of a large screen's lines for the prompt; a small one keeps `OTHER_LINES` lines for the rest."""
+"""Maximum share of a large screen's lines for the prompt; on a small one, `OTHER_LINES` lines are left."""
 
 OTHER_LINES = 4
 """Lines of the composer, the status line and the gaps above them."""
 
 ROOMY = 16
-"""Lines of a screen that has room for empty lines and for what the keys do."""
+"""Minimum lines of a screen with room for empty lines and key hints."""
 
 LEAST_LINES = 3
-"""Lines of the detail and of the answers that are always visible, where the screen has so many."""
+"""Lines of the detail and of the answers that are always visible, if the screen is large enough."""
 
 _NUMBER = 3  # cells of a choice's number
 _SIDES = 5  # cells left and right of a text: margins, border, padding
 
-_WHY = "Tell the model why (optional), then Enter"
-_OWN = "Your answer, then Enter; empty: back to the options"
+_WHY_HINT = "Tell the model why (optional), then Enter"
+_OWN_HINT = "Your answer, then Enter; empty: back to the options"
 
 LETTERS = {"y": "once", "n": "no"}
-"""Letters that answer, besides the numbers."""
+"""Letters that answer, in addition to the numbers."""
 
 
 class Approval(Vertical):
@@ -53,8 +61,8 @@ class Approval(Vertical):
 
     _call = ""  # the open call, "" once answered, so that a second key press does not answer the next one
     _question = Question(text="", choices=())
-    _worded: AnswerChoice | None = None  # the chosen answer that waits for words
-    _marked: frozenset[str] = frozenset()  # the options of a question of the model that are marked, by name
+    _choice_with_words: AnswerChoice | None = None  # the chosen answer, while the user types its words
+    _marked: frozenset[str] = frozenset()  # the names of the marked options of a question of the model
 
     class Answered(Message):
         """The user answered the prompt for `call`."""
@@ -65,7 +73,7 @@ class Approval(Vertical):
             super().__init__()
 
     def __init__(self, write: Callable[[str], None], *, rows: Callable[[], int], id: str | None = None) -> None:  # noqa: A002 - Textual's word
-        """Create it closed; `write` moves the focus to the composer at once, and types a text there.
+        """Create it closed; `write` moves the focus to the composer at once, and inserts a text there.
 
         `rows` returns how many rows the whole screen may have.
         """
@@ -76,21 +84,21 @@ class Approval(Vertical):
         """The keys pressed lately, here and in the composer."""
 
     def fill(self) -> None:
-        """Mount the question, the detail, the answers, a line for a reason, and what the keys do; before it is asked.
+        """Mount the question, the detail, the answers, a line for a reason, and the key hints.
 
-        Not composed: a screen would style what it does not show before it shows its prompt.
+        This is not done in `compose`: styling hidden widgets would delay the first prompt.
         """
-        reason = LineInput(placeholder=_WHY, id="reason")
+        reason = LineInput(placeholder=_WHY_HINT, id="reason")
         question, keys = Static(id="question", markup=False), Static(id="keys", markup=False)
         self.mount(question, DetailView(id="detail"), OptionList(id="answers"), reason, keys)
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())  # pyright: ignore[reportUnknownMemberType] - an app of any result
 
-    def ask(self, asked: ApprovalRequested, *, mode: Mode, take: bool) -> None:
+    def ask(self, request: ApprovalRequested, *, mode: Mode, take: bool) -> None:
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
         self.keys.drop()
-        self._call, self._worded, self._marked = asked.call.id, None, frozenset()
-        self._question = question_of(asked.plan, mode=mode, why=asked.why)
-        fragments = plan_fragments(asked.plan)
+        self._call, self._choice_with_words, self._marked = request.call.id, None, frozenset()
+        self._question = question_of(request.plan, mode=mode, why=request.why)
+        fragments = plan_fragments(request.plan)
         self.display = True
         self.set_class(bool(self._question.warnings), "-dangerous")
         detail = self.query_one(DetailView)
@@ -99,7 +107,7 @@ class Approval(Vertical):
         listed = self.query_one("#answers", OptionList)
         listed.clear_options()
         for number, choice in enumerate(self._question.choices, start=1):
-            listed.add_option(Option(self._said(number, choice), id=choice.name))
+            listed.add_option(Option(self._choice_text(number, choice), id=choice.name))
         listed.highlighted = 0
         listed.display = True
         self.query_one("#reason").display = False
@@ -108,25 +116,27 @@ class Approval(Vertical):
             self.take()
 
     def _take_colours(self) -> None:
-        """Write an open question in the colours of the theme: they stand in its texts."""
+        """Draw an open question in the colours of the theme, which are part of its texts."""
         if self._call:
             for number, choice in enumerate(self._question.choices, start=1):
-                self.query_one("#answers", OptionList).replace_option_prompt(choice.name, self._said(number, choice))
+                self.query_one("#answers", OptionList).replace_option_prompt(
+                    choice.name, self._choice_text(number, choice)
+                )
             self._fit()
 
-    def _said(self, number: int, choice: AnswerChoice) -> Text:
-        """Return a choice as the list shows it: its number, its mark, its label, and what the model says of it."""
+    def _choice_text(self, number: int, choice: AnswerChoice) -> Text:
+        """Return a choice as the list shows it: its number, mark, label and note."""
         strong = self.app.theme_variables["secondary"]  # pyright: ignore[reportUnknownMemberType] - an app of any result
         before, mark, after = choice.label.partition("{}")
-        box = f"{'[x]' if choice.name in self._marked else '[ ]'} " if self._marks(choice) else ""
-        said = Text(f"{number}  {box}{before}")
+        box = f"{'[x]' if choice.name in self._marked else '[ ]'} " if self._is_markable(choice) else ""
+        text = Text(f"{number}  {box}{before}")
         if mark:
-            said.append(literal(choice.subject), strong).append(after)
+            text.append(literal(choice.subject), strong).append(after)
         if choice.note:
-            said.append(f"\n{' ' * (_NUMBER + len(box))}{literal(choice.note)}", "dim")
-        return said
+            text.append(f"\n{' ' * (_NUMBER + len(box))}{literal(choice.note)}", "dim")
+        return text
 
-    def _marks(self, choice: AnswerChoice) -> bool:
+    def _is_markable(self, choice: AnswerChoice) -> bool:
         return self._question.several and bool(choice.option)
 
     def take(self) -> None:
@@ -144,24 +154,24 @@ class Approval(Vertical):
         return bool(self._call) and self.takes_keys and self._question.choice(name) is not None
 
     def take_key(self, event: events.Key) -> bool:
-        """Return whether the key was taken here, or went to the composer; else the focused widget gets it."""
+        """Return whether the key was handled here, or went to the composer; else the focused widget gets it."""
         character = event.character if event.is_printable and event.character else ""
         enter = event.key == "enter"
         match self.keys.press(character, self._by_key(), at=event.time, enter=enter):
-            case Answers(key=key):
+            case AnswerKey(key=key):
                 self._choose_key(key)
-            case Held():
+            case PendingKey():
                 self.set_timer(HOLD, lambda: self.app.call_later(self._release))  # pyright: ignore[reportUnknownMemberType] - an app of any result
-            case Typed(text=text):
+            case TypedText(text=text):
                 self._write(text)
-            case Swallowed():
+            case IgnoredKey():
                 pass
-            case NotOurs():
+            case UnhandledKey():
                 return self._take_other(event, enter=enter)
         return True
 
     def scroll_page(self, by: int) -> bool:
-        """Scroll the detail by so many pages, if the prompt has the focus. Return whether it has."""
+        """Scroll the detail by `by` pages, if the prompt has the focus. Return whether it has."""
         if self.takes_keys:
             self.query_one(DetailView).scroll_page(by)
         return self.takes_keys
@@ -185,16 +195,16 @@ class Approval(Vertical):
         choice = self._question.choice(name)
         if choice is None or not self._call:
             return
-        if self._marks(choice):
+        if self._is_markable(choice):
             self._mark(choice)
             return
         if not choice.words:
-            self._give(choice.answer(marked=self._taken))
+            self._submit(choice.answer(marked=self._marked_options))
             return
-        self._worded = choice
+        self._choice_with_words = choice
         self.query_one("#answers").display = False
         reason = self.query_one("#reason", Input)
-        reason.placeholder = _OWN if choice.name == "own" else _WHY
+        reason.placeholder = _OWN_HINT if choice.name == "own" else _WHY_HINT
         reason.value = ""
         reason.display = True
         self.screen.set_focus(reason)
@@ -207,19 +217,19 @@ class Approval(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Give the answer with the typed words."""
         event.stop()
-        choice = self._worded
+        choice = self._choice_with_words
         if choice is None:
             return
         if choice.name != "own" or event.value.strip():
-            self._give(choice.answer(event.value, marked=self._taken))
+            self._submit(choice.answer(event.value, marked=self._marked_options))
             return
-        self._worded = None
+        self._choice_with_words = None
         self.query_one("#reason").display = False
         self.query_one("#answers").display = True
         self.take()
 
     @property
-    def _taken(self) -> tuple[str, ...]:
+    def _marked_options(self) -> tuple[str, ...]:
         """Return the options that are marked, in their order."""
         return tuple(choice.option for choice in self._question.choices if choice.name in self._marked)
 
@@ -228,7 +238,7 @@ class Approval(Vertical):
         self._marked ^= {choice.name}
         listed = self.query_one("#answers", OptionList)
         number = self._question.choices.index(choice) + 1
-        listed.replace_option_prompt(choice.name, self._said(number, choice))
+        listed.replace_option_prompt(choice.name, self._choice_text(number, choice))
 
     def _by_key(self) -> dict[str, str]:
         """Return the names of the answers by their keys."""
@@ -240,7 +250,7 @@ class Approval(Vertical):
             self.choose(name)
 
     def _release(self) -> None:
-        if (key := self.keys.released()) and self.takes_keys:
+        if (key := self.keys.release()) and self.takes_keys:
             self._choose_key(key)
 
     def _take_other(self, event: events.Key, *, enter: bool) -> bool:
@@ -256,8 +266,8 @@ class Approval(Vertical):
             self.screen.set_focus(listed)
         elif enter:
             at = listed.highlighted
-            if at is None or not self._marks(self._question.choices[at]):  # one mark may follow another at once
-                self.keys.confirmed(event.time)
+            if at is None or not self._is_markable(self._question.choices[at]):  # one mark may follow another at once
+                self.keys.note_confirmed(event.time)
             listed.action_select()
         elif in_detail and event.key in ("up", "down"):
             detail.scroll_lines(-1 if event.key == "up" else 1)
@@ -273,15 +283,15 @@ class Approval(Vertical):
         keys.display = roomy
         keys.update(Text(self._hint(), "dim"))
         colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
-        said = Text(literal(self._question.text), "bold")
+        question = Text(literal(self._question.text), "bold")
         if roomy and self._question.why:
-            said.append(f"\n{literal(self._question.why)}", "dim")
+            question.append(f"\n{literal(self._question.why)}", "dim")
         for warning in self._question.warnings:
-            said.append(f"\n! {literal(warning)}", f"bold {colours['error']}")
-        self.query_one("#question", Static).update(said)
-        texts = (*said.plain.split("\n"), *((self._hint(), "", "", "") if roomy else ()))
+            question.append(f"\n! {literal(warning)}", f"bold {colours['error']}")
+        self.query_one("#question", Static).update(question)
+        texts = (*question.plain.split("\n"), *((self._hint(), "", "", "") if roomy else ()))
         answers = sum(
-            _lines(f"1  {'[ ] ' * self._marks(choice)}{choice.text}", width)
+            _lines(f"1  {'[ ] ' * self._is_markable(choice)}{choice.text}", width)
             + (_lines(f"       {choice.note}", width) if choice.note else 0)
             for choice in self._question.choices
         )
@@ -300,7 +310,7 @@ class Approval(Vertical):
             return "enter or a number: mark · pgup/pgdn: scroll · tab: prompt"
         return f"{edits}pgup/pgdn: scroll · tab: prompt"
 
-    def _give(self, answer: ApprovalAnswer) -> None:
+    def _submit(self, answer: ApprovalAnswer) -> None:
         if call := self._call:
             self._call = ""
             self.post_message(self.Answered(call, answer))

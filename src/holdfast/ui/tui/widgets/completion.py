@@ -20,7 +20,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.text import literal
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.tools.workspace.safe_paths import SafePath
-from holdfast.ui.tui.command_parser import matching
+from holdfast.ui.tui.command_parser import match_slash_commands
 from holdfast.ui.tui.prompt.dropped_paths import mention
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_FILES = 20_000
 MOST_SECONDS = 1.0
-"""Files per scan of the folder; a larger project is completed only in part."""
+"""Limits of a scan of the folder; of a larger project, only a part is completed."""
 
 FRESH = 5.0
 """Seconds for which a scan is reused."""
@@ -49,15 +49,18 @@ class Suggestion(msgspec.Struct, frozen=True):
 
 
 def matching_commands(before: str, prompts: Callable[[], Iterable[ServerPrompt]]) -> tuple[Suggestion, ...]:
-    """Return the commands that complete the text before the cursor, those for the `prompts` of servers last."""
-    own = (Suggestion(match.names, match.command.does, f"/{match.name} ", len(before)) for match in matching(before))
+    """Return the commands that complete the text before the cursor, then the `prompts` of servers."""
+    commands = (
+        Suggestion(match.names, match.command.description, f"/{match.name} ", len(before))
+        for match in match_slash_commands(before)
+    )
     if not before.startswith("/") or any(sign.isspace() for sign in before):
-        return tuple(own)
+        return tuple(commands)
     begun = before[1:]
     offered = (
         Suggestion(each.usage, each.does, f"/{each.name} ", len(before)) for each in prompts() if begun in each.name
     )
-    return (*own, *offered)
+    return (*commands, *offered)
 
 
 def file_begun(before: str) -> str | None:
@@ -133,7 +136,7 @@ class Completions(OptionList, can_focus=False):
     """The completions above the composer, if there are any."""
 
     def __init__(self, root: Path, *, prompts: Callable[[], Iterable[ServerPrompt]]) -> None:
-        """Complete commands, those for the `prompts` of servers too, and files beneath `root`."""
+        """Complete commands, the `prompts` of servers, and files beneath `root`."""
         super().__init__(id="completions")
         self._prompts = prompts
         self._suggestions: Sequence[Suggestion] = ()
@@ -149,7 +152,7 @@ class Completions(OptionList, can_focus=False):
             return None
         return self._suggestions[self.highlighted]
 
-    def look(self, before: str) -> None:
+    def complete(self, before: str) -> None:
         """Show the completions of the text before the cursor; files are scanned in the background."""
         if before == self._before:
             return
@@ -161,15 +164,15 @@ class Completions(OptionList, can_focus=False):
         if begun is None:
             self.offer(matching_commands(before, self._prompts))
         else:
-            self._scan = asyncio.create_task(self._look(begun))
+            self._scan = asyncio.create_task(self._complete_file(begun))
 
     async def catch_up(self, before: str) -> None:
-        """Show the completions of the text, and return when the scan is done, so that fast typing works as well."""
-        self.look(before)
+        """Show the completions of the text, and wait for the scan, so that they are there after fast typing too."""
+        self.complete(before)
         if self._scan is not None:
             await asyncio.wait({self._scan})
 
-    async def _look(self, begun: str) -> None:
+    async def _complete_file(self, begun: str) -> None:
         self.offer(files(begun, await self._listing.names(self.root)))
 
     def offer(self, suggestions: Sequence[Suggestion]) -> None:
@@ -183,7 +186,7 @@ class Completions(OptionList, can_focus=False):
             self.highlighted = 0
 
     def watch_highlighted(self, highlighted: int | None) -> None:
-        """Say which one is highlighted, and that there are more than are shown."""
+        """Show which one is highlighted, and that there are more."""
         super().watch_highlighted(highlighted)
         at = 0 if highlighted is None else highlighted + 1
         self.border_subtitle = f"{at} of {len(self._suggestions)} · ↑ ↓ for more"

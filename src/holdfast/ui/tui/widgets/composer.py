@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Selection
 
 from holdfast.ui.tui.keys.key_order import run_own_binding
-from holdfast.ui.tui.prompt.dropped_paths import dropped, is_disk_file
+from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, text_for_drop
 from holdfast.ui.tui.prompt.pastes import Pastes
 from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.tui.widgets.completion import Completions, Suggestion
@@ -31,7 +31,7 @@ HIGHEST = 12
 
 
 _VIM_NAMES = {"left": "h", "right": "l", "home": "0", "end": "$", "backspace": "h", "delete": "x", "enter": "j"}
-"""What keys with names are to vim, in normal mode."""
+"""The vim commands of named keys, in normal mode."""
 
 _VISUAL_NAMES = {**_VIM_NAMES, "up": "k", "down": "j"}
 
@@ -64,7 +64,7 @@ class Composer(TextArea):
             super().__init__()
 
     class Entered(Message):
-        """The key that sends was handled; what it sent, if anything, was sent before this."""
+        """The key that sends was handled; a `Sent` from it, if any, was posted before this."""
 
     class Left(Message):
         """The user moves the focus to the approval prompt."""
@@ -90,48 +90,48 @@ class Composer(TextArea):
         """The keys that send."""
         self._send_name = "Enter"
         self.vim: VimEditor | None = None
-        """vim's keys, None if the prompt has its usual ones."""
+        """vim's keys, None for the usual ones."""
         self.show_editing: Callable[[str], None] = lambda _: None
-        """Shows the mode of the editing, "" if it is the usual one."""
-        self._selected: tuple[Selection, int] | None = None  # what vim's keys selected, and the end that moves
+        """Called with vim's mode to show, "" for the usual keys."""
+        self._selected: tuple[Selection, int] | None = None  # the selection by vim's keys, and its moving end
         self._completions = completions
         self._queueing = False
-        self._asking = False
+        self._question_open = False
         self._queued = False
 
     @property
     def prompt(self) -> str:
-        """Return the text to send: all placeholders replaced by their pastes."""
-        return self.pastes.whole(self.text)
+        """Return the text to send: all marks replaced by their pastes."""
+        return self.pastes.expand(self.text)
 
-    def heed(self, *, queueing: bool, asking: bool, queued: bool) -> None:
+    def set_state(self, *, queueing: bool, question_open: bool, queued: bool) -> None:
         """Set the mode: a turn runs that text can be queued for, an approval prompt is open, messages are queued."""
-        self._queueing, self._asking, self._queued = queueing, asking, queued
+        self._queueing, self._question_open, self._queued = queueing, question_open, queued
         self._hint(here=self.has_focus)
 
     def _hint(self, *, here: bool) -> None:
-        """Show what an empty composer can do; at a question also where Tab leads, which depends on the focus."""
-        asking = ASKING if here else ASIDE
+        """Show the hint of an empty composer; at a question, it says where Tab leads, which depends on the focus."""
+        question_hint = ASKING if here else ASIDE
         busy = BUSY.format(send=self._send_name)
-        self.placeholder = asking if self._asking else busy if self._queueing else PLACEHOLDER_IDLE
+        self.placeholder = question_hint if self._question_open else busy if self._queueing else PLACEHOLDER_IDLE
 
     def on_focus(self) -> None:
-        """Say that Tab leads away from here."""
+        """Show that Tab leads to the question."""
         self._hint(here=True)
 
     def on_blur(self) -> None:
-        """Say that Tab leads here."""
+        """Show that Tab leads to the composer."""
         self._hint(here=False)
 
     def give_back(self, text: str) -> None:
         """Insert `text` before the current text, with the cursor after it."""
-        text, rest = self.pastes.shown(text), self.text
+        text, rest = self.pastes.collapse(text), self.text
         self.load_text(f"{text}\n\n{rest}" if rest.strip() else text)
         self.move_cursor(self.document.end)
 
     def replace_with(self, text: str) -> None:
         """Replace the current text."""
-        self.load_text(self.pastes.shown(text))
+        self.load_text(self.pastes.collapse(text))
 
     def take_over(self, text: str = "") -> None:
         """Take the focus at once, so that later keys come here too, and insert `text`."""
@@ -154,7 +154,7 @@ class Composer(TextArea):
         """Return whether Esc was for vim's keys: it ends insert mode, or a command that was begun."""
         edited = self.vim.escape(self.text, self._index) if self.vim is not None and self.has_focus else None
         if edited is not None:
-            self._become(edited)
+            self._apply(edited)
         return edited is not None
 
     def take_redo(self) -> bool:
@@ -169,11 +169,11 @@ class Composer(TextArea):
 
     def _take_vim(self, key: str) -> bool:
         if self.vim is not None:
-            self._become(self.vim.press(key, self.text, self._index))
+            self._apply(self.vim.press(key, self.text, self._index))
         return self.vim is not None
 
-    def _become(self, edited: Edited) -> None:
-        """Show the text and the cursor; only what differs is edited, so that marks of pastes go as a whole."""
+    def _apply(self, edited: Edited) -> None:
+        """Show the text and the cursor; only the difference is edited, so that marks of pastes are removed as one."""
         from holdfast.ui.tui.keys.vim_editor import same_at_start  # noqa: PLC0415 - for who uses it
 
         before, after = self.text, edited.text
@@ -214,9 +214,9 @@ class Composer(TextArea):
         self._send(later=True)
 
     def edit(self, edit: Edit) -> EditResult:
-        """Apply the edit; a placeholder acts as one character: removed as a whole, never edited inside."""
+        """Apply the edit; a mark acts as one character: it is removed completely, never edited inside."""
         first, last = sorted((edit.from_location, edit.to_location))
-        for row in {first[0], min(last[0], self.document.line_count - 1)}:  # Ctrl+K at the end names the row behind it
+        for row in {first[0], min(last[0], self.document.line_count - 1)}:  # Ctrl+K at the end names the row after it
             line = self.document.get_line(row)
             for mark in self.pastes.marks:
                 begin = line.find(mark)
@@ -263,7 +263,7 @@ class Composer(TextArea):
                 await self.run_action("app.to_end")
             case "up" if not self.text and self._queued:
                 self.post_message(self.Recalled())
-            case "tab" if self._asking:
+            case "tab" if self._question_open:
                 self.post_message(self.Left())
             case "tab" if self._queueing:
                 self._send(later=True)
@@ -281,7 +281,7 @@ class Composer(TextArea):
         event.prevent_default()
 
     def _continues_line(self) -> bool:
-        """Return whether a backslash stands before the cursor, as in a shell."""
+        """Return whether a backslash precedes the cursor, as in a shell."""
         row, column = self.cursor_location
         return self.document.get_line(row)[:column].endswith("\\")
 
@@ -303,8 +303,8 @@ class Composer(TextArea):
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         event.stop()
         event.prevent_default()
-        if not self.text.startswith(("!", "/")):  # a command wants the path as it is
-            text = dropped(text, is_file=is_disk_file) or text
+        if not self.text.startswith(("!", "/")):  # a command gets the path as it is
+            text = text_for_drop(text, is_file=is_disk_file) or text
         self.insert(self.pastes.mark(text))
         self.focus()
 
@@ -318,7 +318,7 @@ class Composer(TextArea):
         self.past_prompts.add(prompt)
         since = self.prompt.removeprefix(prompt) if self.prompt.startswith(prompt) else ""
         self._clear()
-        self.insert(self.pastes.shown(since))
+        self.insert(self.pastes.collapse(since))
 
     def _clear(self) -> None:
         self.load_text("")
@@ -329,7 +329,7 @@ class Composer(TextArea):
 
     def _recall(self, by: int) -> bool:
         """Show another prompt of the history. Return whether there is one."""
-        found = self.past_prompts.step(by, written=self.prompt)
+        found = self.past_prompts.step(by, current=self.prompt)
         if found is not None:
             self.replace_with(found)
             self.move_cursor(self.document.end if by < 0 else (0, 0))

@@ -1,4 +1,4 @@
-"""A scrollable view of fragments. All of them can be read, however many: of a long text, what is near is drawn.
+"""A scrollable view of fragments, however many: only the lines near the visible ones are drawn.
 
 Heights that are not drawn yet are estimated (`LineLayout`). Corrections leave the first visible line where it is.
 """
@@ -48,10 +48,10 @@ class DetailView(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self._given: Sequence[Fragment] = ()
-        self._open: set[int] = set()  # the folds that are open, by their place in what was given
+        self._source: Sequence[Fragment] = ()
+        self._open: set[int] = set()  # the indexes of the open folds in `_source`
         self._fragments: list[Fragment] = []
-        self._places: list[int] = []  # of each fragment, that of the given one from which it comes
+        self._places: list[int] = []  # for each fragment, its index in `_source`
         self._pressed: Offset | None = None
         self._lexers = Lexers()
         self._coloured = 0
@@ -60,7 +60,7 @@ class DetailView(ScrollView, can_focus=True):
 
     def show(self, fragments: Sequence[Fragment]) -> None:
         """Show these fragments, from their top."""
-        self._given, self._open = fragments, set()
+        self._source, self._open = fragments, set()
         self._layout, self._drawn_at = None, 0
         self._unfold()
         self._arrange()
@@ -68,7 +68,7 @@ class DetailView(ScrollView, can_focus=True):
 
     @property
     def _folds(self) -> set[int]:
-        return {at for at, each in enumerate(self._given) if isinstance(each, DiffFold)}
+        return {at for at, each in enumerate(self._source) if isinstance(each, DiffFold)}
 
     def toggle_folds(self) -> bool:
         """Open every fold, or close them if all are open. Return whether there is one."""
@@ -117,8 +117,8 @@ class DetailView(ScrollView, can_focus=True):
 
     def _unfold(self) -> None:
         self._fragments, self._places = [], []
-        for place, given in enumerate(self._given):
-            pieces = given.opened() if place in self._open and isinstance(given, DiffFold) else [given]
+        for place, fragment in enumerate(self._source):
+            pieces = fragment.opened() if place in self._open and isinstance(fragment, DiffFold) else [fragment]
             self._fragments += pieces
             self._places += [place] * len(pieces)
 
@@ -128,11 +128,11 @@ class DetailView(ScrollView, can_focus=True):
         return self.virtual_size.height > self.size.height
 
     def scroll_lines(self, by: int) -> None:
-        """Scroll by so many lines, down if positive."""
+        """Scroll by `by` lines, down if positive."""
         self.scroll_relative(y=by, animate=False, force=True)
 
     def scroll_page(self, by: int) -> None:
-        """Scroll by so many pages, keeping a line of the last."""
+        """Scroll by `by` pages, keeping one line of the last."""
         self.scroll_lines(by * max(1, self.size.height - 1))
 
     def action_scroll_home(self) -> None:
@@ -140,7 +140,7 @@ class DetailView(ScrollView, can_focus=True):
         self.scroll_to(y=0, animate=False, force=True)
 
     def action_scroll_end(self) -> None:
-        """Scroll to the end at once: on the way there, corrected estimates would end an animation."""
+        """Scroll to the end at once: corrected estimates would end an animation on the way."""
         self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
     def on_mount(self) -> None:
@@ -189,7 +189,7 @@ class DetailView(ScrollView, can_focus=True):
         self._layout = LineLayout(styles, self._drawn_at)
         self._layout.update(self._fragments)
         self._settle()
-        self.refresh()  # of the same size, an earlier text would stay: the lines of a widget are kept
+        self.refresh()  # Textual caches the lines of a widget whose size does not change
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Draw what comes into view."""
@@ -203,7 +203,7 @@ class DetailView(ScrollView, can_focus=True):
     def _settle(self, at: tuple[int, int] | None = None) -> None:
         """Draw the visible lines and as many above and below; keep the first visible one, or the end, in its place.
 
-        With `at`, a piece and its line, that is the first visible one.
+        With `at`, a fragment and its line, that line becomes the first visible one.
         """
         layout = self._layout
         if layout is None:

@@ -41,7 +41,7 @@ KEYS: tuple[tuple[str, str], ...] = (
 
 
 def lines_page(title: str, lines: Iterable[str]) -> RenderableType:
-    """Return lines below a title; an overlong one wraps below its last column that leaves room."""
+    """Return lines below a title; a long line wraps within its last column, unless that leaves too little room."""
     shown: list[RenderableType] = [Text(f"{title}\n", "bold")]
     for line in lines:
         begins = max((gap.end() for gap in _GAP.finditer(line) if gap.end() <= _WIDEST), default=0)
@@ -53,14 +53,14 @@ def lines_page(title: str, lines: Iterable[str]) -> RenderableType:
 
 
 def help_pages(key_names: Mapping[str, str]) -> tuple[RenderableType, RenderableType]:
-    """Return a page of the keys, by the names of those that each action has, and one of the commands."""
+    """Return a page of the keys and one of the commands; `key_names` are the keys of each action."""
     keys, commands = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
     for key, does in KEYS:
         keys.add_row(Text(f"  {key.format_map(key_names)}", "bold", no_wrap=True), Text(does.format_map(key_names)))
     for command in SLASH_COMMANDS:
-        name = f"/{command.name} {command.takes}".strip()
+        name = f"/{command.name} {command.arguments}".strip()
         also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
-        commands.add_row(Text(f"  {name}", "bold", no_wrap=True), Text(f"{command.does}{also}"))
+        commands.add_row(Text(f"  {name}", "bold", no_wrap=True), Text(f"{command.description}{also}"))
     also = "dim not bold"
     return (
         Group(Text("Keys", "bold").append("  ·  Tab: commands", also), keys),
@@ -70,8 +70,8 @@ def help_pages(key_names: Mapping[str, str]) -> tuple[RenderableType, Renderable
 
 def rows_page(title: str, rows: Sequence[tuple[str, str]]) -> Text:
     """Return names and values below a title."""
-    said = Text(f"{title}\n\n", "bold")
+    text = Text(f"{title}\n\n", "bold")
     for name, value in rows:
-        said.append(f"  {name:<16}", "dim not bold").append(f"{literal(value)}\n", "not bold")
-    said.right_crop(1)
-    return said
+        text.append(f"  {name:<16}", "dim not bold").append(f"{literal(value)}\n", "not bold")
+    text.right_crop(1)
+    return text

@@ -41,24 +41,24 @@ _WIDEST = 100
 
 _MOST_ROWS = 20
 _ABOVE = 5
-"""Lines of a picker besides its rows and its texts: the padding and the search."""
+"""Lines of a picker other than its rows and texts: the padding and the search."""
 
 _SMALL = 20
-"""Lines of a screen of which a picker may have all; of a larger one, four fifths."""
+"""Lines of a screen below which a picker may have all of it; above, four fifths."""
 
 _GAP = 2
 
-_WRITTEN = "written"
-"""The id of the option that stands for what was written; the others have their numbers."""
+_TYPED_OPTION = "written"
+"""The id of the option for the typed text; the ids of the others are their indexes."""
 
 ContentSearch = Callable[[str, Callable[[], bool]], Mapping[str, str]]
-"""Returns the values in which words occur, each with an excerpt; may end once its second argument returns false."""
+"""Returns the values whose content has the words, with excerpts; may stop once its second argument returns false."""
 
 _PAUSE = 0.15
-"""Seconds after a key before something is looked up for it."""
+"""Seconds after a key before a preview or a search starts."""
 
 _LEAST_SEARCHED = 3
-"""Letters from which on a search looks into the items."""
+"""Minimum letters for a search in the content of the items."""
 
 _ROOM_FOR_PREVIEW = 22
 """Lines of a screen that has room for a preview."""
@@ -87,18 +87,18 @@ def _row(choice: Choice, column: int, width: int) -> Text:
     return row
 
 
-class Over(ModalScreen[T]):
+class OverlayScreen(ModalScreen[T]):
     """A dialog over the screen, redrawn whenever the screen beneath changes. It closes once."""
 
-    AUTO_FOCUS = "*"  # the app's is the composer, which is not on it
+    AUTO_FOCUS = "*"  # the app's is the composer, which is not on this screen
 
-    _left = False
+    _dismissed = False
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
-        """Close it with the first result: behind Enter, an Esc may be on its way."""
-        if self._left:
+        """Close it with the first result: an Esc may follow an Enter."""
+        if self._dismissed:
             return AwaitComplete.nothing()
-        self._left = True
+        self._dismissed = True
         return super().dismiss(result)
 
     def on_mount(self) -> None:
@@ -118,7 +118,7 @@ class Over(ModalScreen[T]):
             self.app.cursor_position = focused.cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - likewise
 
 
-class Picker(Over[str | None]):
+class Picker(OverlayScreen[str | None]):
     """A list that narrows as the user types; returns the chosen value, None on cancel."""
 
     CSS = """
@@ -137,7 +137,8 @@ class Picker(Over[str | None]):
         Binding("down", "move(1)", show=False, priority=True),
         Binding("ctrl+x", "remove", show=False, priority=True),
         Binding("ctrl+f", "mark", show=False, priority=True),
-        Binding("ctrl+s", "keep", show=False),  # as Enter, it comes behind the letters typed before it
+        # Without priority: like Enter, it must come after the letters typed before it.
+        Binding("ctrl+s", "keep", show=False),
     ]
 
     def __init__(  # noqa: PLR0913 - what the keys of a list do
@@ -145,21 +146,22 @@ class Picker(Over[str | None]):
         title: str,
         choices: Sequence[Choice],
         *,
-        shown: Callable[[str], None] | None = None,
+        on_highlight: Callable[[str], None] | None = None,
         remove: tuple[str, Callable[[str], bool]] | None = None,
         toggle: tuple[str, Callable[[str], None]] | None = None,
         keep: str = "",
         preview: Callable[[str], str] | None = None,
         search: ContentSearch | None = None,
-        typed: Callable[[str], Choice | None] = lambda _: None,
+        choice_for: Callable[[str], Choice | None] = lambda _: None,
     ) -> None:
-        """Show `choices`; `shown` is called with the highlighted value.
+        """Show `choices`; `on_highlight` is called with the highlighted value.
 
-        If nothing matches what the user wrote, the list says so, or has what `typed` makes of it.
+        If nothing matches the typed text, the list shows the choice that `choice_for` returns for it, or says so.
 
-        `preview` and `search` are called on another thread: what stands below the list, and what else matches.
-        Ctrl+X removes a choice if `remove` is set; Ctrl+F does what `toggle` says, which may `offer` other choices.
-        Ctrl+S chooses as Enter does, and sets `kept`, if `keep` says what for.
+        `preview` returns the text below the list for a value, `search` the values whose content matches; both are
+        called on another thread. Ctrl+X removes a choice if `remove` is set. Ctrl+F calls the function of `toggle`,
+        which may `offer` other choices. If `keep` describes it, Ctrl+S chooses as Enter does, and sets
+        `keep_requested`.
         """
         super().__init__()
         self._title = title
@@ -167,12 +169,12 @@ class Picker(Over[str | None]):
         self._remove = remove
         self._toggle = toggle
         self._keep = keep
-        self.kept = False
+        self.keep_requested = False
         """Whether the choice was made with Ctrl+S."""
         self._preview = preview
         self._search = search
-        self._typed = typed
-        self._written: Choice | None = None  # the choice that stands for what was written
+        self._choice_for = choice_for
+        self._typed_choice: Choice | None = None  # the choice for the typed text
         self._found: Mapping[str, str] = {}  # the excerpts of the values that the search found
         self._narrowed = ""
         self._noted = ""
@@ -180,7 +182,7 @@ class Picker(Over[str | None]):
         also += f" · Ctrl+F {toggle[0]}" if toggle else ""
         also += f" · Ctrl+S {keep}" if keep else ""
         self._foot = f"↑ ↓ choose · type to search · Enter to select{also} · Esc to cancel"
-        self._shown = shown
+        self._on_highlight = on_highlight
 
     def compose(self) -> ComposeResult:
         """Yield title, search, list, note and foot."""
@@ -210,17 +212,17 @@ class Picker(Over[str | None]):
         if event.value != self._narrowed:  # else it is already shown
             self._found = {}
             self._narrow(event.value)
-            self._look_into(event.value)
+            self._search_items(event.value)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Call `shown` with the highlighted item, for a preview."""
         if event.option_id is None:
             return
         value = self._value(event.option_id)
-        if self._shown is not None:
-            self._shown(value)
+        if self._on_highlight is not None:
+            self._on_highlight(value)
         if self._preview is not None and self.app.size.height >= _ROOM_FOR_PREVIEW:  # pyright: ignore[reportUnknownMemberType] - an app of any result
-            self.run_worker(self._look_at(value, self._preview), group="preview", exclusive=True)
+            self.run_worker(self._show_preview(value, self._preview), group="preview", exclusive=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Choose by mouse."""
@@ -235,7 +237,7 @@ class Picker(Over[str | None]):
             choices.action_cursor_down()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Choose by Enter, which the search line has in the order of the keys."""
+        """Choose by Enter, which the search line handles in the order of the keys."""
         event.stop()
         self._choose()
 
@@ -248,9 +250,9 @@ class Picker(Over[str | None]):
             self.dismiss(value)
 
     def action_keep(self) -> None:
-        """Choose the highlighted item, to be kept."""
+        """Choose the highlighted item, and set `keep_requested`."""
         if self._keep:
-            self.kept = True
+            self.keep_requested = True
             self._choose()
 
     def action_remove(self) -> None:
@@ -258,17 +260,17 @@ class Picker(Over[str | None]):
         choices = self.query_one(OptionList)
         if self._remove is None or choices.highlighted is None:
             return
-        if (option := choices.get_option_at_index(choices.highlighted).id) == _WRITTEN:
+        if (option := choices.get_option_at_index(choices.highlighted).id) == _TYPED_OPTION:
             return
         number = int(option or "0")
         if self._remove[1](self._choices[number].value):
             del self._choices[number]
             self._narrow(self.query_one(Input).value, choices.highlighted)
             if self._highlighted is None:
-                self._note("")  # it was about the last one
+                self._note("")  # it was the preview of the last one
 
     def action_mark(self) -> None:
-        """Do what Ctrl+F is for to the highlighted item."""
+        """Call the function of Ctrl+F with the highlighted value."""
         if self._toggle is not None and (value := self._highlighted) is not None:
             self._toggle[1](value)
 
@@ -280,30 +282,30 @@ class Picker(Over[str | None]):
         self._narrow(self.query_one(Input).value, place, value=at)
         self._note(note)
 
-    async def _look_at(self, value: str, preview: Callable[[str], str]) -> None:
+    async def _show_preview(self, value: str, preview: Callable[[str], str]) -> None:
         """Show the preview of a value, unless another is highlighted soon."""
         await asyncio.sleep(_PAUSE)
-        said = await in_daemon(lambda: preview(value))
-        if not self._left and self.is_attached and self._highlighted == value:  # else the highlight has moved on
-            lines = [Text(literal(line)) for line in said.split("\n")]
+        text = await in_daemon(lambda: preview(value))
+        if not self._dismissed and self.is_attached and self._highlighted == value:  # else the highlight has moved on
+            lines = [Text(literal(line)) for line in text.split("\n")]
             for line in lines:
                 line.truncate(self._room, overflow="ellipsis")
-            self._note("\n".join(line.plain for line in lines) if said else "")
+            self._note("\n".join(line.plain for line in lines) if text else "")
 
-    def _look_into(self, words: str) -> None:
-        """ContentSearch the items themselves for words, unless more is typed soon."""
+    def _search_items(self, words: str) -> None:
+        """Search the content of the items for words, unless more is typed soon."""
         search = self._search
         if search is None or len(words.strip()) < _LEAST_SEARCHED:
             return
 
-        async def look() -> None:
+        async def run() -> None:
             await asyncio.sleep(_PAUSE)
             found = await in_daemon(lambda: search(words, lambda: self._narrowed == words))
-            if not self._left and self.is_attached and self._narrowed == words:
+            if not self._dismissed and self.is_attached and self._narrowed == words:
                 self._found = found
                 self._narrow(words, self.query_one(OptionList).highlighted or 0, value=self._highlighted)
 
-        self.run_worker(look(), group="search", exclusive=True)
+        self.run_worker(run(), group="search", exclusive=True)
 
     def _note(self, note: str) -> None:
         """Show lines below the list, "" for none."""
@@ -336,8 +338,8 @@ class Picker(Over[str | None]):
         return None if at is None else self._value(choices.get_option_at_index(at).id or "0")
 
     def _value(self, option: str) -> str:
-        if option == _WRITTEN and self._written is not None:
-            return self._written.value
+        if option == _TYPED_OPTION and self._typed_choice is not None:
+            return self._typed_choice.value
         return self._choices[int(option)].value
 
     def _place_cursor(self) -> None:
@@ -360,9 +362,9 @@ class Picker(Over[str | None]):
                     row = _row(excerpt, 0, self._room)  # noqa: PLW2901 - the same line with an excerpt
                 at = choices.option_count if choice.value == value else at
                 choices.add_option(Option(row, id=str(number)))
-        self._written = self._typed(search.strip()) if words and not choices.option_count else None
-        if self._written is not None:
-            choices.add_option(Option(_row(self._written, 0, self._room), id=_WRITTEN))
+        self._typed_choice = self._choice_for(search.strip()) if words and not choices.option_count else None
+        if self._typed_choice is not None:
+            choices.add_option(Option(_row(self._typed_choice, 0, self._room), id=_TYPED_OPTION))
         self.call_after_refresh(self._place_cursor)
         if choices.option_count:
             choices.highlighted = min(at, choices.option_count - 1)

@@ -1,4 +1,4 @@
-"""What a planned call will do, as fragments: a command as code, a change as a diff with line numbers, a plan as text.
+"""Renders a planned call as fragments: a command as code, a change as a diff with line numbers, a plan as text.
 
 One rule: nothing is left out or hidden, because the user approves what is shown.
 """
@@ -13,7 +13,7 @@ import msgspec
 from holdfast.text import literal
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.render.call_renderer import diff_fragments
-from holdfast.ui.tui.render.diff import Change, fold_unchanged, folded_lines, language_of, paired
+from holdfast.ui.tui.render.diff import Change, fold_unchanged, folded_lines, language_of, mark_changed_words
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.markdown import Code, Markdown
 from holdfast.ui.tui.render.plain_text import PIECE, Text
@@ -24,16 +24,16 @@ _COMPARED = 400  # lines whose words are compared
 
 _AROUND = 3  # unchanged lines that a tool's diff has around changes
 
-_LARGEST_WHOLE = 1_000_000
+_LARGEST_ORIGINAL = 1_000_000
 """Bytes of a file whose unchanged lines are shown on request; of a larger one, the folds do not open."""
 
 
 def plan_fragments(plan: Plan) -> list[Fragment]:
-    """Return the fragments of what a call will do, none if the question says it all."""
+    """Return the fragments of a planned call, none if the question contains everything."""
     if not plan.detail.strip():
         return []
     if plan.is_for_the_user:
-        return Markdown().pieces(literal(plan.detail))
+        return Markdown().fragments(literal(plan.detail))
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
     if plan.change is not None and lines[0].startswith("---"):
         return _diff(lines[2:], plan.change.path, _original(plan, 0))
@@ -45,35 +45,35 @@ def plan_fragments(plan: Plan) -> list[Fragment]:
 
 
 class FileLines(msgspec.Struct, frozen=True):
-    """The lines of one file in the diff of several: those of its hunks, or a sentence in place of them."""
+    """The lines of one file in the diff of several: those of its hunks, or a sentence instead."""
 
     name: str
     lines: tuple[str, ...]
 
 
 def files_of(lines: tuple[str, ...]) -> Iterator[FileLines]:
-    """Yield the files of a diff. A hunk is as long as its first line says: what it contains is never a file name."""
-    at, name, own = 0, "", list[str]()
+    """Yield the files of a diff. A hunk's first line has its length, so no line in it is taken for a file name."""
+    at, name, body = 0, "", list[str]()
     while at < len(lines):
         line = lines[at]
         if found := _HUNK.match(line):
             end = _hunk_end(lines, at + 1, *(int(found[each] or 1) for each in ("old", "new")))
-            own += lines[at:end]
+            body += lines[at:end]
             at = end
             continue
         if line.startswith("--- ") and lines[at + 1 : at + 2] and lines[at + 1].startswith("+++ "):
-            if name or own:
-                yield FileLines(name, tuple(own))
-            name, own = lines[at + 1].removeprefix("+++ "), []
+            if name or body:
+                yield FileLines(name, tuple(body))
+            name, body = lines[at + 1].removeprefix("+++ "), []
             at += 2
             continue
-        if own and name:  # a sentence about a file without a diff
-            yield FileLines(name, tuple(own))
-            name, own = "", []
-        own.append(line)
+        if body and name:  # a sentence about a file without a diff
+            yield FileLines(name, tuple(body))
+            name, body = "", []
+        body.append(line)
         at += 1
-    if name or own:
-        yield FileLines(name, tuple(own))
+    if name or body:
+        yield FileLines(name, tuple(body))
 
 
 def _hunk_end(lines: tuple[str, ...], at: int, old: int, new: int) -> int:
@@ -86,7 +86,7 @@ def _hunk_end(lines: tuple[str, ...], at: int, old: int, new: int) -> int:
 
 
 def _file(file: FileLines, plan: Plan) -> list[Fragment]:
-    """Return a file's name, what becomes of it, and its changes."""
+    """Return a file's name, whether it is created or deleted, and its changes."""
     place = next((at for at, each in enumerate(plan.changes) if clean(literal(each.path)) == file.name), None)
     how = ""
     if place is not None:
@@ -101,7 +101,7 @@ def _file(file: FileLines, plan: Plan) -> list[Fragment]:
 def _original(plan: Plan, place: int) -> tuple[str, ...]:
     """Return the lines of a file before its change, none if they are not known, or too many."""
     content = plan.originals[place] if place < len(plan.originals) else b""
-    if not content or len(content) > _LARGEST_WHOLE:
+    if not content or len(content) > _LARGEST_ORIGINAL:
         return ()
     text = content.decode("utf-8", "replace").removesuffix("\n")
     return tuple(clean(literal(line)).replace("\n", " ") for line in text.split("\n"))
@@ -118,7 +118,7 @@ def _diff(lines: tuple[str, ...], path: str, original: Sequence[str]) -> list[Fr
 def changes_of(lines: tuple[str, ...], original: Sequence[str] = ()) -> Iterator[Change]:
     """Yield the lines of a unified diff, without its file names; removed lines have their old number.
 
-    With the `original` lines of the file, those that the diff leaves out are among them.
+    With the `original` lines of the file, the unchanged lines between the hunks are included.
     """
     old = new = 0  # 0: unknown, because lines were left out
     read = 0  # lines of the original that were yielded
@@ -127,7 +127,7 @@ def changes_of(lines: tuple[str, ...], original: Sequence[str] = ()) -> Iterator
 
     def block() -> Iterator[Change]:
         alike = len(removed) == len(added) <= _COMPARED
-        yield from paired(removed, added) if alike else (*removed, *added)
+        yield from mark_changed_words(removed, added) if alike else (*removed, *added)
         removed.clear()
         added.clear()
 

@@ -1,7 +1,7 @@
-"""The status line: mode and activity at the left, then model, context, cost and branch, each at its place.
+"""The status line: mode and activity at the left; model, context, cost and branch at the right.
 
-Which facts are shown depends on the width alone, not on what the agent is doing: nothing jumps while a turn runs. What
-does not fit goes in a fixed order (`_LEVELS`). The text is computed by pure functions.
+Which facts are shown depends only on the width, not on what the agent is doing: nothing jumps while a turn runs. Facts
+that do not fit are left out in a fixed order (`_LEVELS`). The text is computed by pure functions.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _LONGEST = 32
 _ACTIVITY = 52
 """Cells kept free for mode and activity on a wide screen."""
 _LEAST_ACTIVITY = 38
-"""The same on a narrow one; where only so many are left, no facts are shown."""
+"""The same on a narrow screen; without more room, no facts are shown."""
 _BAR = 8
 """Cells of the context bar."""
 _CROPPED = 8
-"""Cells that what the agent does keeps, however narrow the screen."""
+"""Minimum cells of the activity, however narrow the screen."""
 
 WARM = 0.75
-"""Share of the window from which on the bar has the colour of a warning; holdfast summarizes at 0.85."""
+"""Share of the window above which the bar is coloured as a warning; holdfast summarizes at 0.85."""
 FULL = 0.9
 
 PLAIN: Mapping[str, str] = MappingProxyType({})
-"""No colours: what they say is also said by the text."""
+"""No colours: the text contains the same information."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens.
 
-    `asking` is whether the user is asked about a call, `consulting` whether with a question of the model itself.
-    If not `timed`, the time is not shown: `doing` says it.
+    `question_open` is whether a question about a call is open, `model_asks` whether it is the model's own question.
+    If not `timed`, the time is not shown: `doing` contains it.
     """
 
     mode: Mode
@@ -55,8 +55,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     doing: str = ""
     seconds: float = 0.0
     timed: bool = True
-    asking: bool = False
-    consulting: bool = False
+    question_open: bool = False
+    model_asks: bool = False
     queued: int = 0
     tasks: int = 0
     context: int = 0
@@ -68,47 +68,47 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_text(
-    status: Status, width: int, *, frame: int = 0, colours: Mapping[str, str] = PLAIN, own: Text | None = None
+    status: Status, width: int, *, frame: int = 0, colours: Mapping[str, str] = PLAIN, user_line: Text | None = None
 ) -> Text:
-    """Return the line in exactly `width` cells. `own` is the user's, in place of the facts at the right."""
+    """Return the line in exactly `width` cells. `user_line` replaces the facts at the right."""
     activity = max(_LEAST_ACTIVITY, min(_ACTIVITY, width * 5 // 9))
-    right = _facts(status, width - activity - _GAP, colours) if own is None else own.copy()
+    right = _facts(status, width - activity - _GAP, colours) if user_line is None else user_line.copy()
     right.truncate(max(0, width - activity - _GAP), overflow="ellipsis")
     room = max(0, width - _GAP - right.cell_len)
     left = _left(status, frame, max(0, room - (_GAP if right.plain else 0)), colours)
     left.truncate(room, overflow="ellipsis", pad=True)
-    said = Text(" ", no_wrap=True).append_text(left).append_text(right)
-    return Text(set_cell_size(said.plain, width), spans=said.spans, no_wrap=True)
+    line = Text(" ", no_wrap=True).append_text(left).append_text(right)
+    return Text(set_cell_size(line.plain, width), spans=line.spans, no_wrap=True)
 
 
 def _left(status: Status, frame: int, room: int, colours: Mapping[str, str]) -> Text:
-    """Return mode and activity; of an activity that does not fit, what it waits for is cut, not the key that stops."""
+    """Return mode and activity; an activity that does not fit is cut, but not the key that interrupts."""
     mode = _mode(status.mode, colours)
     more = [f" · {status.queued} queued"] if status.queued else []
     more += [f" · {status.tasks} task{'s' * (status.tasks > 1)}"] if status.tasks else []
-    if not (status.asking or status.doing):
+    if not (status.question_open or status.doing):
         key = " · ↑ to edit" if status.queued else " · shift+tab to cycle"
-        return _within(room, mode, "", [*more[: bool(status.queued)], key, *more[bool(status.queued) :]], "")
-    if status.asking:
-        needed = "Answer needed" if status.consulting else "Approval needed"
-        return _within(room, mode.append(" "), needed, more, " · esc to interrupt")
+        return _fit_activity(room, mode, "", [*more[: bool(status.queued)], key, *more[bool(status.queued) :]], "")
+    if status.question_open:
+        needed = "Answer needed" if status.model_asks else "Approval needed"
+        return _fit_activity(room, mode.append(" "), needed, more, " · esc to interrupt")
     mode.append(f" {FRAMES[frame % len(FRAMES)]} ", "bold")
     time = [f" {elapsed_text(status.seconds)}"] if status.timed else []
-    return _within(room, mode, single_line(status.doing), [*time, *more], " · esc to interrupt")
+    return _fit_activity(room, mode, single_line(status.doing), [*time, *more], " · esc to interrupt")
 
 
-def _within(room: int, said: Text, what: str, more: list[str], key: str) -> Text:
+def _fit_activity(room: int, start: Text, what: str, more: list[str], key: str) -> Text:
     more = list(more)
-    while more and said.cell_len + cell_len(what) + sum(map(cell_len, more)) + cell_len(key) > room:
+    while more and start.cell_len + cell_len(what) + sum(map(cell_len, more)) + cell_len(key) > room:
         more.pop()
     rest = "".join(more) + key
     shown = Text(what, "bold")
-    shown.truncate(max(_CROPPED, room - said.cell_len - cell_len(rest)), overflow="ellipsis")
-    return said.append_text(shown).append(rest, "dim")
+    shown.truncate(max(_CROPPED, room - start.cell_len - cell_len(rest)), overflow="ellipsis")
+    return start.append_text(shown).append(rest, "dim")
 
 
 def _mode(mode: Mode, colours: Mapping[str, str]) -> Text:
-    """Return the mode by its name everywhere; one without questions looks dangerous."""
+    """Return the mode; `yolo` looks dangerous."""
     if mode == "yolo":
         style = f"bold {colours['background']} on {colours['error']}" if colours else "bold reverse"
         return Text().append(" yolo ", style)
@@ -127,18 +127,18 @@ _LEVELS: tuple[tuple[str, ...], ...] = (
     ("model",),
     (),
 )
-"""What is shown, from wide to narrow: the branch goes first, the name of the model last."""
+"""The facts to show, from wide to narrow: the branch is left out first, the name of the model last."""
 
 
 def _facts(status: Status, room: int, colours: Mapping[str, str]) -> Text:
     for shown in _LEVELS:
-        said = _joined(status, frozenset(shown), colours)
-        if said.cell_len <= room:
-            return said
+        line = _join_facts(status, frozenset(shown), colours)
+        if line.cell_len <= room:
+            return line
     return Text()
 
 
-def _joined(status: Status, shown: frozenset[str], colours: Mapping[str, str]) -> Text:
+def _join_facts(status: Status, shown: frozenset[str], colours: Mapping[str, str]) -> Text:
     facts: list[Text] = []
     if "model" in shown:
         provider, _, name = single_line(status.model).partition(":")
@@ -155,18 +155,18 @@ def _joined(status: Status, shown: frozenset[str], colours: Mapping[str, str]) -
 
 
 def _context(status: Status, shown: frozenset[str], colours: Mapping[str, str]) -> Text:
-    """Return how much of the window is used: a bar and a share, or only tokens if the window is not known."""
-    said = Text().append("context " if "context" in shown else "", "dim")
+    """Return how much of the window is used: a bar and a share, or only tokens if the window is unknown."""
+    text = Text().append("context " if "context" in shown else "", "dim")
     if not status.window:
-        return said.append(tokens(status.context), "dim")
+        return text.append(tokens(status.context), "dim")
     used = status.context / status.window
     style = "error" if used >= FULL else "warning" if used >= WARM else ""
     strong = f"bold {colours[style]}" if style and colours else "bold" if style else "dim"
     if "bar" in shown:
         filled = min(_BAR, max(1, round(used * _BAR)))
-        said.append("━" * filled, colours.get(style or "primary", strong))
-        said.append("─" * (_BAR - filled) + " ", "dim")
-    return said.append(share(status.context, status.window), strong)
+        text.append("━" * filled, colours.get(style or "primary", strong))
+        text.append("─" * (_BAR - filled) + " ", "dim")
+    return text.append(share(status.context, status.window), strong)
 
 
 def share(used: int, window: int) -> str:
@@ -184,26 +184,26 @@ def tokens(count: int) -> str:
 
 def elapsed_text(seconds: float) -> str:
     """Return a readable duration."""
-    minutes, whole = divmod(int(seconds), 60)
+    minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {whole:02} s" if minutes else f"{whole} s"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
 class StatusLine(Widget):
     """The status line widget."""
 
     status: reactive[Status] = reactive(Status(mode="ask"))
-    own: reactive[Text | None] = reactive(None)
-    """What the user's own command printed, None without one."""
+    user_line: reactive[Text | None] = reactive(None)
+    """The output of the user's status command, None without one."""
     editing: reactive[str] = reactive("")
     """The mode of the prompt's editing, "" if it is the usual one."""
 
     _changed: Callable[[Status], None] | None = None
 
     def follow(self, changed: Callable[[Status], None]) -> None:
-        """Call `changed` with the status, now and whenever more than the time has changed."""
+        """Call `changed` with the status, now and whenever anything but the time changes."""
         self._changed = changed
         changed(self.status)
 
@@ -211,9 +211,9 @@ class StatusLine(Widget):
         """Show how the prompt is edited, "" for the usual way."""
         self.editing = mode
 
-    def show_own(self, line: Text | None) -> None:
-        """Show the user's own line in place of the facts; None: the facts."""
-        self.own = line
+    def show_user_line(self, line: Text | None) -> None:
+        """Show the user's line instead of the facts; with None, show the facts."""
+        self.user_line = line
 
     def watch_status(self, before: Status, now: Status) -> None:
         """Report a change."""
@@ -226,4 +226,4 @@ class StatusLine(Widget):
         frame = int(self.status.seconds * 10)
         mark = Text(f" {self.editing}" if self.editing else "", "bold")
         width = self.size.width - mark.cell_len
-        return mark.append_text(status_text(self.status, width, frame=frame, colours=colours, own=self.own))
+        return mark.append_text(status_text(self.status, width, frame=frame, colours=colours, user_line=self.user_line))

@@ -11,14 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
-from holdfast.ui.tui.widgets.pickers import Over
+from holdfast.ui.tui.widgets.pickers import OverlayScreen
 
 _AROUND_PAGE = 4
-"""Lines of a page to read besides its text: the padding, and the keys below it."""
+"""Lines of a page other than its text: the padding, and the keys below it."""
 
 
-class TextPage(Over[None]):
-    """Pages that Tab turns, one without a name for Tab; several keys close it."""
+class TextPage(OverlayScreen[None]):
+    """One or more pages; Tab turns to the next, several keys close the screen."""
 
     CSS = """
     TextPage { align: center middle; background: $background 60%; }

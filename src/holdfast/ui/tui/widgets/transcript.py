@@ -72,7 +72,7 @@ class Transcript(ScrollView, can_focus=True):
         """Called when a change, or another view, has been drawn."""
         self._shown: View | Tail = self.view
         self._clock = clock
-        self._roll: VirtualList | None = None  # None until the colours are known
+        self._list: VirtualList | None = None  # None until the colours are known
         self._lexers = Lexers()
         self._coloured = 0  # number of lexers when everything was last drawn
         self._chosen: BlockKey | None = None
@@ -83,7 +83,7 @@ class Transcript(ScrollView, can_focus=True):
         self._due: Timer | None = None
         self._drawn_at = 0.0
         self._placing = False
-        self._hurried = False  # then the scroll bar, half of the cost, waits for the next tick
+        self._hurried = False  # then the scroll bar, half of the cost, is updated by the next tick
         self._pressed: Offset | None = None
 
     # Content.
@@ -94,8 +94,8 @@ class Transcript(ScrollView, can_focus=True):
         self._load(view)
 
     def leave_out(self, begin: int) -> None:
-        """Show the blocks behind the first `begin` only."""
-        from holdfast.ui.view.last_blocks import Tail  # noqa: PLC0415 - only if finished text is elsewhere
+        """Show only the blocks after the first `begin`."""
+        from holdfast.ui.view.last_blocks import Tail  # noqa: PLC0415 - only on the inline screen
 
         self._load(Tail(self.view, begin))
 
@@ -103,42 +103,42 @@ class Transcript(ScrollView, can_focus=True):
         self._shown = view
         self._chosen = None
         self._dirty.clear()
-        if self._roll is not None:
-            self._roll.load(view)
+        if self._list is not None:
+            self._list.load(view)
             self._place()
             self._drawn()
 
     @property
     def lines(self) -> int:
         """Return the number of lines, partly estimated."""
-        return 0 if self._roll is None else self._roll.total
+        return 0 if self._list is None else self._list.total
 
     @property
-    def look(self) -> Styles | None:
+    def text_styles(self) -> Styles | None:
         """Return the styles, None until they are known."""
-        return None if self._roll is None else self._roll.look
+        return None if self._list is None else self._list.styles
 
     def show(self, changed: Iterable[BlockKey]) -> None:
         """Draw changes of the view with the next frame; call it with the result of `View.take`."""
         self._dirty.update(changed)
-        if self._dirty and self._due is None and self._roll is not None:
+        if self._dirty and self._due is None and self._list is not None:
             self._due = self.set_timer(max(0.001, self._drawn_at + FRAME - time.monotonic()), self._frame)
 
     @property
     def following(self) -> bool:
         """Return whether the end is visible, and stays so when more arrives."""
-        return self._roll is None or self._roll.following
+        return self._list is None or self._list.following
 
     def follow(self) -> None:
         """Scroll to the end and stay there."""
-        if self._roll is not None:
-            self._roll.following = True
+        if self._list is not None:
+            self._list.following = True
             self._place()
 
     def toggle(self, key: BlockKey) -> None:
         """Expand or collapse a block."""
-        if self._roll is not None:
-            self._roll.toggle(key)
+        if self._list is not None:
+            self._list.toggle(key)
             self._place()
 
     @property
@@ -149,29 +149,29 @@ class Transcript(ScrollView, can_focus=True):
     @thoughts.setter
     def thoughts(self, shown: bool) -> None:
         self._thoughts = shown
-        if self._roll is not None:
-            self._roll.thoughts = shown
-            self._roll.redraw()
+        if self._list is not None:
+            self._list.thoughts = shown
+            self._list.redraw()
             self._place()
 
     def toggle_all(self) -> None:
         """Expand or collapse all blocks."""
-        if self._roll is not None:
-            self._roll.toggle_all()
+        if self._list is not None:
+            self._list.toggle_all()
             self._place()
 
     # Keys and mouse.
 
     def action_choose(self, step: int) -> None:
         """Select the next block that can be expanded, with -1 the previous one."""
-        if self._roll is None or (key := self._roll.next_openable(self._chosen, step)) is None:
+        if self._list is None or (key := self._list.next_openable(self._chosen, step)) is None:
             return
         self._chosen = key
-        first, last = self._roll.ends(key)
-        if first < self._roll.top:
-            self._roll.look_at(first)
-        elif last >= self._roll.top + self._roll.height:
-            self._roll.look_at(min(first, last + 1 - self._roll.height))
+        first, last = self._list.ends(key)
+        if first < self._list.top:
+            self._list.scroll_to(first)
+        elif last >= self._list.top + self._list.height:
+            self._list.scroll_to(min(first, last + 1 - self._list.height))
         self._place()
         self.refresh()
 
@@ -202,22 +202,22 @@ class Transcript(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Expand or collapse the clicked block; on the hint, scroll to the end."""
-        if self._roll is None or event.screen_offset != self._pressed or event.chain > 1:
+        if self._list is None or event.screen_offset != self._pressed or event.chain > 1:
             return
         if not self.following and event.y == self.size.height - 1:
             self.follow()
             return
-        block = self._roll.block_at(self._roll.top + event.y)
-        if block is not None and block_renderer.opens(block):
+        block = self._list.block_at(self._list.top + event.y)
+        if block is not None and block_renderer.can_expand(block):
             self.toggle(block.key)
 
     def text_select_all(self) -> None:
         """Select the clicked block, because a whole session is too much."""
-        if self._roll is None or self._pressed is None:
+        if self._list is None or self._pressed is None:
             return
-        block = self._roll.block_at(self._roll.top + self._pressed.y - self.region.y)
+        block = self._list.block_at(self._list.top + self._pressed.y - self.region.y)
         if block is not None:
-            begin, end = (place_number(self._roll.place(y)) for y in self._roll.ends(block.key))
+            begin, end = (place_number(self._list.place(y)) for y in self._list.ends(block.key))
             self.screen.selections = {self: Selection(Offset(0, begin), Offset(LINE_NUMBERS, end))}
 
     # Callbacks of Textual.
@@ -225,7 +225,7 @@ class Transcript(ScrollView, can_focus=True):
     def on_mount(self) -> None:
         """Start to draw."""
         super().on_mount()
-        self._look_again()
+        self._update_styles()
         self.set_interval(_TICK, self._tick)
 
     def on_resize(self) -> None:
@@ -236,17 +236,17 @@ class Transcript(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Draw in the colours of the current theme."""
         super().notify_style_update()
-        if self._roll is not None:
-            self.call_later(self._look_again)  # the component styles are updated after this call
+        if self._list is not None:
+            self.call_later(self._update_styles)  # the component styles are updated after this call
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the user's scrolling."""
         if self.show_vertical_scrollbar and not self._hurried:
             self.vertical_scrollbar.position = new_value
-        if self._placing or self._roll is None or round(old_value) == round(new_value):
+        if self._placing or self._list is None or round(old_value) == round(new_value):
             return
-        if self.size.height == self._roll.height:  # else a resize caused it, and its event follows
-            self._roll.look_at(round(new_value))
+        if self.size.height == self._list.height:  # else a resize caused it, and its event follows
+            self._list.scroll_to(round(new_value))
             self._place()
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -270,12 +270,12 @@ class Transcript(ScrollView, can_focus=True):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text as source; an open end means the end of the viewport."""
-        if self._roll is None:
+        if self._list is None:
             return None
-        top = self._roll.top
-        start = selection.start or Offset(0, place_number(self._roll.place(top)))
-        end = selection.end or Offset(LINE_NUMBERS, place_number(self._roll.place(top + self.size.height - 1)))
-        return self._roll.text(
+        top = self._list.top
+        start = selection.start or Offset(0, place_number(self._list.place(top)))
+        end = selection.end or Offset(LINE_NUMBERS, place_number(self._list.place(top + self.size.height - 1)))
+        return self._list.text(
             numbered_place(start.y), start.x - MARK_WIDTH, numbered_place(end.y), end.x - MARK_WIDTH
         ), "\n"
 
@@ -289,9 +289,9 @@ class Transcript(ScrollView, can_focus=True):
     def _frame(self) -> None:
         """Draw changes."""
         self._due = None
-        if self._roll is not None:
+        if self._list is not None:
             changed, self._dirty = self._dirty, set()
-            self._roll.update(changed)
+            self._list.update(changed)
             self._hurried = True
             self._place()
             self._hurried = False
@@ -303,85 +303,85 @@ class Transcript(ScrollView, can_focus=True):
             self.on_drawn()
 
     def _tick(self) -> None:
-        if self._roll is not None:
+        if self._list is not None:
             if self._coloured != self._lexers.loaded:
                 self._coloured = self._lexers.loaded
-                self._roll.redraw()
+                self._list.redraw()
                 self._place()
-            self.show(self._roll.moving)
+            self.show(self._list.moving)
             bar = self.vertical_scrollbar
             if (bar.window_virtual_size, bar.position) != (self.virtual_size.height, self.scroll_y):
                 self._scroll_update(self.virtual_size)
                 bar.position = self.scroll_y
 
-    def _look_again(self) -> None:
+    def _update_styles(self) -> None:
         self._base = self.rich_style
         colours = styles_of(self.get_component_rich_style, self._lexers)
-        if self._roll is None:
-            self._roll = VirtualList(colours, clock=self._clock)
-            self._roll.thoughts = self._thoughts
-            self._roll.load(self._shown)
-        elif colours == self._roll.look:
+        if self._list is None:
+            self._list = VirtualList(colours, clock=self._clock)
+            self._list.thoughts = self._thoughts
+            self._list.load(self._shown)
+        elif colours == self._list.styles:
             return
-        self._roll.fit(colours, self._columns, self.size.height)
+        self._list.fit(colours, self._columns, self.size.height)
         self._strips.clear()
         self._place()
         self.refresh()
 
     def _scroll_by(self, lines: int) -> None:
-        if self._roll is not None:
-            self._roll.look_at(max(0, self._roll.top + lines))
+        if self._list is not None:
+            self._list.scroll_to(max(0, self._list.top + lines))
             self._place()
 
     def _place(self) -> None:
         """Scroll the lines into place, and draw the rows that changed."""
         width, height = self.size
-        if self._roll is None or not height:
+        if self._list is None or not height:
             return
-        self._roll.fit(self._roll.look, self._columns, height)
-        self._roll.settle()
-        top = self._roll.top
+        self._list.fit(self._list.styles, self._columns, height)
+        self._list.settle()
+        top = self._list.top
         self._placing = True
-        size = Size(width, self._roll.total)
+        size = Size(width, self._list.total)
         if size != self.virtual_size:  # bypasses the watcher, which would lay out the whole screen again
             self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType] - its own type, loosely
             if not self._hurried or not self.show_vertical_scrollbar:
                 self._scroll_update(size)
         self.scroll_to(y=top, animate=False, force=True)
         self._placing = False
-        rows = [self._roll.line(top + y) for y in range(height)]
-        if top + height < self._roll.total:
-            rows[-1] = self._hint(self._roll.look)
+        rows = [self._list.line(top + y) for y in range(height)]
+        if top + height < self._list.total:
+            rows[-1] = self._hint(self._list.styles)
         old = self._rows
         self._rows = rows
         changed = [y for y in range(height) if y >= len(old) or rows[y] is not old[y]]
         self.refresh(*(Region(0, y, width, 1) for y in changed))
 
-    def _hint(self, look: Styles) -> DrawnLine:
+    def _hint(self, styles: Styles) -> DrawnLine:
         """Return the row with the hint that there is more below."""
         room = max(0, self._columns - MARK_WIDTH - cell_len(_HINT))
-        return make_line([(" " * room, look.text), (_HINT, look.hint)])
+        return make_line([(" " * room, styles.text), (_HINT, styles.hint)])
 
     def _number(self, y: int) -> int:
         """Return the place of row `y` as one number."""
-        return place_number(self._roll.place(self._roll.top + y)) if self._roll is not None else 0
+        return place_number(self._list.place(self._list.top + y)) if self._list is not None else 0
 
     def _row(self, y: int) -> Strip:
         """Return row `y` as a strip for the terminal."""
-        if self._roll is None or y >= len(self._rows):
+        if self._list is None or y >= len(self._rows):
             return Strip.blank(self.size.width, self._base)
-        one = self._rows[y]
+        line = self._rows[y]
         selected = self.text_selection
         if selected is not None and (span := selected.get_span(self._number(y))) is not None:
             style = self.screen.get_component_rich_style("screen--selection")
-            return self.finished(selected_strip(self._composed(one), *span, style))
-        if self.has_focus and self._chosen is not None and self._roll.top + y == self._roll.ends(self._chosen)[0]:
-            return self.finished(strip_over(self._composed(one), Style(bgcolor=self._roll.look.chosen.bgcolor)))
-        drawn = self._strips.get(id(one))
+            return self.finished(selected_strip(self._composed(line), *span, style))
+        if self.has_focus and self._chosen is not None and self._list.top + y == self._list.ends(self._chosen)[0]:
+            return self.finished(strip_over(self._composed(line), Style(bgcolor=self._list.styles.chosen.bgcolor)))
+        drawn = self._strips.get(id(line))
         if drawn is None:
             if len(self._strips) > _SCREENS * self.size.height:
                 self._strips.clear()
-            drawn = self._strips[id(one)] = one, self.finished(self._composed(one))
+            drawn = self._strips[id(line)] = line, self.finished(self._composed(line))
         return drawn[1]
 
     def finished(self, strip: Strip) -> Strip:
@@ -391,6 +391,6 @@ class Transcript(ScrollView, can_focus=True):
             strip = strip.apply_filter(each, background)
         return strip
 
-    def _composed(self, one: DrawnLine) -> Strip:
+    def _composed(self, line: DrawnLine) -> Strip:
         """Return a line with its mark, as wide as the widget."""
-        return marked_strip(one, self._base).adjust_cell_length(self.size.width, self._base)
+        return marked_strip(line, self._base).adjust_cell_length(self.size.width, self._base)

@@ -1,4 +1,4 @@
-"""What stands on an empty screen: version, folder and model, the last session here, and three hints that fit."""
+"""The text on an empty screen: version, folder and model, the last session here, and three hints that fit."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from holdfast.ui.view.columns import age, home, single_line
 SHOWN_HINTS = 3
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
-"""Files with the standing instructions of a project."""
+"""Files with the instructions of a project."""
 
 _TITLE = 60
 
 _AROUND = 6
-"""Rows of the screen that the welcome leaves: its margin, the composer with its margins, and the status line."""
+"""Rows of the screen outside the welcome text: its margin, the composer with its margins, and the status line."""
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """What the welcome depends on; `looked` is whether the rest is known yet. `last` is the last session in `cwd`."""
+    """What the welcome text depends on; until it `is_complete`, only `cwd` and `model` are known."""
 
     cwd: str
     model: str
-    looked: bool = False
+    is_complete: bool = False
     last: SessionSummary | None = None
-    instructed: bool = True
+    """The last session in `cwd`."""
+    has_instructions: bool = True
     repository: bool = True
 
 
 def situation_of(cwd: Path, model: str, catalog: Catalog) -> Situation:
-    """Look at the folder and its sessions. Raise `UsageError` if the folder of all sessions cannot be read."""
+    """Return the situation of the folder. Raise `UsageError` if the folder of all sessions cannot be read."""
     root = repository(cwd)
     folders = [cwd, *cwd.parents]
     within = folders[: folders.index(root) + 1] if root is not None else [cwd]
@@ -47,9 +48,9 @@ def situation_of(cwd: Path, model: str, catalog: Catalog) -> Situation:
     return Situation(
         cwd=str(cwd),
         model=model,
-        looked=True,
+        is_complete=True,
         last=last,
-        instructed=any(os.path.lexists(folder / name) for folder in within for name in INSTRUCTIONS),
+        has_instructions=any(os.path.lexists(folder / name) for folder in within for name in INSTRUCTIONS),
         repository=root is not None,
     )
 
@@ -59,9 +60,9 @@ def hints(situation: Situation) -> tuple[str, ...]:
     found: list[str] = []
     if not situation.model:
         found.append("No model yet: /setup sets one up, /model demo needs no key")
-    if situation.looked and not situation.instructed:
+    if situation.is_complete and not situation.has_instructions:
         found.append("No AGENTS.md here: ask for one, and every session in this folder reads it")
-    if situation.looked and not situation.repository:
+    if situation.is_complete and not situation.repository:
         found.append("Not a git repository: !git init lets /diff show what a session changed")
     found.append("/help for keys and commands · @ to mention a file")
     found.append("Esc interrupts · Esc Esc rewinds · your work is always saved: holdfast -c resumes")
@@ -71,14 +72,14 @@ def hints(situation: Situation) -> tuple[str, ...]:
 
 def welcome_text(situation: Situation, *, now: float) -> Text:
     """Return the text."""
-    said = Text("holdfast", "bold").append(f" {__version__}\n", "not bold dim")
-    said.append(literal(home(situation.cwd)), "not bold dim")
-    said.append(f" · {literal(situation.model)}" if situation.model else "", "not bold dim")
+    text = Text("holdfast", "bold").append(f" {__version__}\n", "not bold dim")
+    text.append(literal(home(situation.cwd)), "not bold dim")
+    text.append(f" · {literal(situation.model)}" if situation.model else "", "not bold dim")
     if situation.last is not None:
         title = single_line(situation.last.title)[:_TITLE] or "(no prompt yet)"
-        said.append(f"\n\nLast here, {age(now - situation.last.modified)}: ", "not bold dim")
-        said.append(title, "not bold").append(f"  /resume {situation.last.id}", "not bold dim")
-    return said.append("\n\n" + "\n".join(hints(situation)), "not bold dim")
+        text.append(f"\n\nLast here, {age(now - situation.last.modified)}: ", "not bold dim")
+        text.append(title, "not bold").append(f"  /resume {situation.last.id}", "not bold dim")
+    return text.append("\n\n" + "\n".join(hints(situation)), "not bold dim")
 
 
 class Welcome(Static):
@@ -89,23 +90,23 @@ class Welcome(Static):
         self._situation: Situation | None = None
 
     def fit(self, rows: int) -> None:
-        """Leave the prompt its place on a screen of so many rows: on a small one, the welcome is cut."""
+        """Leave room for the prompt on a screen of `rows` rows: on a small one, the text is cut."""
         self.styles.max_height = max(1, rows - _AROUND)
 
     def greet(self, *, cwd: str, model: str) -> None:
-        """Show folder and model; what was learned of the same folder stays."""
+        """Show folder and model; everything known about the same folder stays."""
         known = self._situation
         if known is None or known.cwd != cwd:
             known = Situation(cwd=cwd, model=model)
         self.learn(msgspec.structs.replace(known, model=model))
 
     def learn_last(self, last: SessionSummary | None) -> None:
-        """Show another last session, None if there is none any more."""
+        """Show another last session, None if there is none."""
         if self._situation is not None:
             self.learn(msgspec.structs.replace(self._situation, last=last))
 
     def learn(self, situation: Situation) -> None:
-        """Show what is known now."""
+        """Show this situation."""
         if situation != self._situation:
             self._situation = situation
             self.update(welcome_text(situation, now=time.time()))

@@ -1,4 +1,4 @@
-"""Asks the user through the inbox of a session: the question is in the journal, the answer comes as a row."""
+"""Asks the user through a session's inbox: the question is in the journal, the answer arrives as a row."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ T = TypeVar("T")
 
 
 class OfferedAnswer(Protocol):
-    """One answer that a question offers: what it allows from then on."""
+    """One answer that a question offers, and what it allows from then on."""
 
     @property
     def remember(self) -> Remember:
-        """Return for how long what is like the call is allowed."""
+        """Return for how long similar calls are allowed."""
         ...
 
     @property
     def mode(self) -> Mode | None:
-        """Return the approval mode that it sets, None if it sets none."""
+        """Return the approval mode that the answer sets, None if it sets none."""
         ...
 
 
 Offers = Callable[[Plan, str], Sequence[OfferedAnswer]]
-"""Returns what the question about a plan offers; the text says why it is asked."""
+"""Returns the answers that a question about a plan offers; the text is the reason for the question."""
 
 
 class AnswerBody(msgspec.Struct, frozen=True):
-    """The body of an `answer`."""
+    """The body of an `answer` row."""
 
     call: str
     allowed: bool
@@ -48,48 +48,50 @@ class AnswerBody(msgspec.Struct, frozen=True):
     mode: Mode | None = None
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _OpenQuestion(msgspec.Struct, frozen=True):
     """An open question, and its answer as soon as there is one."""
 
     offered: Sequence[OfferedAnswer]
     answer: asyncio.Future[ApprovalAnswer]
 
 
-class InboxAsker:
-    """The open questions of one session; an `Asker`. `changed` is called when one opens."""
+class InboxApprovals:
+    """The open questions of one session; an `ApprovalPrompt`. `changed` is called when one opens."""
 
     def __init__(self, changed: Callable[[], None], offers: Offers) -> None:
         self._changed = changed
         self._offers = offers
-        self._open: dict[str, _Asked] = {}
+        self._open: dict[str, _OpenQuestion] = {}
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         """Return the user's answer; it may take hours, unless the turn is parked."""
-        asked = self._open[call.id] = _Asked(self._offers(plan, why), asyncio.get_running_loop().create_future())
+        question = self._open[call.id] = _OpenQuestion(
+            self._offers(plan, why), asyncio.get_running_loop().create_future()
+        )
         self._changed()
         try:
-            return await asked.answer
+            return await question.answer
         finally:
             self._open.pop(call.id, None)
 
     @property
-    def asking(self) -> tuple[str, ...]:
-        """Return the calls whose question waits."""
-        return tuple(call for call, asked in tuple(self._open.items()) if not asked.answer.done())
+    def open_questions(self) -> tuple[str, ...]:
+        """Return the ids of the calls whose question is unanswered."""
+        return tuple(call for call, question in tuple(self._open.items()) if not question.answer.done())
 
     def answer(self, row: InboxRow) -> bool:
-        """Give the answer of a row to its question, and return whether it is open. Raise `UsageError` to refuse it."""
+        """Answer the row's question and return whether it was open; raises `UsageError` if the answer is invalid."""
         body = _converted(row.body, AnswerBody)
-        asked = self._open.get(body.call)
-        if asked is None or asked.answer.done():
+        question = self._open.get(body.call)
+        if question is None or question.answer.done():
             return False
-        if body.remember and body.remember not in {each.remember for each in asked.offered}:
+        if body.remember and body.remember not in {each.remember for each in question.offered}:
             raise UsageError(
                 f"Answer cannot be remembered as {body.remember!r}: this call does not offer it. Leave it out."
             )
-        if body.mode is not None and body.mode not in {each.mode for each in asked.offered}:
+        if body.mode is not None and body.mode not in {each.mode for each in question.offered}:
             raise UsageError(f"Answer cannot set the mode {body.mode!r}: this call does not offer it. Leave it out.")
-        asked.answer.set_result(ApprovalAnswer(body.allowed, body.words, body.remember, body.mode, body.chosen))
+        question.answer.set_result(ApprovalAnswer(body.allowed, body.words, body.remember, body.mode, body.chosen))
         return True
 
 
