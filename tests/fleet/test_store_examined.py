@@ -60,7 +60,7 @@ def test_a_server_that_is_up_down_and_followed(
             name = url.partition("?")[0].rpartition("/")[2]
             found = only(in_database(standby.url, name))
             assert found.level == "fail"
-            assert "It is a standby" in found.todo
+            assert "It is a read-only standby" in found.todo
         server.stop()
         home = tmp_path / "home"
         home.mkdir(mode=0o700)
