@@ -130,7 +130,7 @@ async def resumed(work: Path, environ: dict[str, str]) -> str:
     """Return the screen, as SVG, of the same session once it was resumed, prompted, and asks for an approval."""
     catalog = Catalog(Path(environ["HOLDFAST_HOME"]) / "sessions")
     (summary,) = catalog.all()
-    options = run_options(Arguments(), environ, own=Config(), cwd=work, resumed=summary)
+    options = run_options(Arguments(), environ, user_config=Config(), cwd=work, resumed=summary)
     async with showing(options, (COLUMNS, LINES)) as (screen, pilot):
         await until(pilot, lambda: bool(screen.controller.session))
         await pilot.press(*"Go on.", "enter")

@@ -92,7 +92,7 @@ def shown(screen: HoldfastApp) -> str:
 
 async def drawn_in(work: Path, environ: dict[str, str]) -> dict[str, str]:
     """Return each picture by its name."""
-    options = run_options(Arguments(model=MODEL), environ, own=Config(), cwd=work)
+    options = run_options(Arguments(model=MODEL), environ, user_config=Config(), cwd=work)
     pictures: dict[str, str] = {}
     async with showing(options, SIZES[-1]) as (screen, pilot):
         async for scene in scenes(screen, pilot):

@@ -57,8 +57,8 @@ def _misworded_call(call: ast.Call, scope: ast.AST) -> Iterator[str]:
         ends = re.findall(rf"[.?](?=\s|$)|(?<=[.:{PLACEHOLDER}] ){PLACEHOLDER}$", text)
         if not (text.endswith((".", PLACEHOLDER)) and ends) and not text.startswith("Usage: "):
             yield f"{shown} does not end with a full stop"
-        advised = any(keyword.arg == "fault" for keyword in call.keywords)  # by the surface that shows it
-        if ERRORS[name] and not advised and len(ends) < 2 and not REMEDY.search(text):
+        with_advice = any(keyword.arg == "fault" for keyword in call.keywords)  # by the surface that shows it
+        if ERRORS[name] and not with_advice and len(ends) < 2 and not REMEDY.search(text):
             yield f"{shown} does not say what to do next"
 
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_taken_is_refused(one_world: World) -> None:
     served = Served(one_world)
     picture = {"type": "image", "source": {"type": "url", "value": "https://example.org/a.png"}}
     message = {"id": "9", "role": "user", "content": [{"type": "text", "text": "this"}, picture]}
-    for messages, why in (([], "text is empty"), ([message], "only text is taken")):
+    for messages, why in (([], "text is empty"), ([message], "only text is supported")):
         refused = served.client.post("/ag-ui", json={"threadId": "thread-1", "runId": "r", "messages": messages})
         assert refused.status_code == 400
         assert why in refused.text

@@ -31,7 +31,7 @@ def test_what_an_editor_writes_is_the_config_if_it_can_be_read(one_world: World,
     path = one_world.home / "config.toml"
     code, _ = edited(one_world, tmp_path, "backoff = 0.01", r"config\.toml is unchanged\.")
     assert (code, path.read_text()) == (0, CONFIG)
-    code, said = edited(one_world, tmp_path, "backoff = [", r"is unchanged; what you wrote is in\s+(\S+\.toml)\.")
+    code, said = edited(one_world, tmp_path, "backoff = [", r"is unchanged; your edit is in\s+(\S+\.toml)\.")
     assert (code, path.read_text()) == (2, CONFIG)
     left = Path(said[1])
     assert "backoff = [" in left.read_text()

@@ -18,7 +18,7 @@ from launching import World, alive, bash
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, TurnEnded
 from holdfast.testing.script import Hold, Say
-from holdfast.ui.mcp_server.delegated_sessions import HandedOptions, HandedSessions
+from holdfast.ui.mcp_server.delegated_sessions import DelegatedOptions, DelegatedSessions
 from holdfast.ui.mcp_server.session_worker import MARK
 from polling import HANGS, eventually
 from tiers import one_of, sampled
@@ -49,11 +49,11 @@ def processes(world: World, word: str = "") -> list[int]:
     return found
 
 
-def handed(world: World) -> HandedSessions:
+def handed(world: World) -> DelegatedSessions:
     """Return what a later server knows: nothing of the former one."""
     options = ("-m", world.model)
     catalog = Catalog(world.home / "sessions")
-    return HandedSessions(catalog, folders=[world.folder], environ=world.environ(), options=options, yolo=True)
+    return DelegatedSessions(catalog, folders=[world.folder], environ=world.environ(), options=options, yolo=True)
 
 
 async def unseen(entries: int, doing: str) -> None:
@@ -192,7 +192,7 @@ def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, p
     world.one_past = False  # the client may begin it again
     said = [(Say("Done."),)] * 3
     world.script((Say("I run it. "), bash("echo $$ >> pids; echo out; sleep 0.2")), *said)
-    how = HandedOptions(mode="yolo")
+    how = DelegatedOptions(mode="yolo")
 
     async def kill() -> None:
         sessions = handed(world)
@@ -203,7 +203,7 @@ def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, p
             os.kill(process, signal.SIGKILL)
         await asyncio.wait({begun})
         if begun.exception() is not None:
-            assert "was not begun" in str(begun.exception())
+            assert "was not started" in str(begun.exception())
         eventually(lambda: not alive(world.lines("pids")), 1.0)
         eventually(lambda: processes(world, MARK) == [])
         sessions.close()
@@ -215,7 +215,7 @@ def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, p
         assert known.turn == first.turn == 1
         assert known.state in ("interrupted", "finished")
         if known.state == "interrupted":
-            await sessions.go_on("task-1", "go on", after_turn=1, options=how)
+            await sessions.continue_session("task-1", "go on", after_turn=1, options=how)
             known = await sessions.wait("task-1", HANGS, unseen)
         assert (known.state, known.answer) == ("finished", "Done.")
         await until(lambda: processes(world, MARK) == [])

@@ -47,7 +47,7 @@ def test_the_terminal_is_given_back(one_world: World, kind: str, state: str, num
             assert alive(str(world.home))
         terminal.kill(number)
         if kind in PLAIN and number == signal.SIGINT:  # it stops what runs
-            terminal.wait_text("Stopping|again to leave")
+            terminal.wait_text("Stopping|again to quit")
             terminal.send(Key.CTRL_D)
         ended = terminal.wait()
         if kind in PLAIN and number in (signal.SIGTERM, signal.SIGHUP):

@@ -43,7 +43,7 @@ def signed_in(world: World) -> Path:
     assert "signed in" in visit(page_of(login))
     done = login.wait()
     assert done.code == 0, done.err
-    assert "Signed in at srv." in done.out
+    assert "Signed in to srv." in done.out
     (file,) = stored(world)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     return file

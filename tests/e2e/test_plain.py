@@ -74,7 +74,7 @@ def test_a_session(one_world: World, how: str) -> None:
         terminal.wait_text("rm -rf precious")
         terminal.wait_text("Warning: ")
         terminal.type("no")
-        terminal.wait_text("Say why")
+        terminal.wait_text("Tell the model why")
         terminal.type("it is mine")
         terminal.wait_text("Then I leave it")
         terminal.type("three please")

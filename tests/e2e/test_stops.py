@@ -299,7 +299,7 @@ def test_a_run_ends_before_the_request_that_it_cannot_pay(world: World) -> None:
     world.verify()
     told = world.run("-m", "openai-chat:of-ones-own", "-p", "x", "--max-cost", "1")
     assert told.code == 2
-    assert "--max-cost cannot be kept: the price of 'openai-chat:of-ones-own' is not known." in told.err
+    assert "--max-cost cannot be enforced: the price of 'openai-chat:of-ones-own' is not known." in told.err
     assert world.run("-p", "x", "--max-cost", "nan").code == 2
 
 

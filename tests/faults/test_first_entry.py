@@ -28,7 +28,7 @@ from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.session.verify import verify
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
-from holdfast.ui.export.export import exported
+from holdfast.ui.export.export import session_document
 from tiers import DEEP, SEED
 
 _MODEL = "openai-chat:scripted"
@@ -92,7 +92,7 @@ def _continued(root: Path, cwd: Path, *, whole: bool) -> list[str]:
         return ["it is not found by its folder"]
     problems = verify(found.id, read_copy(catalog.folder(found.id)), OPENAI_CHAT).problems
     wrong = [f"verify says {each.todo!r}" for each in problems if not each.todo.startswith("Continue with holdfast -r")]
-    exported(catalog.folder(found.id))
+    session_document(catalog.folder(found.id))
     copy = fork(catalog, found)
     copy.store.close()
     if copy.cwd != cwd:

@@ -24,7 +24,7 @@ from holdfast.session.journal.entries import CallEnded, PromptAccepted, TurnEnde
 from holdfast.testing.script import Call, Hold, ReceivedRequest, Reply, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.tools.process.process_table import running_process
-from holdfast.ui.mcp_server.delegated_sessions import HandedOptions, HandedSessions
+from holdfast.ui.mcp_server.delegated_sessions import DelegatedOptions, DelegatedSessions
 from holdfast.ui.mcp_server.session_report import SessionReport
 from launcher import PRODUCT
 from polling import HANGS, eventually
@@ -166,13 +166,13 @@ async def unseen(entries: int, doing: str) -> None:
     del entries, doing
 
 
-async def rest(sessions: HandedSessions, streams: Callable[[], bool]) -> tuple[SessionReport, SessionReport]:
+async def rest(sessions: DelegatedSessions, streams: Callable[[], bool]) -> tuple[SessionReport, SessionReport]:
     """Do all of the work again by a later server, and return the two turns as they end."""
-    how = HandedOptions(mode="yolo")
+    how = DelegatedOptions(mode="yolo")
     first = await sessions.start("do it", session="task-1", options=how)
     if first.turn == 1:  # else the second runs, and does not end by itself
         first = await sessions.wait("task-1", HANGS, unseen)
-    begun = await sessions.go_on("task-1", "more", after_turn=1, options=how)
+    begun = await sessions.continue_session("task-1", "more", after_turn=1, options=how)
     while begun.state == "running" and not streams():  # noqa: ASYNC110 - a journal has no events
         await asyncio.sleep(0.01)
     return first, await sessions.stop("task-1")
@@ -211,7 +211,7 @@ def _struck(world: World, victim: str, point: int) -> list[str]:
     if victim == "client" and (code != 0 or time.monotonic() > went + HANGS):
         found.append(f"the server ended with {code}: {agent.server.so_far.err}")
     catalog, options = Catalog(world.home / "sessions"), ("-m", world.model)
-    later = HandedSessions(catalog, folders=[folder], environ=world.environ(), options=options, yolo=True)
+    later = DelegatedSessions(catalog, folders=[folder], environ=world.environ(), options=options, yolo=True)
     try:
         first, second = asyncio.run(rest(later, lambda: world.checkpointed().endswith("half of it")))
         eventually(lambda: all(each.has_ended for each in later._workers.values()))  # so that they are reaped

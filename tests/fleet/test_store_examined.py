@@ -11,7 +11,7 @@ from servers import fresh_database, in_database, missing, own_server
 from holdfast.fleet.postgres.database import place_of
 from holdfast.fleet.postgres.server_health import ServerHealth
 from holdfast.ui.commands.doctor.findings import DoctorFinding
-from holdfast.ui.commands.doctor.fleet_store import examined_store, store_finding
+from holdfast.ui.commands.doctor.fleet_store import store_finding, store_findings
 from holdfast.ui.main import main
 
 GOOD = ServerHealth(version="15.1", has_standby=True, workers=2)
@@ -35,12 +35,12 @@ def test_a_record_has_a_level_and_words(health: ServerHealth, level: str, said: 
 
 
 def only(url: str) -> DoctorFinding:
-    (found,) = examined_store({"HOLDFAST_STORE": url})
+    (found,) = store_findings({"HOLDFAST_STORE": url})
     return found
 
 
 def test_nothing_is_examined_without_a_store() -> None:
-    assert list(examined_store({})) == []
+    assert list(store_findings({})) == []
     wrong = only("mysql://me:secret@db/holdfast")
     assert (wrong.level, wrong.what) == ("fail", "HOLDFAST_STORE")
     assert "secret" not in wrong.todo
@@ -60,7 +60,7 @@ def test_a_server_that_is_up_down_and_followed(
             name = url.partition("?")[0].rpartition("/")[2]
             found = only(in_database(standby.url, name))
             assert found.level == "fail"
-            assert "It is a standby" in found.todo
+            assert "It is a read-only standby" in found.todo
         server.stop()
         home = tmp_path / "home"
         home.mkdir(mode=0o700)

@@ -14,7 +14,7 @@ from holdfast.errors import Fault, HoldfastError, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.session.storage.lease import Lease
 from holdfast.session.storage.sqlite_store import read_copy
-from holdfast.ui.advice import COMMAND_LINE, SCREEN, advised
+from holdfast.ui.advice import COMMAND_LINE, SCREEN, with_advice
 from holdfast.ui.export.export import write
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.model_connections import Connections
@@ -38,7 +38,7 @@ def test_the_screen_offers_its_own_commands_and_none_of_the_shell() -> None:
 
 
 def test_an_error_that_says_what_to_do_itself_gets_no_advice() -> None:
-    assert advised(UsageError("It failed. Do that."), SCREEN) == "It failed. Do that."
+    assert with_advice(UsageError("It failed. Do that."), SCREEN) == "It failed. Do that."
 
 
 def test_what_depends_on_the_surface_is_left_to_it(tmp_path: Path) -> None:
@@ -63,5 +63,5 @@ def test_what_depends_on_the_surface_is_left_to_it(tmp_path: Path) -> None:
     assert [error.fault for error in failed] == [
         *("no_session", "no_session", "session_in_use", "file_exists", "no_key", "no_session"),
     ]
-    assert not any(SHELL.search(advised(error, SCREEN)) for error in failed)
-    assert advised(failed[-1], COMMAND_LINE).endswith("See them all: holdfast sessions list.")
+    assert not any(SHELL.search(with_advice(error, SCREEN)) for error in failed)
+    assert with_advice(failed[-1], COMMAND_LINE).endswith("See them all: holdfast sessions list.")

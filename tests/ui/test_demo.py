@@ -137,15 +137,15 @@ GOOD = DemoEvidence(
     requests=(request(FIRST), request([*FIRST, *SAID])),
     runs=(AgentRun(code=0, expected=0), AgentRun(code=-9, expected=-9)),
     deeds=DEEDS,
-    lived={"release.py": 0.01},
-    tools_gone=True,
+    lifetimes={"release.py": 0.01},
+    tools_ended=True,
     test_before=False,
     test_after=True,
 )
 
 
 def wrong(seen: DemoEvidence) -> list[str]:
-    return [check.said for check in check_evidence(seen) if not check.passed]
+    return [check.claim for check in check_evidence(seen) if not check.passed]
 
 
 def last(messages: Messages) -> DemoEvidence:
@@ -154,7 +154,7 @@ def last(messages: Messages) -> DemoEvidence:
 
 def test_good_evidence_is_green() -> None:
     assert wrong(GOOD) == []
-    assert any("2 of 2 unfinished calls" in check.said for check in check_evidence(GOOD))
+    assert any("2 of 2 unfinished calls" in check.claim for check in check_evidence(GOOD))
 
 
 SYSTEM, USER = FIRST
@@ -170,7 +170,7 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
         (last([*FIRST, *SAID, DONE]), "finished results are in it"),
         (
             last([*FIRST, ASSISTANT, DONE, CUT | {"content": "Aborted."}, UNBEGUN, FAILED]),
-            "what is known of its effect",
+            "each with its known effect",
         ),
         (
             replace(
@@ -192,8 +192,8 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
         (replace(GOOD, entries=(*ENTRIES, ENTRIES[-1])), "one for each call"),
         (replace(GOOD, deeds=(*DEEDS, "tag")), "exactly once"),
         (replace(GOOD, deeds=DEEDS[:-1]), "exactly once"),
-        (replace(GOOD, lived={"release.py": None}), "LIVES ON"),
-        (replace(GOOD, tools_gone=False), "no process is left"),
+        (replace(GOOD, lifetimes={"release.py": None}), "LIVES ON"),
+        (replace(GOOD, tools_ended=False), "no process is left"),
         (replace(GOOD, test_before=True), "the project's test"),
         (replace(GOOD, test_after=False), "the project's test"),
         (replace(GOOD, runs=(AgentRun(code=1, expected=0),)), "exit codes 1"),
@@ -204,7 +204,7 @@ def test_each_claim_can_fail(seen: DemoEvidence, claim: str) -> None:
 
 
 def test_no_evidence_proves_nothing() -> None:
-    nothing = replace(GOOD, entries=(), requests=(), runs=(), deeds=(), lived={}, test_after=False)
+    nothing = replace(GOOD, entries=(), requests=(), runs=(), deeds=(), lifetimes={}, test_after=False)
     assert len(wrong(nothing)) == len(check_evidence(GOOD)) == 12
 
 

@@ -20,7 +20,7 @@ _NETWORK: Mapping[Fault, str] = {
     "proxy_password": "Set HTTPS_PROXY (or the proxy variable you use) to http://USER:PASSWORD@HOST:PORT.",
     "proxy_refused": "Ask for this host to be allowed on the proxy, or exempt it with NO_PROXY.",
 }
-"""What is set outside of holdfast, so it is the same on every surface."""
+"""Advice about settings outside of holdfast: the same on every surface."""
 
 COMMAND_LINE: Mapping[Fault, str] = {
     **_NETWORK,
@@ -90,6 +90,6 @@ EDITOR: Mapping[Fault, str] = {
 """For a user of an editor that drives holdfast."""
 
 
-def advised(error: HoldfastError, advice: Mapping[Fault, str]) -> str:
+def with_advice(error: HoldfastError, advice: Mapping[Fault, str]) -> str:
     """Return the message of the error, and what to do about it."""
     return str(error) if error.fault is None else f"{error} {advice[error.fault]}"

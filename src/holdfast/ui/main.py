@@ -32,7 +32,7 @@ COMMANDS = (
     "worker",
     "fleet",
 )
-"""The commands; any other first word begins a prompt."""
+"""The commands; any other first word starts a prompt."""
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
@@ -47,8 +47,8 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" instead of a traceback
     try:
-        return _printed(_dispatch(argv, environ))
-    except Exception as error:  # noqa: BLE001 - the top: whatever it is has an exit code
+        return _flush_stdout(_dispatch(argv, environ))
+    except Exception as error:  # noqa: BLE001 - the top: every error has an exit code
         return _exit_code(error, environ)
     except KeyboardInterrupt:
         from holdfast.errors import EXIT_INTERRUPTED  # noqa: PLC0415 - only when it ends so
@@ -57,14 +57,14 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
 
 
 def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
-    """Return the exit code, after a sentence on standard error: of a bug with the traceback, for a report."""
+    """Report the error on standard error, a bug with its traceback, and return the exit code."""
     from holdfast.errors import EXIT_FAILED, HoldfastError  # noqa: PLC0415 - only when it ends so
 
     match error:
         case HoldfastError():
-            from holdfast.ui.advice import COMMAND_LINE, advised  # noqa: PLC0415 - only when there is something to say
+            from holdfast.ui.advice import COMMAND_LINE, with_advice  # noqa: PLC0415 - only when there is something to say
 
-            _say(sys.stderr, f"holdfast: {advised(error, COMMAND_LINE)}")
+            _write_line(sys.stderr, f"holdfast: {with_advice(error, COMMAND_LINE)}")
             return error.exit_code
         case BrokenPipeError():
             _forget(sys.stdout)
@@ -74,11 +74,12 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
 
             from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
 
-            trace, where = keep_traceback("".join(traceback.format_exception(error)), environ=environ)
-            said = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
-            _say(
+            trace, location = keep_traceback("".join(traceback.format_exception(error)), environ=environ)
+            bug = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
+            _write_line(
                 sys.stderr,
-                f"holdfast: Internal error. {said} Please report it with the following traceback ({where}).\n\n{trace}",
+                f"holdfast: Internal error. {bug} "
+                f"Please report it with the following traceback ({location}).\n\n{trace}",
             )
             return EXIT_FAILED
 
@@ -136,7 +137,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             }
             _let_ctrl_z_stop_what_starts()
             if arguments.prompt is None and any(alone.values()):
-                option = next(name for name, given in alone.items() if given)
+                option = next(name for name, is_set in alone.items() if is_set)
                 raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
             if arguments.prompt is None:
                 from holdfast.ui.tui import main  # noqa: PLC0415 - only what the command needs
@@ -151,8 +152,8 @@ def _let_ctrl_z_stop_what_starts() -> None:
     """Start programs by fork, not by vfork: a Ctrl+Z would now and then freeze this process and its shell.
 
     CPython unblocks the signals of a child before it makes it the leader of its session. A SIGTSTP that came by then
-    stops the child there, and this process with it: behind a vfork it waits for the child's exec and cannot be stopped,
-    so the shell does not get its terminal back. Seen in 5 of 70 attempts beside a loop of starts, with fork in 0 of 70.
+    stops the child there, and this process with it: after a vfork it waits for the child's exec and cannot be stopped,
+    so the shell does not get its terminal back. Seen in 5 of 70 attempts during a loop of starts, with fork in 0 of 70.
     """
     import subprocess  # noqa: PLC0415 - only what the command needs
 
@@ -191,7 +192,7 @@ def _main_of(
     return main
 
 
-def _printed(code: int) -> int:
+def _flush_stdout(code: int) -> int:
     """Flush standard output, then return `code`."""
     try:
         sys.stdout.flush()
@@ -212,7 +213,7 @@ def _forget(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _say(stream: TextIO, text: str) -> None:
+def _write_line(stream: TextIO, text: str) -> None:
     from holdfast.text import printable  # noqa: PLC0415 - only when there is something to say
 
     try:

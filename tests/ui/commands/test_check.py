@@ -113,7 +113,7 @@ def test_whose_error_it_is_is_said(tmp_path: Path) -> None:
     own = run(tmp_path, "check", "--profile", "openai-compatible", file).out
     assert "  The provider's error: Invalid request: an assistant message with 'tool_calls' must be followed" in own
     other = run(tmp_path, "check", "--profile", "cohere", file).out.splitlines()
-    assert f"  The error of openai-chat to the same: {UNANSWERED} call_2" in other
+    assert f"  The error of openai-chat for the same: {UNANSWERED} call_2" in other
 
 
 def test_check_in_json(tmp_path: Path) -> None:

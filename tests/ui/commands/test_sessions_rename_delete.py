@@ -119,7 +119,7 @@ def test_a_search_says_which_sessions_and_where(catalog: Catalog) -> None:
     assert code == 0
     assert said.splitlines()[0].startswith(session)
     assert said.splitlines()[1] == "    go"
-    assert run("search", "go", "nowhere")[1] == "No session has 'go' and 'nowhere'.\n"
+    assert run("search", "go", "nowhere")[1] == "No session contains 'go' and 'nowhere'.\n"
     (found,) = json.loads(run("search", "go", "--json")[1])
     assert (found["summary"]["id"], found["excerpt"]) == (session, "go")
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.connectivity import ConnectivityResult, ConnectivityStep
-from holdfast.ui.commands.provider_failures import explained, unreached
+from holdfast.ui.commands.provider_failures import failure_explanation, unreachable_reason
 
 WELL = ConnectivityResult(step="reached", place="api.test")
 
@@ -29,7 +29,7 @@ WELL = ConnectivityResult(step="reached", place="api.test")
 )
 def test_a_status_is_explained_and_the_providers_message_quoted(status: int, fault: ProviderFault, said: str) -> None:
     failed = ProviderFailed("Model 'a:small' answered: no.", fault=fault, status=status)
-    words = explained(failed, WELL, model="small")
+    words = failure_explanation(failed, WELL, model="small")
     assert said in words
     assert words.endswith("\n  Provider's message: Model 'a:small' answered: no.")
 
@@ -47,26 +47,28 @@ def test_a_status_is_explained_and_the_providers_message_quoted(status: int, fau
 )
 def test_a_wrong_key_is_distinguished_from_one_without_permission(answer: str, said: str) -> None:
     message = f"Model 'a:m' failed with status 403: {answer}"
-    assert said in explained(ProviderFailed(message, fault="credentials", status=403), WELL, model="m")
+    assert said in failure_explanation(ProviderFailed(message, fault="credentials", status=403), WELL, model="m")
 
 
 def test_every_step_has_its_own_words() -> None:
     failed = ProviderFailed("Connection to model 'a:small' failed.", fault="unreachable")
     steps: tuple[ConnectivityStep, ...] = get_args(ConnectivityStep)
     told = {
-        step: explained(failed, ConnectivityResult(step=step, place="api.test:1", proxy="http://p"), model="m")
+        step: failure_explanation(
+            failed, ConnectivityResult(step=step, place="api.test:1", proxy="http://p"), model="m"
+        )
         for step in steps
     }
     assert len(set(told.values())) == len(steps)
     assert all("{" not in words for words in told.values())
     assert "api.test:1" in told["refused"]
     assert "'http://p'" in told["proxy"]
-    assert unreached(WELL) == ""
+    assert unreachable_reason(WELL) == ""
 
 
 @pytest.mark.parametrize("fault", get_args(ProviderFault))
 def test_every_fault_but_the_proxys_password_names_the_address(fault: ProviderFault) -> None:
-    words = explained(ProviderFailed("It broke.", fault=fault), WELL, model="m")
+    words = failure_explanation(ProviderFailed("It broke.", fault=fault), WELL, model="m")
     assert ("api.test" in words) != (fault == "proxy_password")
 
 
@@ -83,4 +85,4 @@ def test_every_fault_but_the_proxys_password_names_the_address(fault: ProviderFa
 def test_certificates_and_proxies_are_reported_as_they_failed(fault: ProviderFault, said: str) -> None:
     """The check made afterwards opens no tunnel, so it cannot know."""
     way = ConnectivityResult(step="reached", place="api.test", proxy="http://p")
-    assert said in explained(ProviderFailed("It broke.", fault=fault), way, model="m")
+    assert said in failure_explanation(ProviderFailed("It broke.", fault=fault), way, model="m")

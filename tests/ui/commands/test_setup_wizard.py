@@ -15,7 +15,7 @@ from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.providers.registry import PROVIDERS
 from holdfast.testing.script import Say
 from holdfast.testing.scripted_provider import ScriptedProvider
-from holdfast.ui.commands.setup.wizard import Chosen, Wizard
+from holdfast.ui.commands.setup.wizard import SetupChoice, Wizard
 
 KEY = "sk-of-the-new-server-0001"
 OTHERS = {name: f"sk-of-{name.lower()}" for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")}
@@ -44,7 +44,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Person:
     return person
 
 
-def asked(person: Person, home: Path, *answers: str, **environ: str) -> tuple[Wizard, Chosen | None]:
+def asked(person: Person, home: Path, *answers: str, **environ: str) -> tuple[Wizard, SetupChoice | None]:
     person.answers.extend(answers)
     wizard = Wizard({"HOLDFAST_HOME": str(home), **environ})
     return wizard, wizard.run()
@@ -126,7 +126,7 @@ def test_a_file_of_keys_that_cannot_be_used_is_repaired_at_the_end(
     with ScriptedProvider([[Say("ready")]], key=KEY) as server:
         wizard, chosen = asked(person, tmp_path, "openai-chat", KEY, "small", OPENAI_BASE_URL=f"{server.url}/v1")
     assert chosen is not None
-    assert "This setup repairs that at its end" in capsys.readouterr().out
+    assert "The setup repairs that when it ends" in capsys.readouterr().out
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (text, mode)
     assert re.search(r"is now readable only by you|moved to .*keys\.json\.1'", next(iter(wizard.write(chosen))))
     list(wizard.write(chosen))
@@ -152,6 +152,6 @@ def test_the_config_keeps_the_line_ends_and_the_comments_that_it_has(person: Per
     config = tmp_path / "config.toml"
     config.write_bytes(b'model = "a:b"  # cheap, ask Ann\r\n[limits]\r\nmax_steps = 3\r\n')
     wizard = Wizard({"HOLDFAST_HOME": str(tmp_path)})
-    list(wizard.write(Chosen(provider=PROVIDERS["ollama"], model="tiny")))
+    list(wizard.write(SetupChoice(provider=PROVIDERS["ollama"], model="tiny")))
     assert config.read_bytes() == b'model = "ollama:tiny"  # cheap, ask Ann\r\n[limits]\r\nmax_steps = 3\r\n'
     assert person.asked == []

@@ -79,7 +79,7 @@ def test_what_may_come_next(line: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize("command", COMPLETED_COMMANDS)
 def test_every_command_has_options_that_say_what_they_do(command: str) -> None:
-    found = {each.value: each.says for each in candidates(f"holdfast {command} --", of)}
+    found = {each.value: each.description for each in candidates(f"holdfast {command} --", of)}
     assert "--help" in found
     assert "==SUPPRESS==" not in found.values()
 

@@ -170,7 +170,7 @@ def test_the_messages_that_the_model_would_see(catalog: Catalog, here: Path) -> 
     code, shown = run("show", name, "--history")
     assert code == 0
     assert shown.splitlines()[:2] == [
-        f"{MODEL} under the rules of anthropic:",
+        f"{MODEL}, by the rules of anthropic:",
         "system prompt of 1,234 characters, 0 tools, 3 messages",
     ]
     head, first, _, last = shown.splitlines()[3:7]
@@ -186,7 +186,7 @@ def test_the_messages_that_the_model_would_see(catalog: Catalog, here: Path) -> 
 def test_another_provider_would_see_other_messages(catalog: Catalog, here: Path) -> None:
     name = kept(catalog, here)
     _, shown = run("show", name, "--history", "--provider", "openai-chat")
-    assert shown.startswith("openai-chat:another under the rules of openai-chat:")
+    assert shown.startswith("openai-chat:another, by the rules of openai-chat:")
     assert [line.split()[1] for line in shown.splitlines()[4:8]] == ["user", "assistant", "tool", "tool"]
     assert "thinking" not in shown
     with pytest.raises(UsageError, match=r"Unknown provider 'nobody' \(expected one of .*mistral.*\)"):

@@ -28,7 +28,7 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.session.model_notices import REASONS
 from holdfast.ui.headless.output_format import RunOpened
-from holdfast.ui.headless.status_lines import account, last_turn
+from holdfast.ui.headless.status_lines import last_turn, last_turn_status
 from holdfast.ui.headless.text_output import TextOutput
 from journals import journals
 from laws import law
@@ -67,7 +67,7 @@ def ended(cause: Cause) -> tuple[Entry, ...]:
 def test_a_crash_is_reported_alike_when_it_is_found_and_when_the_session_is_resumed_again() -> None:
     found = shown(*ended("crash"), before=tuple(LEFT))
     assert found == shown(before=(*LEFT, *ended("crash")))[1:]
-    assert account([*LEFT, *ended("crash")])[1:] == tuple(found)
+    assert last_turn_status([*LEFT, *ended("crash")])[1:] == tuple(found)
     interrupted, not_started, turn = found
     assert interrupted.startswith("◐ edit a.py interrupted: holdfast's process ended without recording why")
     assert interrupted.endswith("Check before you run it again.")
@@ -85,7 +85,7 @@ def test_an_open_command_of_the_user_is_reported_by_its_words() -> None:
 
 
 def test_a_stop_is_reported_with_what_had_finished() -> None:
-    failed, interrupted, not_started, turn = account([*LEFT, *ended("user")])
+    failed, interrupted, not_started, turn = last_turn_status([*LEFT, *ended("user")])
     assert failed == "✗ bash make test (2.0 s) failed: exit code 2"
     assert interrupted.startswith("◐ edit a.py interrupted: the user stopped the turn while this call was running.")
     assert not_started == "○ read b.py not started: the user stopped the turn before this call began. It had no effect."
@@ -94,20 +94,20 @@ def test_a_stop_is_reported_with_what_had_finished() -> None:
 
 def test_a_call_that_waited_for_approval_says_so() -> None:
     asked = (*LEFT[:4], LEFT[4], ApprovalAsked(call="B", why="It writes."))
-    _, edit, _, turn = account([*asked, *settle(fold(asked), StopCause("approval", "edit a.py"))])
+    _, edit, _, turn = last_turn_status([*asked, *settle(fold(asked), StopCause("approval", "edit a.py"))])
     assert edit == "○ edit a.py needs approval; not run. Use -y, which runs everything"
     assert turn == "Turn ended: a call needed your approval and you were not there to give it (edit a.py)"
 
 
 def test_a_turn_that_was_rewound_is_not_reported() -> None:
     journal = [PromptAccepted(turn=1, text="first"), *LEFT, *ended("user"), Rewound(turn=3)]
-    assert account(journal) == ()
-    assert account(last_turn(journal)) == ()
+    assert last_turn_status(journal) == ()
+    assert last_turn_status(last_turn(journal)) == ()
 
 
 def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
     asked = [*LEFT, ApprovalAsked(call="C", why="It reads."), ApprovalAnswered(call="C", allowed=True)]
-    *_, read, _ = account([*asked, *settle(fold(asked), StopCause("crash"))])
+    *_, read, _ = last_turn_status([*asked, *settle(fold(asked), StopCause("crash"))])
     assert read.startswith("○ read b.py not started: holdfast's process ended")
 
 
@@ -116,7 +116,7 @@ def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
 def test_every_call_that_was_open_is_reported_once_in_the_words_shown_live(journal: list[Entry], cause: Cause) -> None:
     before = fold(journal)
     left = settle(before, StopCause(cause))
-    told = account([*journal, *left])
+    told = last_turn_status([*journal, *left])
     if not any(isinstance(entry, TurnEnded) for entry in left):
         return
     if cause == "finished":
@@ -134,5 +134,5 @@ def test_every_call_that_was_open_is_reported_once_in_the_words_shown_live(journ
 
 @given(journals)
 def test_a_turn_that_ended_by_itself_or_has_no_end_leaves_nothing_to_tell(journal: list[Entry]) -> None:
-    assert account([*journal, PromptAccepted(turn=9, text="go")]) == ()
-    assert account([*journal, TurnEnded(turn=9, reason="end_turn", cause="finished")]) == ()
+    assert last_turn_status([*journal, PromptAccepted(turn=9, text="go")]) == ()
+    assert last_turn_status([*journal, TurnEnded(turn=9, reason="end_turn", cause="finished")]) == ()

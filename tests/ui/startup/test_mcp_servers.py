@@ -74,9 +74,9 @@ class Places:
             self.environ,
             self.project,
             arguments or Arguments(),
-            own=own,
+            table=own,
             ask=None if trusts is None else ask,
-            say=self.said.append,
+            notify=self.said.append,
         )
         return {} if settings is None else {each.name: each.command or each.url for each in settings.servers}
 
@@ -112,7 +112,7 @@ def test_the_first_of_several_files_wins(places: Places, tmp_path: Path) -> None
 
 
 def test_the_tables_of_the_config_say_what_a_server_is(places: Places) -> None:
-    settings = mcp_settings(places.environ, places.home, Arguments(), own=table(), say=places.said.append)
+    settings = mcp_settings(places.environ, places.home, Arguments(), table=table(), notify=places.said.append)
     assert settings is not None
     web = next(each for each in settings.servers if each.name == "web")
     assert (web.timeout, web.idle_timeout, web.headers) == (2.5, 1.5, {"Authorization": "Bearer ${TOKEN}"})
@@ -128,7 +128,7 @@ def test_the_hints_of_a_server_are_trusted_only_by_files_of_the_user(places: Pla
     places.write(places.home / "mcp.json", {"mcpServers": {"own": entry}})
     places.write(places.project / ".mcp.json", {"mcpServers": {"far": entry}})
     settings = mcp_settings(
-        places.environ, places.project, Arguments(), own=McpTable(), ask=lambda _, __: True, say=places.said.append
+        places.environ, places.project, Arguments(), table=McpTable(), ask=lambda _, __: True, notify=places.said.append
     )
     assert settings is not None
     far, own = settings.servers

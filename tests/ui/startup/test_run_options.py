@@ -26,7 +26,7 @@ def read(
     if model is not None:
         resumed = SessionSummary(id="a", cwd=str(folder), title="", model=model, created=0, modified=0, bytes=0)
     environ = {"HOLDFAST_HOME": str(folder / "home")}
-    return run_options(arguments or Arguments(), environ, own=own, cwd=folder, resumed=resumed)
+    return run_options(arguments or Arguments(), environ, user_config=own, cwd=folder, resumed=resumed)
 
 
 def test_the_command_line_wins_over_the_session_and_the_session_over_the_config(tmp_path: Path) -> None:

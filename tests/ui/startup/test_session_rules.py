@@ -76,17 +76,17 @@ def test_what_a_project_allows_waits_for_trust_in_exactly_these_bytes(tmp_path: 
 
     path = claude(tmp_path, allow=["Bash(make *)"], deny=["Bash(rm *)"])
     assert texts(environ, tmp_path) == [("deny", "Bash(rm *)")]
-    ask_about_claude(environ, tmp_path, ask=None, say=said.append)
+    ask_about_claude(environ, tmp_path, ask=None, notify=said.append)
     assert len(said) == 1
-    assert said[0].startswith("Ignoring what untrusted settings allow, ")
+    assert said[0].startswith("Ignoring the allow rules of untrusted settings ")
     for _ in range(2):
-        ask_about_claude(environ, tmp_path, ask=yes, say=said.append)
+        ask_about_claude(environ, tmp_path, ask=yes, notify=said.append)
     assert asked == [(path, PermissionLists(allow=("Bash(make *)",)))], "asked once"
     assert texts(environ, tmp_path) == [("deny", "Bash(rm *)"), ("allow", "Bash(make *)")]
     claude(tmp_path, allow=["Bash(make *)", "Bash(curl *)"])
     assert texts(environ, tmp_path) == []
     claude(tmp_path, ask=["Bash(make *)"])
-    ask_about_claude(environ, tmp_path, ask=yes, say=said.append)
+    ask_about_claude(environ, tmp_path, ask=yes, notify=said.append)
     assert len(asked) == 1, "what allows nothing is not asked about"
     assert len(said) == 1
 
@@ -105,20 +105,20 @@ def test_trust_in_the_config_of_before_stays(tmp_path: Path, environ: dict[str, 
 def test_an_option_that_matches_nothing_is_an_error(tmp_path: Path, environ: dict[str, str], rule: str) -> None:
     for option in ("--allow", "--deny"):
         with pytest.raises(UsageError, match=r"(?:Correct|Fix) or remove it\."):
-            run_options(options(option, rule), environ, own=Config(), cwd=tmp_path)
+            run_options(options(option, rule), environ, user_config=Config(), cwd=tmp_path)
 
 
 def test_a_rule_of_the_own_config_that_is_none_is_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
     own = Config(permissions=PermissionSettings(deny=("Bash(rm *",)))
     with pytest.raises(ConfigInvalid, match=r"Rule .Bash\(rm \*. in .* cannot be used"):
-        run_options(Arguments(), environ, own=own, cwd=tmp_path)
+        run_options(Arguments(), environ, user_config=own, cwd=tmp_path)
 
 
 def test_a_rule_of_a_project_that_is_none_is_reported_and_the_others_count(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     claude(tmp_path, deny=["Bash(rm *", "Bash(curl *)"])
-    made = run_options(Arguments(), environ, own=Config(), cwd=tmp_path)
+    made = run_options(Arguments(), environ, user_config=Config(), cwd=tmp_path)
     (told,) = made.notices
     assert told.startswith("Rule 'Bash(rm *' in ")
     project = made.project_of(tmp_path)

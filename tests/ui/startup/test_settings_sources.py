@@ -14,7 +14,7 @@ from holdfast.ui.commands.config import resolved_settings
 from holdfast.ui.main import main
 from holdfast.ui.startup.arguments import Arguments, parser
 from holdfast.ui.startup.project_trust import granted_patterns, judge_project, trusted_project
-from holdfast.ui.startup.settings_sources import given, layer, values
+from holdfast.ui.startup.settings_sources import layer, option_layer, values
 
 TEXT = """\
 # what I like
@@ -38,7 +38,7 @@ env = { PASS = "secret" }
 def test_each_value_has_the_last_that_said_it_and_its_line() -> None:
     own, project = layer("own", TEXT), layer("project", "\n[limits]\nmax_steps = 5\n")
     config = decoded(TEXT.encode(), Config, name="own")
-    found = {each.name: each for each in values(config, [own, project, given(Arguments(model="c:d"))])}
+    found = {each.name: each for each in values(config, [own, project, option_layer(Arguments(model="c:d"))])}
     told = {name: (each.source, each.line) for name, each in found.items()}
     assert told["model"] == ("option", 0)
     assert told["limits.max_steps"] == ("project", 3)
@@ -52,11 +52,11 @@ def test_each_value_has_the_last_that_said_it_and_its_line() -> None:
 
 def test_settings_of_a_model_on_the_command_line_are_shown_too() -> None:
     arguments = Arguments(temperature=0.5, max_output=900, service_tier="flex")
-    shown = {each.name: (each.value, each.source) for each in values(Config(), [given(arguments)])}
+    shown = {each.name: (each.value, each.source) for each in values(Config(), [option_layer(arguments)])}
     assert shown["temperature"] == (0.5, "option")
     assert shown["max_output"] == (900, "option")
     assert shown["service_tier"] == ("flex", "option")
-    assert "temperature" not in {each.name for each in values(Config(), [given(Arguments())])}
+    assert "temperature" not in {each.name for each in values(Config(), [option_layer(Arguments())])}
 
 
 def run(home: Path, *arguments: str, **environ: str) -> int:
@@ -135,7 +135,7 @@ def test_a_projects_config_that_sets_nothing_is_not_asked_about(tmp_path: Path) 
     def ask(*_: object) -> bool:
         raise AssertionError
 
-    assert trusted_project(environ, tmp_path, ask=ask, say=said.append) is None
+    assert trusted_project(environ, tmp_path, ask=ask, notify=said.append) is None
     assert said == []
 
 

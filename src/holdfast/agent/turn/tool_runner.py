@@ -124,9 +124,7 @@ class Calls:
         """Return whether the call may start. If not, its outcome is journalled here."""
         denied = ""
         decision = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
-        if (
-            isinstance(decision, Allow) and call.approval_request is not None
-        ):  # asked before a crash: the user still decides
+        if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
             decision = Ask(call.approval_request.why)
         match decision:
             case Allow():

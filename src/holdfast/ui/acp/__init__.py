@@ -1,1 +1,1 @@
-"""`holdfast acp`: the agent side of the Agent Client Protocol, so that an editor shows a session of holdfast."""
+"""`holdfast acp`: the agent side of the Agent Client Protocol, with which an editor shows a session of holdfast."""

@@ -1,6 +1,6 @@
 """The further folders that a client adds to a session.
 
-The model may read there without asking. Everything else is outside of the session's folder, and asks as it always does.
+The model may read there without asking. Anything else there needs approval, as outside of the session's folder.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _GLOB = frozenset("*?[]{}()!\\\n")
 """Characters that a rule would not read as part of a path."""
 
 
-def further_folders(given: Sequence[str]) -> tuple[Path, ...]:
+def further_folders(paths: Sequence[str]) -> tuple[Path, ...]:
     """Return the further folders of a session. Raise `RpcError` for one that cannot be used."""
     found: list[Path] = []
-    for each in given:
+    for each in paths:
         path = Path(each)
         if not path.is_absolute() or not path.is_dir():
-            raise RpcError(INVALID_PARAMS, f"Folder {each!r} is no absolute path of a folder. Pass an existing one.")
+            raise RpcError(INVALID_PARAMS, f"{each!r} is not the absolute path of a folder. Pass an existing folder.")
         resolved = path.resolve()
         if _GLOB & set(str(resolved)):
-            raise RpcError(INVALID_PARAMS, f"Folder {each!r} cannot be used: its name has characters of a pattern.")
+            raise RpcError(INVALID_PARAMS, f"Folder {each!r} cannot be used: its path has pattern characters.")
         found.append(resolved)
     return tuple(dict.fromkeys(found))
 

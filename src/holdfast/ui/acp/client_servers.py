@@ -1,8 +1,8 @@
 """The MCP servers that a client brings to a session.
 
-They are those of this session only, and win over configured ones of the same name. What the client writes is meant as
-it stands: `${NAME}` is no variable there. Nothing of it is journalled, because headers and variables are secrets; a
-client sends it again when it loads a session.
+They apply to this session only, and win over configured ones of the same name. Their values are used verbatim:
+`${NAME}` is not replaced. Nothing is journalled, because headers and variables are secrets; the client sends the
+servers again when it loads a session.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class _Remote(msgspec.Struct, frozen=True):
     headers: tuple[_Pair, ...] | None = ()
 
 
-def client_servers(given: Sequence[object]) -> tuple[McpServer, ...]:
+def client_servers(entries: Sequence[object]) -> tuple[McpServer, ...]:
     """Return the servers that the client names. Raise `RpcError` for one that cannot be used."""
-    return tuple(_server(each, place) for place, each in enumerate(given, 1))
+    return tuple(_server(each, place) for place, each in enumerate(entries, 1))
 
 
-def _server(given: object, place: int) -> McpServer:
+def _server(entry: object, place: int) -> McpServer:
     try:
-        if isinstance(given, dict) and "url" in given:
-            remote = convert_value(cast("object", given), _Remote)
+        if isinstance(entry, dict) and "url" in entry:
+            remote = convert_value(cast("object", entry), _Remote)
         else:
-            local = convert_value(cast("object", given), _Stdio)
+            local = convert_value(cast("object", entry), _Stdio)
             env = {each.name: each.value for each in local.env or ()}
             args = local.args or ()
             return McpServer(name=local.name, source=_SOURCE, command=local.command, args=args, env=env, verbatim=True)

@@ -1,7 +1,7 @@
-"""The methods of the protocol: which of them are served, with which parameters, for all sessions of one client.
+"""Serves the methods of the protocol for all sessions of one client.
 
-Requests that only register something, such as a prompt, are served when they are read, so that their order is that of
-the lines. What takes time has its own task.
+Requests that only register something, such as a prompt, are served when they are read, so in the order of the lines.
+Slow ones have their own task.
 """
 
 from __future__ import annotations
@@ -79,17 +79,17 @@ class EditorMethods:
         async for message in self._connection.messages():
             match message:
                 case RpcNotification():
-                    self._notified(message)
+                    self._handle_notification(message)
                 case RpcRequest():
-                    self._requested(message)
+                    self._handle_request(message)
 
     def stop(self, cause: StopCause) -> None:
-        """Stop what runs in every session."""
+        """Stop the running turns of every session."""
         for session in self._sessions.values():
             session.stop(cause)
 
     async def close(self) -> None:
-        """End every session. Nothing of it is left running."""
+        """End every session. No process is left running."""
         self.stop(StopCause("output", "the editor has closed the connection"))
         if self._serving:
             await asyncio.wait(self._serving)
@@ -103,7 +103,7 @@ class EditorMethods:
 
     # --- messages -----------------------------------------------------------------------------------------------
 
-    def _notified(self, message: RpcNotification) -> None:
+    def _handle_notification(self, message: RpcNotification) -> None:
         try:
             match message.method:
                 case "session/cancel":
@@ -118,39 +118,39 @@ class EditorMethods:
         except RpcError as error:
             debug_log_note(f"Notification {message.method!r} of the editor was ignored: {error}")
 
-    def _requested(self, message: RpcRequest) -> None:
+    def _handle_request(self, message: RpcRequest) -> None:
         params = message.params
         match message.method:
             case "initialize":
-                self._at_once(message.id, lambda: self._initialized(method_params(params, InitializeParams)))
+                self._answer_now(message.id, lambda: self._initialize(method_params(params, InitializeParams)))
             case "authenticate":
-                self._at_once(message.id, dict)  # keys come from `holdfast setup`; the next prompt uses them
+                self._answer_now(message.id, dict)  # keys come from `holdfast setup`; the next prompt uses them
             case "session/new":
-                self._soon(message.id, lambda: self._new(message.id, method_params(params, NewParams)))
+                self._serve_in_task(message.id, lambda: self._new(message.id, method_params(params, NewParams)))
             case "session/load":
-                self._soon(
+                self._serve_in_task(
                     message.id, lambda: self._load(message.id, method_params(params, ExistingParams), replayed=True)
                 )
             case "session/resume":
-                self._soon(
+                self._serve_in_task(
                     message.id, lambda: self._load(message.id, method_params(params, ExistingParams), replayed=False)
                 )
             case "session/list":
-                self._soon(message.id, lambda: self._list(message.id, method_params(params or {}, ListParams)))
+                self._serve_in_task(message.id, lambda: self._list(message.id, method_params(params or {}, ListParams)))
             case "session/delete":
-                self._soon(message.id, lambda: self._delete(message.id, method_params(params, SessionParams)))
+                self._serve_in_task(message.id, lambda: self._delete(message.id, method_params(params, SessionParams)))
             case "session/close":
-                self._soon(message.id, lambda: self._close(message.id, method_params(params, SessionParams)))
+                self._serve_in_task(message.id, lambda: self._close(message.id, method_params(params, SessionParams)))
             case "session/prompt":
                 self._prompt(message.id, params)
             case "session/set_mode":
-                self._at_once(message.id, lambda: self._set_mode(method_params(params, ModeParams)))
+                self._answer_now(message.id, lambda: self._set_mode(method_params(params, ModeParams)))
             case "session/set_config_option":
-                self._at_once(message.id, lambda: self._set_option(method_params(params, OptionParams)))
+                self._answer_now(message.id, lambda: self._set_option(method_params(params, OptionParams)))
             case other:
                 self._connection.refuse(message.id, RpcError(METHOD_NOT_FOUND, f"Method {other!r} is not known."))
 
-    def _initialized(self, params: InitializeParams) -> dict[str, object]:
+    def _initialize(self, params: InitializeParams) -> dict[str, object]:
         self._abilities = client_abilities(params.client_capabilities)
         every: dict[str, object] = {}
         return {
@@ -165,27 +165,27 @@ class EditorMethods:
             "authMethods": _auth_methods(self._abilities),
         }
 
-    def _at_once(self, request: RequestId, work: Callable[[], object]) -> None:
+    def _answer_now(self, request: RequestId, work: Callable[[], object]) -> None:
         """Answer a request with what `work` returns."""
-        with self._refused(request):
+        with self._refusing(request):
             self._connection.answer(request, work())
 
-    def _soon(self, request: RequestId, work: Callable[[], Awaitable[None]]) -> None:
+    def _serve_in_task(self, request: RequestId, work: Callable[[], Awaitable[None]]) -> None:
         """Serve a request in a task. `work` answers it, unless it raises."""
 
         async def serve() -> None:
-            with self._refused(request):
+            with self._refusing(request):
                 await work()
 
         task = asyncio.create_task(serve(), name="request")
         self._serving[task] = request
-        task.add_done_callback(self._served)
+        task.add_done_callback(self._finish_request)
 
-    def _served(self, task: asyncio.Task[None]) -> None:
+    def _finish_request(self, task: asyncio.Task[None]) -> None:
         self._withdrawn.discard(self._serving.pop(task))
 
     def _withdraw(self, request: RequestId) -> None:
-        """Stop the prompt with this id, or end what is served by it at the next point where it can end."""
+        """Stop the prompt with this id, or cancel another request at the next point where it can end."""
         if request in self._serving.values():
             self._withdrawn.add(request)
         for session in self._sessions.values():
@@ -195,7 +195,7 @@ class EditorMethods:
         if request in self._withdrawn:
             raise RpcError(REQUEST_CANCELLED, "The request was cancelled.")
 
-    def _refused(self, request: RequestId) -> AbstractContextManager[None]:
+    def _refusing(self, request: RequestId) -> AbstractContextManager[None]:
         """Return a context in which an exception becomes the answer to the request."""
         return self._refusals.to(lambda error: self._connection.refuse(request, error))
 
@@ -205,42 +205,42 @@ class EditorMethods:
         from holdfast.ui.acp.session_start import client_offer, new_session  # noqa: PLC0415 - `initialize` is answered before
 
         offer = client_offer(params.mcp_servers, params.additional_directories)
-        session = self._taken(await new_session(self._arguments, self._environ, params.cwd, offer))
+        session = self._add_session(await new_session(self._arguments, self._environ, params.cwd, offer))
         self._connection.answer(request, {"sessionId": session.id, **session.described()})
         session.welcome()
 
     async def _load(self, request: RequestId, params: ExistingParams, *, replayed: bool) -> None:
-        own = params.session_id
-        self._refuse_busy(own)
-        self._opening.add(own)
+        session_id = params.session_id
+        self._refuse_busy(session_id)
+        self._opening.add(session_id)
         try:
-            session = self._sessions.get(own) or await self._opened(params)
+            session = self._sessions.get(session_id) or await self._open_existing(params)
             if request in self._withdrawn:
-                del self._sessions[own]
+                del self._sessions[session_id]
                 await session.close()
                 self._end_if_withdrawn(request)
             if replayed:
                 session.replay()
             session.welcome()
         finally:
-            self._opening.discard(own)
+            self._opening.discard(session_id)
         self._connection.answer(request, session.described())
 
-    def _refuse_busy(self, own: str) -> None:
-        if own in self._opening or ((known := self._sessions.get(own)) is not None and known.busy):
-            said = f"Session {own!r} is busy here: a turn is running. Stop it first."
-            raise RpcError(INTERNAL_ERROR, said, data={"busy": True})
+    def _refuse_busy(self, session_id: str) -> None:
+        if session_id in self._opening or ((known := self._sessions.get(session_id)) is not None and known.busy):
+            message = f"Session {session_id!r} is busy here: a turn is running. Stop it first."
+            raise RpcError(INTERNAL_ERROR, message, data={"busy": True})
 
-    async def _opened(self, params: ExistingParams) -> EditorSession:
+    async def _open_existing(self, params: ExistingParams) -> EditorSession:
         from holdfast.ui.acp.session_start import client_offer, existing_session  # noqa: PLC0415 - as above
 
         offer = client_offer(params.mcp_servers, params.additional_directories)
         started = existing_session(self._arguments, self._environ, params.session_id, params.cwd, offer)
-        session = self._taken(started)
+        session = self._add_session(started)
         await session.recover()
         return session
 
-    def _taken(self, started: StartedSession) -> EditorSession:
+    def _add_session(self, started: StartedSession) -> EditorSession:
         from holdfast.ui.acp.editor_session import EditorSession  # noqa: PLC0415 - as above
 
         try:
@@ -259,23 +259,23 @@ class EditorMethods:
         return session
 
     async def _close(self, request: RequestId, params: SessionParams) -> None:
-        session = self._known(params.session_id)
+        session = self._open_session(params.session_id)
         session.stop()
         del self._sessions[session.id]
         await session.close()
         self._connection.answer(request, {})
 
     async def _delete(self, request: RequestId, params: SessionParams) -> None:
-        """Move a session to the trash; one that is open here is stopped and closed first."""
-        from holdfast.ui.acp.session_start import exact  # noqa: PLC0415 - as above
+        """Move a session to the trash. If it is open here, it is stopped and closed first."""
+        from holdfast.ui.acp.session_start import find_exact  # noqa: PLC0415 - as above
 
-        own, catalog = params.session_id, Catalog(homes(self._environ).sessions)
-        if own in self._opening:
-            self._refuse_busy(own)
-        if (session := self._sessions.pop(own, None)) is not None:
+        session_id, catalog = params.session_id, Catalog(homes(self._environ).sessions)
+        if session_id in self._opening:
+            self._refuse_busy(session_id)
+        if (session := self._sessions.pop(session_id, None)) is not None:
             session.stop()
             await session.close()
-        await in_daemon(lambda: catalog.trash(exact(catalog, own).id))
+        await in_daemon(lambda: catalog.trash(find_exact(catalog, session_id).id))
         self._connection.answer(request, {})
 
     async def _list(self, request: RequestId, params: ListParams) -> None:
@@ -284,33 +284,38 @@ class EditorMethods:
         self._end_if_withdrawn(request)
         self._connection.answer(request, session_page(found, cwd=params.cwd, cursor=params.cursor))
 
-    def _known(self, own: str) -> EditorSession:
-        session = self._sessions.get(own)
+    def _open_session(self, session_id: str) -> EditorSession:
+        session = self._sessions.get(session_id)
         if session is None:
-            raise RpcError(NOT_FOUND, f"Session {own!r} is not open here. Load it first.")
+            raise RpcError(NOT_FOUND, f"Session {session_id!r} is not open here. Load it first.")
         return session
 
     # --- prompts and choices ------------------------------------------------------------------------------------
 
     def _prompt(self, request: RequestId, params: object) -> None:
         """Register a prompt, which the session answers."""
-        with self._refused(request):
-            said = method_params(params, PromptParams)
-            session = self._known(said.session_id)
-            session.submit(request, prompt_content(said.prompt, session.root))
+        with self._refusing(request):
+            prompt = method_params(params, PromptParams)
+            session = self._open_session(prompt.session_id)
+            session.submit(request, prompt_content(prompt.prompt, session.root))
 
     def _set_mode(self, params: ModeParams) -> dict[str, object]:
-        self._known(params.session_id).choose("mode", params.mode_id)
+        self._open_session(params.session_id).choose("mode", params.mode_id)
         return {}
 
     def _set_option(self, params: OptionParams) -> dict[str, object]:
-        session = self._known(params.session_id)
+        session = self._open_session(params.session_id)
         session.choose(params.config_id, params.value)
         return {"configOptions": session.choices().config_options()}
 
 
 def _auth_methods(abilities: ClientAbilities) -> list[dict[str, object]]:
-    """Return how a user gives holdfast a key: in a terminal, if the client can open one."""
-    says = "Choose a provider and a model, and store the key"
-    method: dict[str, object] = {"type": "terminal", "id": "setup", "name": "holdfast setup", "description": says}
+    """Return the way to store a key: `holdfast setup` in a terminal, if the client can open one."""
+    description = "Choose a provider and a model, and store the key"
+    method: dict[str, object] = {
+        "type": "terminal",
+        "id": "setup",
+        "name": "holdfast setup",
+        "description": description,
+    }
     return [{**method, "args": ["setup"]}] if abilities.terminal else []

@@ -2,16 +2,16 @@
 
 How it works. A prompt is registered when it is read, before any task runs. So a cancel that is read after it reaches
 it, also in the same packet: the prompt is journalled, its turn is stopped at once, and the answer is `cancelled`. Each
-prompt has one task, which runs after that of the prompt before it, and which alone answers it, exactly once.
+prompt has one task. It runs after the task of the previous prompt, and it alone answers the prompt, exactly once.
 
 A second prompt stops the first one. Editors let people type at once after a stop, and some send no cancel at all.
 
-What a client that disappears leaves: the turn is stopped with the cause `output` and settled like any other. A process
-that is killed leaves an open turn in the journal; loading the session settles it before anything is replayed, and the
-next prompt tells the model.
+If the client disappears, the turn is stopped with the cause `output` and settled like any other. If holdfast is killed,
+the journal has an open turn; loading the session settles it before anything is replayed, and the next prompt tells the
+model.
 
 A question that was open when the process was killed stays open: its call is replayed as pending. The next prompt
-decides. `/continue`, or the same prompt again, asks the user again and the turn goes on; any other prompt leaves the
+decides. `/continue`, or the same prompt again, asks the user again and continues the turn; any other prompt leaves the
 call `not started`.
 """
 
@@ -45,7 +45,7 @@ from holdfast.ui.acp.questions.client_questions import ClientQuestions
 from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.acp.session_start import StartedSession
 from holdfast.ui.acp.turn_answer import stop_reason
-from holdfast.ui.headless.attachments import attached
+from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.startup.run_options import RunOptions
 
@@ -56,7 +56,7 @@ _WAITS = (
 
 
 class _Prompt:
-    """A prompt of the client without an answer. `stop` is why it is to end, once that is known."""
+    """A prompt that has no answer yet. `stop` is the cause to stop it with, None as long as it runs."""
 
     def __init__(self, request: RequestId, content: PromptContent) -> None:
         self.request = request
@@ -89,7 +89,7 @@ class EditorSession:
         self._last: asyncio.Task[None] | None = None
         self._abilities = abilities
         self._updates = SessionUpdates(started.session.cwd, live=True, abilities=abilities)
-        self._updates.knows(record.entry for record in started.session.reading.records)
+        self._updates.add_known(record.entry for record in started.session.reading.records)
         self._display = TurnDisplay(
             self._updates,
             notify=self._notify,
@@ -111,7 +111,7 @@ class EditorSession:
     # --- opening and closing ------------------------------------------------------------------------------------
 
     async def recover(self) -> None:
-        """Settle what an earlier process left open, but for a question. A full disk does not prevent reading."""
+        """Settle what an earlier process left open, except a question. A full disk does not prevent reading."""
         try:
             await self._agent.recover(keep_question=True)
         except StateError as error:
@@ -123,7 +123,7 @@ class EditorSession:
             self._notify(update)
 
     def welcome(self) -> None:
-        """Show what a client knows of an open session: commands, title, usage. Later updates are shown as they come."""
+        """Show the state of the opened session: commands, usage. Later updates are shown as they come."""
         waits = self._agent.recovery.can_resume
         self._list_commands(waits=waits)
         if self._lists is not None:
@@ -137,7 +137,7 @@ class EditorSession:
         self._notify(commands_update(self._options.prompt_commands(), waits=open_))
 
     async def close(self) -> None:
-        """Stop what runs, end all processes and release the session. The prompts are answered before."""
+        """Stop the turn, end all processes and release the session. All prompts are answered first."""
         try:
             if self._last is not None:
                 await asyncio.wait({self._last})
@@ -160,14 +160,14 @@ class EditorSession:
     # --- prompts ------------------------------------------------------------------------------------------------
 
     def submit(self, request: RequestId, content: PromptContent) -> None:
-        """Register a prompt, which is answered when its turn has ended. Earlier ones are stopped."""
+        """Register a prompt. It is answered when its turn has ended. Earlier prompts are stopped."""
         self.stop(_CLIENT)
         prompt = _Prompt(request, content)
         self._prompts.append(prompt)
         self._last = asyncio.create_task(self._answer(prompt, self._last), name="prompt")
 
     def stop(self, cause: StopCause = _CLIENT) -> None:
-        """Stop every prompt that was read until now."""
+        """Stop every prompt that was read so far."""
         for prompt in self._prompts:
             prompt.stop = prompt.stop or cause
         self._session.toolbox.stop_waiting()
@@ -201,7 +201,7 @@ class EditorSession:
             self._connection.answer(prompt.request, {"stopReason": reason})
 
     async def _turn(self, prompt: _Prompt) -> str:
-        """Run the turn, or the command that the prompt is, and return its stop reason."""
+        """Run the prompt's turn or command, and return its stop reason."""
         text, images = prompt.content.text, prompt.content.images
         command = prompt_command(text)
         resumes = self._agent.recovery.can_resume and (self._is_repeated(text) or asks_again(command))
@@ -212,12 +212,14 @@ class EditorSession:
         if resumes:
             turn = asyncio.ensure_future(self._resumed())
         else:
-            mentioned = attached(self._agent, text, lambda why: self._display.show(self._updates.note(why, "warning")))
+            mentioned = attached_images(
+                self._agent, text, lambda why: self._display.show(self._updates.note(why, "warning"))
+            )
             if prompt.stop is not None and text.startswith("/mcp__"):
                 return "end_turn"  # the server was not asked
             written = await self._session.toolbox.expand_prompt(text)
             turn = asyncio.ensure_future(self._agent.run(written, images=(*images, *mentioned)))
-        await asyncio.sleep(0)  # the turn has the session before a stop can reach it
+        await asyncio.sleep(0)  # the turn starts before a stop can reach it
         if prompt.stop is not None:
             self._agent.stop(prompt.stop)
         ended = await turn
@@ -247,12 +249,12 @@ class EditorSession:
             case "rename":
                 self._agent.rename(command.words)
             case "continue":
-                raise UsageError("Nothing waits for you here: no question is open. Send a prompt.")
+                raise UsageError("Nothing to continue: no question is open. Send a prompt.")
 
     # --- choices ------------------------------------------------------------------------------------------------
 
     def choices(self) -> SessionChoices:
-        """Return what is set, and what can be set."""
+        """Return the current choices, and the possible ones."""
         now = self._agent.conversation
         return SessionChoices(
             mode=self._agent.mode,
@@ -263,12 +265,12 @@ class EditorSession:
         )
 
     def described(self) -> AcpFields:
-        """Return the choices as a new session is answered with them."""
+        """Return the choices as fields of the answer to `session/new`."""
         choices = self.choices()
         return {"configOptions": choices.config_options(), "modes": choices.mode_state()}
 
     def choose(self, option: str, value: object) -> None:
-        """Set a choice, from the next request or decision on. Raise `RpcError` for what is not offered."""
+        """Set a choice, from the next request or decision on. Raise `RpcError` if it is not offered."""
         choices = self.choices()
         match option:
             case "mode":

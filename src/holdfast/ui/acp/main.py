@@ -1,8 +1,8 @@
 """`holdfast acp`: serve one client on standard input and output.
 
 Standard output belongs to the protocol alone. Before anything else is imported its descriptor is moved away, and
-descriptor 1 becomes standard error; standard input is moved likewise. So no library and no command can write a line
-that the client would read, or take one that it wrote.
+descriptor 1 becomes standard error; standard input is moved likewise. So no library and no command can write a line to
+the client, or read one from it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ CLOSES_WITHIN = 1.0
 
 def command_parser() -> Parser:
     """Return the parser of this command's options."""
-    made = Parser(
+    parser = Parser(
         prog="holdfast acp",
         description="Serve an editor over the Agent Client Protocol, on standard input and output.",
         allow_abbrev=False,
     )
-    made.add_argument("--allow-yolo", action="store_true", help="offer the mode in which everything runs unasked")
-    made.add_argument("--debug", action="store_true", help="write a debug log of each session")
-    add_settings(made)
-    return made
+    parser.add_argument(
+        "--allow-yolo", action="store_true", help="offer the yolo mode, which runs everything without asking"
+    )
+    parser.add_argument("--debug", action="store_true", help="write a debug log of each session")
+    add_settings(parser)
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
@@ -44,10 +46,10 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         raise UsageError("-C is for the terminal: an editor names the folder of each session. Leave it out.")
     if sys.stdin.isatty():
         print("holdfast acp is started by an editor: see docs/how-to/editors.md. Ctrl+D ends it.", file=sys.stderr)
-    return _served(arguments, environ, *_moved())
+    return _serve(arguments, environ, *_move_descriptors())
 
 
-def _moved() -> tuple[int, int]:
+def _move_descriptors() -> tuple[int, int]:
     """Return descriptors for the lines in and out. From here on 0 is empty, and 1 is standard error."""
     sys.stdout.flush()
     lines_in, lines_out = os.dup(0), os.dup(1)
@@ -58,7 +60,7 @@ def _moved() -> tuple[int, int]:
     return lines_in, lines_out
 
 
-def _served(arguments: EditorArguments, environ: Mapping[str, str], lines_in: int, lines_out: int) -> int:
+def _serve(arguments: EditorArguments, environ: Mapping[str, str], lines_in: int, lines_out: int) -> int:
     import asyncio  # noqa: PLC0415 - after standard output is moved
     import contextlib  # noqa: PLC0415 - likewise
     import signal  # noqa: PLC0415 - likewise
@@ -76,11 +78,11 @@ def _served(arguments: EditorArguments, environ: Mapping[str, str], lines_in: in
             methods.stop(cause)
             reader.stop()
 
-        def client_gone(why: str) -> None:
+        def on_client_closed(why: str) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(end, StopCause("output", why))
 
-        writer = LineWriter(lines_out, client_gone)
+        writer = LineWriter(lines_out, on_client_closed)
         methods = EditorMethods(EditorConnection(reader, writer), arguments, environ)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:

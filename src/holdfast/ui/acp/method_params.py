@@ -1,4 +1,4 @@
-"""The parameters of the protocol's methods. Fields that are not used are not here."""
+"""The parameters of the protocol's methods, without the fields that holdfast does not use."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ T = TypeVar("T")
 
 
 def method_params(params: object, kind: type[T]) -> T:
-    """Return the parameters of a method. Raise `RpcError` if they are not."""
+    """Return the parameters of a method. Raise `RpcError` if they are invalid."""
     try:
         return convert_value(params, kind)
     except (msgspec.ValidationError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The commands that a user can type in an editor: a prompt that begins with one is no prompt. Pure."""
+"""The commands that a user can type as a prompt in an editor. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PromptCommand(msgspec.Struct, frozen=True):
 
 
 def prompt_command(text: str) -> PromptCommand | None:
-    """Return the command that a prompt is, None if it is an ordinary prompt."""
+    """Return the command in a prompt, None if it is an ordinary prompt."""
     found = _COMMAND.fullmatch(text.strip())
     for name in _OFFERED:
         if found is not None and found[1] == name:
@@ -46,15 +46,15 @@ def asks_again(command: PromptCommand | None) -> bool:
 
 
 def commands_update(prompts: Iterable[ServerPrompt], *, waits: bool) -> AcpFields:
-    """Return the update that lists the commands, also those for the `prompts` of servers.
+    """Return the update that lists the commands, including those for the `prompts` of servers.
 
     `waits` is whether a question is still open.
     """
     listed: list[AcpFields] = []
-    for name, (says, hint) in _OFFERED.items():
+    for name, (description, hint) in _OFFERED.items():
         if name == "continue" and not waits:
             continue
-        listed.append({"name": name, "description": says, **({"input": {"hint": hint}} if hint else {})})
+        listed.append({"name": name, "description": description, **({"input": {"hint": hint}} if hint else {})})
     for each in prompts:
         hint = {"input": {"hint": each.takes}} if each.takes else {}
         listed.append({"name": each.name, "description": each.does, **hint})

@@ -1,7 +1,7 @@
-"""The content blocks of a prompt, as the text and the images that a turn begins with. Pure but for one look at a file.
+"""The content blocks of a prompt, converted to the text and the images of a turn. Pure but for one look at a file.
 
-An embedded file is what the editor shows, which may be unsaved: if it differs from the disk the text says so, because
-an edit works on what the disk has.
+An embedded file has the editor's content, which may be unsaved: if it differs from the disk, the text says so, because
+an edit works on the file on disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST_COMPARED = 4 * 1024 * 1024
 
 
 class TextBlock(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """Words of the user."""
+    """Text of the user."""
 
     text: str
 
@@ -42,7 +42,7 @@ class AudioBlock(msgspec.Struct, frozen=True, tag_field="type", tag="audio"):
 
 
 class LinkBlock(msgspec.Struct, frozen=True, tag_field="type", tag="resource_link"):
-    """Something that the user mentions by its address."""
+    """A resource that the user mentions by its address."""
 
     uri: str
     name: str = ""
@@ -56,7 +56,7 @@ class _Resource(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ResourceBlock(msgspec.Struct, frozen=True, tag_field="type", tag="resource"):
-    """Something that the user mentions, with its content."""
+    """A resource that the user mentions, with its content."""
 
     resource: _Resource
 
@@ -72,7 +72,7 @@ class PromptContent(msgspec.Struct, frozen=True):
 
 
 def prompt_content(blocks: tuple[PromptBlock, ...], root: Path) -> PromptContent:
-    """Return what the blocks say in a session that works in `root`. Raise `RpcError` for what cannot be shown."""
+    """Return the content of the blocks for a session in `root`. Raise `RpcError` for content that cannot be sent."""
     texts: list[str] = []
     images: list[Image] = []
     for place, block in enumerate(blocks, 1):
@@ -106,8 +106,8 @@ def _joined(texts: list[str]) -> str:
     """Return the texts in one: a mention stays within its sentence, where the editor had it."""
     joined = ""
     for text in texts:
-        apart = joined and text and not joined[-1].isspace() and not text[0].isspace()
-        joined += f" {text}" if apart else text
+        needs_space = joined and text and not joined[-1].isspace() and not text[0].isspace()
+        joined += f" {text}" if needs_space else text
     return joined
 
 
@@ -131,7 +131,7 @@ def file_of(uri: str) -> Path | None:
 
 
 def _embedded(uri: str, text: str, root: Path) -> str:
-    """Return the content in a fence, with its address and, if the disk has another, a note."""
+    """Return the content as a code block with its address, and a note if the file on disk differs."""
     ticks = "```"
     while ticks in text:
         ticks += "`"
@@ -144,7 +144,7 @@ def _embedded(uri: str, text: str, root: Path) -> str:
 
 
 def _differs(path: Path, text: str) -> bool:
-    """Return whether the file is known to have another content. Part of a file is no other content."""
+    """Return whether the file is known to differ from the text. A part of the file does not differ."""
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_COMPARED:
             return False

@@ -1,4 +1,4 @@
-"""What a user sets in an editor for a session: mode, model and effort, as the protocol lists them. Pure."""
+"""The choices of a session in an editor: mode, model and effort, as the protocol lists them. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODES: dict[Mode, tuple[str, str]] = {
 
 
 class SessionChoices(msgspec.Struct, frozen=True, kw_only=True):
-    """The present values, and what is offered. `models` are PROVIDER:MODEL, `yolo` whether that mode is offered."""
+    """The current values, and the offered ones. `models` are PROVIDER:MODEL; `yolo` is whether that mode is offered."""
 
     mode: Mode
     model: str
@@ -34,7 +34,7 @@ class SessionChoices(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def modes(self) -> list[Mode]:
-        """Return the modes that are offered; the present one always is."""
+        """Return the offered modes, always with the current one."""
         return [each for each in _MODES if each != "yolo" or self.yolo or self.mode == "yolo"]
 
     def mode_of(self, value: object) -> Mode:
@@ -72,15 +72,15 @@ class SessionChoices(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def mode_state(self) -> AcpFields:
-        """Return the modes, for clients that know no options."""
+        """Return the modes, for clients without options."""
         offered = [{"id": each, "name": _MODES[each][0], "description": _MODES[each][1]} for each in self.modes]
         return {"currentModeId": self.mode, "availableModes": offered}
 
 
-def _select(own: str, name: str, category: str, value: str, offered: list[tuple[str, str, str]]) -> AcpFields:
+def _select(option_id: str, name: str, category: str, value: str, offered: list[tuple[str, str, str]]) -> AcpFields:
     options: list[AcpFields] = [
         {"value": each, "name": label, "description": more} if more else {"value": each, "name": label}
         for each, label, more in offered
     ]
-    kind: AcpFields = {"id": own, "name": name, "category": category, "type": "select"}
+    kind: AcpFields = {"id": option_id, "name": name, "category": category, "type": "select"}
     return {**kind, "currentValue": value, "options": options}

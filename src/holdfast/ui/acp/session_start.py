@@ -1,4 +1,4 @@
-"""Opens the sessions that a client asks for: options, folder and tools, as every other surface reads them."""
+"""Opens the sessions that a client requests, with the same options and tools as on every other surface."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class ClientOffer(msgspec.Struct, frozen=True):
-    """What the client brings to a session: MCP servers, and further folders that may be read."""
+    """The client's additions to a session: MCP servers, and further folders that may be read."""
 
     servers: tuple[McpServer, ...] = ()
     folders: tuple[Path, ...] = ()
 
 
 def client_offer(servers: Sequence[object] | None, folders: Sequence[str] | None) -> ClientOffer:
-    """Return what a client offers. Raise `RpcError` for what cannot be used."""
+    """Return the client's additions. Raise `RpcError` for one that cannot be used."""
     further = further_folders(folders or ())
     if not servers:
         return ClientOffer(folders=further)
@@ -48,7 +48,7 @@ def client_offer(servers: Sequence[object] | None, folders: Sequence[str] | None
 
 
 class StartedSession(msgspec.Struct, frozen=True):
-    """An open session with its options. `closing` ends what was opened beside it; `lists` still asks new servers."""
+    """An open session with its options. `closing` closes its debug log; `lists` asks new servers for their tools."""
 
     session: OpenSession
     options: RunOptions
@@ -60,7 +60,7 @@ class StartedSession(msgspec.Struct, frozen=True):
 async def new_session(arguments: Arguments, environ: Mapping[str, str], cwd: str, offer: ClientOffer) -> StartedSession:
     """Open a new session in a folder. Its first entry is durable before its id is known.
 
-    New MCP servers are waited for shortly: the session declares the tools that are known when it begins.
+    It waits shortly for new MCP servers: the session declares the tools that are known when it begins.
     """
     folder = _folder(cwd)
     options = _options(arguments, environ, folder, None, offer)
@@ -68,16 +68,16 @@ async def new_session(arguments: Arguments, environ: Mapping[str, str], cwd: str
     await lists.begin()
     try:
         await lists.wait()
-        started = _new(options, folder, offer)
+        started = _create_session(options, folder, offer)
     except BaseException:
         await lists.close(leaving=True)
         raise
     return msgspec.structs.replace(started, lists=lists)
 
 
-def _new(options: RunOptions, folder: Path, offer: ClientOffer) -> StartedSession:
+def _create_session(options: RunOptions, folder: Path, offer: ClientOffer) -> StartedSession:
     instructions = "\n\n".join(filter(None, (options.instructions, folder_instructions(offer.folders))))
-    return _started(
+    return _start_session(
         create(
             options.catalog,
             cwd=folder,
@@ -92,35 +92,36 @@ def _new(options: RunOptions, folder: Path, offer: ClientOffer) -> StartedSessio
 
 
 def existing_session(
-    arguments: Arguments, environ: Mapping[str, str], own: str, cwd: str, offer: ClientOffer
+    arguments: Arguments, environ: Mapping[str, str], session_id: str, cwd: str, offer: ClientOffer
 ) -> StartedSession:
-    """Open an existing session. Raise `SessionBusy` if another process holds it; none is created."""
+    """Open an existing session. Raise `SessionBusy` if another process has it open, or `SessionUnknown`."""
     folder = _folder(cwd)
-    summary = exact(Catalog(homes(environ).sessions), own)
+    summary = find_exact(Catalog(homes(environ).sessions), session_id)
     if summary.cwd and Path(summary.cwd) != folder:
         raise RpcError(
             INVALID_PARAMS,
-            f"Session {own!r} works in {summary.cwd!r}, not in {str(folder)!r}. Open that folder, or a new session.",
+            f"Session {session_id!r} works in {summary.cwd!r}, not in {str(folder)!r}. "
+            "Open that folder, or a new session.",
         )
     if not summary.cwd:  # its entry may be damaged
         summary = msgspec.structs.replace(summary, cwd=str(folder))
     options = _options(arguments, environ, folder, summary, offer)
-    return _started(resume(options.catalog, summary), options)
+    return _start_session(resume(options.catalog, summary), options)
 
 
-def exact(catalog: Catalog, own: str) -> SessionSummary:
-    """Return the session with exactly this id. A beginning of an id is for people who type it."""
-    summary = catalog.find(own, free=True)
-    if summary.id != own:
-        said = f"Session {own!r} does not exist (expected a whole ID). Similar: {summary.id}."
-        raise SessionUnknown(said, fault="no_session")
+def find_exact(catalog: Catalog, session_id: str) -> SessionSummary:
+    """Return the session with exactly this ID. Only people who type an ID may shorten it."""
+    summary = catalog.find(session_id, free=True)
+    if summary.id != session_id:
+        message = f"Session {session_id!r} does not exist (expected a full ID). Similar: {summary.id}."
+        raise SessionUnknown(message, fault="no_session")
     return summary
 
 
 def _folder(cwd: str) -> Path:
     path = Path(cwd)
     if not path.is_absolute():
-        raise RpcError(INVALID_PARAMS, f"Folder {cwd!r} is not absolute. Pass the whole path.")
+        raise RpcError(INVALID_PARAMS, f"Folder {cwd!r} is not absolute. Pass an absolute path.")
     try:
         resolved = path.resolve(strict=True)
     except (OSError, ValueError) as error:
@@ -142,8 +143,8 @@ def _options(
         arguments = copy(arguments)
         arguments.allow = [*(arguments.allow or ()), *reading_rules(offer.folders)]
     judge_project(environ, folder, trusted=arguments.trust_project)
-    own = read_config(homes(environ).config)
-    options = run_options(arguments, environ, own=own, cwd=folder, resumed=resumed)
+    user_config = read_config(homes(environ).config)
+    options = run_options(arguments, environ, user_config=user_config, cwd=folder, resumed=resumed)
     if not options.model:
         raise RpcError(AUTH_REQUIRED, "No model configured. Run `holdfast setup` in a terminal, then try again.")
     if options.model == DEMO:
@@ -162,11 +163,11 @@ def _with_servers(options: RunOptions, offer: ClientOffer) -> RunOptions:
     return msgspec.structs.replace(options, mcp=settings)
 
 
-def _started(session: OpenSession, options: RunOptions) -> StartedSession:
+def _start_session(session: OpenSession, options: RunOptions) -> StartedSession:
     closing = ExitStack()
     try:
         options.prepare(session.toolbox)
-        log = closing.enter_context(debug_log(options, session.id, say=debug_log_note))
+        log = closing.enter_context(debug_log(options, session.id, notify=debug_log_note))
     except BaseException:
         session.store.close()
         raise

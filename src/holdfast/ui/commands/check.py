@@ -87,49 +87,49 @@ def command_parser(command: str) -> argparse.ArgumentParser:
 
 
 def _check(arguments: _Arguments) -> int:
-    given = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=False)
-    violations = check(given.document, format=given.format, profile=given.profile, **_request(arguments, given))
-    bad = len(given.damage) + len(violations)
+    source = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=False)
+    violations = check(source.document, format=source.format, profile=source.profile, **_request(arguments, source))
+    bad = len(source.damage) + len(violations)
     if arguments.json:
-        told = {"valid": not bad, "damage": msgspec.to_builtins(given.damage), "violations": _violations(violations)}
-        _print_json(given, told, sys.stdout)
+        report = {"valid": not bad, "damage": msgspec.to_builtins(source.damage), "violations": _violations(violations)}
+        _print_json(source, report, sys.stdout)
     else:
-        _say_head(given, _verdict(bad), sys.stdout)
-        for each in given.damage:
-            _say(f"\n{each.position}  {each.at}\n  {each.sentence}", sys.stdout)
-        _say_violations(violations, given.profile, sys.stdout)
+        _print_head(source, _verdict(bad), sys.stdout)
+        for each in source.damage:
+            _print(f"\n{each.position}  {each.at}\n  {each.sentence}", sys.stdout)
+        _print_violations(violations, source.profile, sys.stdout)
     return EXIT_DAMAGE if bad else EXIT_OK
 
 
-def _request(arguments: _Arguments, given: Document) -> Request:
-    """Return the request facts that the options give."""
-    said = {"on": True, "off": False}
+def _request(arguments: _Arguments, source: Document) -> Request:
+    """Return the request facts from the options."""
+    switches = {"on": True, "off": False}
     return {
         "model": arguments.model,
-        "thinking": said.get(arguments.thinking or ""),
+        "thinking": switches.get(arguments.thinking or ""),
         "text_only": arguments.text_only,
-        "tools": None if arguments.tools is None else tools_in(arguments.tools, given.format),
+        "tools": None if arguments.tools is None else tools_in(arguments.tools, source.format),
         "signed_by": arguments.signed_by,
-        "store": said.get(arguments.store or ""),
+        "store": switches.get(arguments.store or ""),
     }
 
 
 def _repair(arguments: _Arguments) -> int:
     _refuse_early(arguments)
-    given = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=not arguments.dry_run)
-    if given.damage:
-        damage = given.damage[0]
+    source = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=not arguments.dry_run)
+    if source.damage:
+        damage = source.damage[0]
         raise DamageError(
             f"The document is damaged at {damage.at} ({literal(damage.position)}): {literal(damage.sentence)}"
             " A repair would lose the other values, so nothing was written. Keep one of them."
         )
-    repaired = repair(given.document, format=given.format, profile=given.profile, **_request(arguments, given))
+    repaired = repair(source.document, format=source.format, profile=source.profile, **_request(arguments, source))
     writes = not arguments.dry_run
-    data = _written(given, repaired) if writes else b""
+    data = _output_bytes(source, repaired) if writes else b""
     out, note = sys.stdout, "Nothing written (--dry-run)." if arguments.dry_run else ""
     if writes and arguments.in_place:
         if repaired.edits:
-            note = f"Written to {given.name}; original kept as {_replace(Path(given.name), given.data, data)}"
+            note = f"Written to {source.name}; original kept as {_replace(Path(source.name), source.data, data)}"
     elif writes and arguments.output not in (None, "-"):
         _write(Path(arguments.output), data)
         note = f"Written to {arguments.output}"
@@ -138,12 +138,12 @@ def _repair(arguments: _Arguments) -> int:
         out = sys.stderr
     if arguments.json:
         edits = [{**msgspec.to_builtins(edit), "sentence": edit.sentence} for edit in repaired.edits]
-        told = {"valid": not repaired.remaining, "edits": edits, "remaining": _violations(repaired.remaining)}
-        _print_json(given, told, out)
+        report = {"valid": not repaired.remaining, "edits": edits, "remaining": _violations(repaired.remaining)}
+        _print_json(source, report, out)
     else:
-        _report(given, repaired, out)
+        _report(source, repaired, out)
         if note:
-            _say(f"\n{note}", out)
+            _print(f"\n{note}", out)
     return EXIT_DAMAGE if repaired.remaining else EXIT_OK
 
 
@@ -167,11 +167,11 @@ def _refuse_early(arguments: _Arguments) -> None:
         raise UsageError(f"File {str(new)!r} already exists. Move it away, or pass another name with -o.")
 
 
-def _written(given: Document, repaired: Repair) -> bytes:
+def _output_bytes(source: Document, repaired: Repair) -> bytes:
     """Return the bytes to write: unchanged input bytes if there were no edits, else JSON of similar layout."""
     if not repaired.edits:
-        return given.data
-    before = given.data.decode("utf-8-sig")
+        return source.data
+    before = source.data.decode("utf-8-sig")
     indented = re.match(r"\s*[\[{]\r?\n([ \t]+)", before)
     compact = re.match(r'\s*[\[{]+"(?:[^"\\]|\\.)*":\S', before)
     try:
@@ -214,17 +214,17 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _replace(path: Path, old: bytes, new: bytes) -> Path:
-    """Replace the file, or the target of the link, by `new`. Return the path of the backup of `old`, a new name."""
+    """Replace the file, or the target of the link, with `new`. Return the path of the backup of `old`."""
     from holdfast.system.durable_files import sync  # noqa: PLC0415 - only to a file
 
     target, backup = path.resolve(), _backup(path)
     mode = target.stat().st_mode & 0o777
     try:
-        with backup.open("xb") as kept:
+        with backup.open("xb") as file:
             backup.chmod(mode)
-            kept.write(old)
-            kept.flush()
-            sync(kept.fileno())
+            file.write(old)
+            file.flush()
+            sync(file.fileno())
     except OSError as error:
         raise UsageError(
             f"Cannot write the backup {str(backup)!r}: {error.strerror}."
@@ -242,22 +242,22 @@ def _backup(path: Path) -> Path:
 # --- reports ---------------------------------------------------------------------------------------------------------
 
 
-def _report(given: Document, repaired: Repair, out: TextIO) -> None:
+def _report(source: Document, repaired: Repair, out: TextIO) -> None:
     edits = f"{len(repaired.edits)} edit{'' if len(repaired.edits) == 1 else 's'}"
     valid = not repaired.edits and not repaired.remaining
-    _say_head(given, f"{_verdict(0)}, nothing to repair," if valid else edits, out)
+    _print_head(source, f"{_verdict(0)}, nothing to repair," if valid else edits, out)
     for edit in repaired.edits:
-        _say(f"* {edit.sentence}", out)
+        _print(f"* {edit.sentence}", out)
     if repaired.edits:
-        originals, _ = messages_in(given.document, find_format(given.format))
+        originals, _ = messages_in(source.document, find_format(source.format))
         for line in _diff(originals, repaired.messages, repaired.edits):
-            _say(line, out)
+            _print(line, out)
     if repaired.remaining:
-        _say(f"\nRepaired as far as possible. Remaining: {_verdict(len(repaired.remaining))}", out)
-        _say_violations(repaired.remaining, given.profile, out)
+        _print(f"\nRepaired as far as possible. Remaining: {_verdict(len(repaired.remaining))}", out)
+        _print_violations(repaired.remaining, source.profile, out)
         for rule in dict.fromkeys(each.rule for each in repaired.remaining):
             if rule in NOT_REPAIRABLE:
-                _say(f"\nNo repair for {rule}: {NOT_REPAIRABLE[rule]}.", out)
+                _print(f"\nNo repair for {rule}: {NOT_REPAIRABLE[rule]}.", out)
 
 
 def _diff(old: Sequence[object], new: Sequence[object], edits: Sequence[Edit]) -> Iterator[str]:
@@ -266,25 +266,25 @@ def _diff(old: Sequence[object], new: Sequence[object], edits: Sequence[Edit]) -
     Messages without edits are the same objects, so nothing has to be compared and the time is linear.
     """
     moved = {edit.result[0] for edit in edits if isinstance(edit, MoveResult)}
-    kept = {id(raw): index for index, raw in enumerate(old) if index not in moved}
+    unmoved = {id(raw): index for index, raw in enumerate(old) if index not in moved}
     at = 0
-    came: list[str] = []
+    added: list[str] = []
     for index, raw in enumerate(new):
-        before = kept.get(id(raw), -1)
+        before = unmoved.get(id(raw), -1)
         if before < at:
-            came.append(_line("+", index, raw))
+            added.append(_line("+", index, raw))
             continue
-        yield from _hunk(old, at, before, came)
-        came.clear()
+        yield from _hunk(old, at, before, added)
+        added.clear()
         at = before + 1
-    yield from _hunk(old, at, len(old), came)
+    yield from _hunk(old, at, len(old), added)
 
 
-def _hunk(old: Sequence[object], start: int, end: int, came: Sequence[str]) -> Iterator[str]:
-    if start < end or came:
+def _hunk(old: Sequence[object], start: int, end: int, added: Sequence[str]) -> Iterator[str]:
+    if start < end or added:
         yield ""
     yield from (_line("-", index, old[index]) for index in range(start, end))
-    yield from came
+    yield from added
 
 
 def _line(sign: str, index: int, raw: object) -> str:
@@ -300,10 +300,10 @@ def _cut(raw: object) -> object:
     return [_cut(value) for value in raw] if is_array(raw) else raw
 
 
-def _say_head(given: Document, what: str, out: TextIO) -> None:
-    _say(f"{given.name}: {what} for {given.profile} (format {given.format})", out)
-    if given.also:
-        _say(f"It could also be {' or '.join(given.also)}; choose with --format.", out)
+def _print_head(source: Document, summary: str, out: TextIO) -> None:
+    _print(f"{source.name}: {summary} for {source.profile} (format {source.format})", out)
+    if source.also:
+        _print(f"It could also be {' or '.join(source.also)}; choose with --format.", out)
 
 
 def _verdict(bad: int) -> str:
@@ -314,19 +314,19 @@ def _violations(violations: Sequence[Violation]) -> list[object]:
     return [{"position": each.position, **msgspec.to_builtins(each)} for each in violations]
 
 
-def _say_violations(violations: Sequence[Violation], profile: str, out: TextIO) -> None:
+def _print_violations(violations: Sequence[Violation], profile: str, out: TextIO) -> None:
     for each in violations:
-        _say(f"\n{each.position}  {each.rule}\n  {each.sentence}", out)
+        _print(f"\n{each.position}  {each.rule}\n  {each.sentence}", out)
         if each.error:
-            own = each.error_by.partition("/")[0] == profile
-            whose = "The provider's error" if own else f"The error of {each.error_by} to the same"
-            _say(f"  {whose}: {' '.join(each.error.split())}", out)
+            same_provider = each.error_by.partition("/")[0] == profile
+            source = "The provider's error" if same_provider else f"The error of {each.error_by} for the same"
+            _print(f"  {source}: {' '.join(each.error.split())}", out)
 
 
-def _print_json(given: Document, told: Mapping[str, object], out: TextIO) -> None:
-    said = {"file": given.name, "format": given.format, "profile": given.profile, "also": given.also, **told}
-    print(json.dumps(said, indent=2), file=out)  # ASCII only, because the output may be a terminal
+def _print_json(source: Document, report: Mapping[str, object], out: TextIO) -> None:
+    fields = {"file": source.name, "format": source.format, "profile": source.profile, "also": source.also, **report}
+    print(json.dumps(fields, indent=2), file=out)  # ASCII only, because the output may be a terminal
 
 
-def _say(text: str, out: TextIO) -> None:
+def _print(text: str, out: TextIO) -> None:
     print(literal(text), file=out)

@@ -1,4 +1,4 @@
-"""`holdfast config`: every setting with its value and source, and changes of them. Of keys, only the source."""
+"""`holdfast config`: show every setting with its value and source (of keys only the source), or change one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import run_options
 from holdfast.ui.startup.session_choice import working_directory
 from holdfast.ui.startup.session_rules import rule_note
-from holdfast.ui.startup.settings_sources import Layer, Value, given, layer, shown, values
+from holdfast.ui.startup.settings_sources import Layer, Value, display_value, layer, option_layer, values
 from holdfast.ui.view.columns import cells, home
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment variable of providers: whether it is set, and where; `value` for addresses, never for keys."""
+    """An environment variable of providers, and where it is set. `value` is shown for addresses, never for keys."""
 
     name: str
     providers: tuple[str, ...]
@@ -48,7 +48,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule about calls, or a pattern that the user allowed for good; `note` says why it matches nothing."""
+    """A rule about calls, or a pattern that the user always allows. `note` says why it matches nothing, else ""."""
 
     verdict: str
     rule: str
@@ -56,8 +56,8 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a run would use."""
+class ResolvedConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings, files, keys and rules that a run would use."""
 
     places: tuple[Place, ...]
     values: tuple[Value, ...]
@@ -75,25 +75,27 @@ class _Arguments(Arguments):
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command's options: those of a run that override settings, and its own."""
-    made = Parser(
+    """Return the parser of this command's options, including a run's options that override settings."""
+    parser = Parser(
         prog="holdfast config",
         description="Show every setting with its value and source, as for a run with these options, or change one.",
         allow_abbrev=False,
     )
-    add_settings(made)
-    made.add_argument(
+    add_settings(parser)
+    parser.add_argument(
         "what",
         nargs="?",
         choices=("path", "set", "unset", "edit"),
         help="path: print the path of the config file; set SETTING VALUE, unset SETTING; edit: open it in your editor",
     )
-    made.add_argument("name", nargs="?", metavar="SETTING", help="a setting, such as limits.max_steps")
-    made.add_argument("value", nargs="?", metavar="VALUE", help="its value, such as 50")
-    made.add_argument("--project", action="store_true", help="with path, set, unset, edit: the config of this project")
-    made.add_argument("--format", choices=("text", "json"), default="text")
-    made.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
-    return made
+    parser.add_argument("name", nargs="?", metavar="SETTING", help="a setting, such as limits.max_steps")
+    parser.add_argument("value", nargs="?", metavar="VALUE", help="its value, such as 50")
+    parser.add_argument(
+        "--project", action="store_true", help="with path, set, unset, edit: the config of this project"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
@@ -105,7 +107,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         return EXIT_OK
     judge_project(environ, cwd, trusted=arguments.trust_project)
     if arguments.what is not None or arguments.project:
-        return _changed(arguments, environ, cwd)
+        return _change(arguments, environ, cwd)
     found = resolved_settings(arguments, environ, cwd)
     if arguments.format == "json":
         print(json.dumps(msgspec.to_builtins(found), indent=2))
@@ -115,8 +117,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _changed(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> int:
-    """Change a setting, or edit the file, and return the exit code. Raise `HoldfastError`, with nothing changed."""
+def _change(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> int:
+    """Change a setting, or edit the file, and return the exit code. If it raises, nothing is changed."""
     from holdfast.ui.settings.setting_change import SettingChanges  # noqa: PLC0415 - not to show the settings
 
     changes, scope = SettingChanges(environ, cwd), "project" if arguments.project else "user"
@@ -128,7 +130,7 @@ def _changed(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> in
         case ("unset", str(name), None):
             print(literal(change_text(changes.unset(name, scope))))
         case ("edit", None, None):
-            from holdfast.ui.settings.config_editor import edit_config  # noqa: PLC0415 - for who edits
+            from holdfast.ui.settings.config_editor import edit_config  # noqa: PLC0415 - only for `edit`
 
             print(edit_config(changes, scope, environ))
         case _:
@@ -137,20 +139,20 @@ def _changed(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> in
 
 
 def change_text(change: SettingChange) -> str:
-    """Return what was done to a setting, as a sentence."""
+    """Return a sentence about the change of a setting."""
     where = home(str(change.path))
     return (
-        f"{change.name} = {shown(change.now)} in {where}"
+        f"{change.name} = {display_value(change.now)} in {where}"
         if change.now is not None
         else f"{change.name} is not set in {where}"
     )
 
 
-def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> Settled:
-    """Return what a run in `cwd` with these options would use; no trust decision is made. Raise `ConfigInvalid`."""
+def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> ResolvedConfig:
+    """Return the settings of a run in `cwd` with these options, without any trust decision. Raise `ConfigInvalid`."""
     places = homes(environ)
-    own = read_config(places.config)
-    options = run_options(arguments, environ, own=own, cwd=cwd)
+    user_config = read_config(places.config)
+    options = run_options(arguments, environ, user_config=user_config, cwd=cwd)
     files = [Place(name="config", path=str(places.config), note="" if places.config.exists() else "does not exist yet")]
     layers: list[Layer] = []
     if places.config.exists():
@@ -161,9 +163,9 @@ def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Pat
     files += [Place(name="project", path=str(cwd), note=note) for note in options.notices]
     files.append(Place(name="sessions", path=str(places.sessions), note=""))
     files.append(Place(name="keys", path=str(places.keys), note=options.unread))
-    return Settled(
+    return ResolvedConfig(
         places=tuple(files),
-        values=tuple(values(options.config, [*layers, given(arguments)])),
+        values=tuple(values(options.config, [*layers, option_layer(arguments)])),
         keys=tuple(
             Variable(name=name, providers=who, source=options.keys[name].source if name in options.keys else "")
             for name, who in _by_variable(options.providers, "key").items()
@@ -183,7 +185,7 @@ def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Pat
 
 
 def rule_rows(project: Project, session: Iterable[Pattern] = ()) -> Iterator[RuleRow]:
-    """Yield every rule that applies in a project, then what the user allowed there, and in the open `session`."""
+    """Yield every rule that applies in a project, then the user's approvals there and in the open `session`."""
     for rule in project.rules.rules:
         yield RuleRow(verdict=rule.verdict, rule=rule.text, source=rule.source, note=rule_note(rule))
     remembered = project.remembered
@@ -201,11 +203,11 @@ def rule_lines(rules: Iterable[RuleRow]) -> Iterator[str]:
     yield from _columns(rows)
 
 
-def config_lines(found: Settled) -> Iterator[str]:
+def config_lines(found: ResolvedConfig) -> Iterator[str]:
     """Yield the settings as lines for people."""
     yield from _columns([(each.name, home(each.path), each.note) for each in found.places])
     yield ""
-    yield from _columns([(each.name, shown(each.value), _source(each)) for each in found.values])
+    yield from _columns([(each.name, display_value(each.value), _source(each)) for each in found.values])
     yield ""
     yield from _columns(
         [
@@ -234,7 +236,7 @@ def _source(value: Value) -> str:
 
 def _columns(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     """Yield the rows in columns; an overlong value moves only the values after it."""
-    shown = [tuple(literal(cell).replace("\n", " ") for cell in row) for row in rows]
-    wide = [min(40, max((cells(row[column]) for row in shown), default=0)) for column in (0, 1)]
-    for first, second, third in shown:
+    texts = [tuple(literal(cell).replace("\n", " ") for cell in row) for row in rows]
+    wide = [min(40, max((cells(row[column]) for row in texts), default=0)) for column in (0, 1)]
+    for first, second, third in texts:
         yield f"{first:<{wide[0]}}  {second:<{wide[1]}}  {third}".rstrip()

@@ -10,10 +10,10 @@ from holdfast.history.formats.format import Json, as_array, as_object, is_array,
 
 
 class Lookalike(msgspec.Struct, frozen=True):
-    """An unsupported format: its name, what to do, and how to recognize its messages.
+    """An unsupported format: its name, advice, and tests that recognize its messages.
 
-    `mark` recognizes a message that only this format can have, `hint` one that other programs may have too, `fits` one
-    that is possible in this format.
+    `mark` recognizes a message that only this format can have, `hint` a message that other programs may have too, and
+    `fits` any message that is possible in this format.
     """
 
     name: str
@@ -32,8 +32,8 @@ def lookalike(document: object, *, marked: bool) -> Lookalike | None:
     if not messages or len(messages) != len(_listed(document)):
         return None
     for each in LOOKALIKES:
-        told = each.mark if marked else each.hint
-        if all(each.fits(raw) for raw in messages) and any(told(raw) for raw in messages):
+        recognizes = each.mark if marked else each.hint
+        if all(each.fits(raw) for raw in messages) and any(recognizes(raw) for raw in messages):
             return each
     return None
 
@@ -75,8 +75,8 @@ def _has_typed_parts(raw: Json) -> bool:
 
 def _has_ai_sdk(raw: Json) -> bool:
     """Return whether a part has a type field and a field that only this SDK uses."""
-    held = [*_blocks(raw, "parts"), *_blocks(raw, "content")]
-    return any("type" in each and each.keys() & {"toolCallId", "toolInvocation"} for each in held)
+    blocks = [*_blocks(raw, "parts"), *_blocks(raw, "content")]
+    return any("type" in each and each.keys() & {"toolCallId", "toolInvocation"} for each in blocks)
 
 
 def _is_opencode(raw: Json) -> bool:
@@ -84,8 +84,8 @@ def _is_opencode(raw: Json) -> bool:
 
 
 def _is_transcript(raw: Json) -> bool:
-    told = as_object(raw.get("message"))
-    return isinstance(raw.get("type"), str) and ("role" in told or "uuid" in raw or "sessionId" in raw)
+    message = as_object(raw.get("message"))
+    return isinstance(raw.get("type"), str) and ("role" in message or "uuid" in raw or "sessionId" in raw)
 
 
 def _has_transcript(raw: Json) -> bool:

@@ -30,7 +30,7 @@ _UNUSUAL = frozenset({"foreign", "misplaced", "other-wire"})
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A parsed file: its bytes, if kept, the document in it, and its format and profile."""
+    """A parsed file: its bytes (b"" if not kept), the document in it, and its format and profile."""
 
     name: str
     data: bytes
@@ -44,13 +44,13 @@ class Document(msgspec.Struct, frozen=True):
 def open_document(file: str, form: str | None, *, profile: str | None, keep: bool = True) -> Document:
     """Return the conversation in `file` (- for standard input). Raise `HoldfastError` if there is none.
 
-    Without `form`, the format is detected; without `profile`, it is that of the format's own provider. `keep` keeps the
-    bytes, for writing the document again.
+    Without `form`, the format is detected; without `profile`, the profile of the format's own provider is used. `keep`
+    keeps the bytes, for writing the document again.
     """
     data = _bytes(file) if keep else b""
     found = read_document(data if keep else _bytes(file))
-    told = _named(found.document, form) if form else _told(found.document, profile)
-    known = find_format(told[0])
+    formats = _required_format(found.document, form) if form else _detected_formats(found.document, profile)
+    known = find_format(formats[0])
     return Document(
         "standard input" if file == "-" else file,
         data,
@@ -58,7 +58,7 @@ def open_document(file: str, form: str | None, *, profile: str | None, keep: boo
         found.damage,
         known.name,
         profile or known.profile,
-        told[1:],
+        formats[1:],
     )
 
 
@@ -83,8 +83,8 @@ def _bytes(file: str) -> bytes:
         raise UsageError(f"Cannot read {file!r}: {error.strerror}. Check its name.") from error
 
 
-def _named(document: object, form: str) -> tuple[str, ...]:
-    """Return the named format. Raise if the document looks like another one, or if no message fits it."""
+def _required_format(document: object, form: str) -> tuple[str, ...]:
+    """Return `form`. Raise if the document looks like an unsupported format, or if no message fits `form`."""
     _refuse_lookalike(document, marked=True)
     known = find_format(form)
     messages, _ = messages_in(document, known)
@@ -93,7 +93,7 @@ def _named(document: object, form: str) -> tuple[str, ...]:
     return (form,)
 
 
-def _told(document: object, profile: str | None) -> tuple[str, ...]:
+def _detected_formats(document: object, profile: str | None) -> tuple[str, ...]:
     """Return the formats that fit the document best, in the order of FORMATS. Raise if none fits.
 
     A conversation of plain text fits several; the report says which was chosen and which others fit too.
@@ -107,7 +107,7 @@ def _told(document: object, profile: str | None) -> tuple[str, ...]:
             continue  # not this format
         count = _unusual(form, messages)
         if count is not None:
-            unusual[name] = count + _unusual_beside(form, as_object(document))
+            unusual[name] = count + _unusual_fields(form, as_object(document))
     least = min(unusual.values(), default=0)
     _refuse_lookalike(document, marked=False)
     if not unusual:
@@ -147,7 +147,7 @@ def _unusual(form: Format, messages: Sequence[object]) -> int | None:
     return None if messages and unknown == len(messages) else unknown + unusual
 
 
-def _unusual_beside(form: Format, body: Mapping[str, object]) -> int:
+def _unusual_fields(form: Format, body: Mapping[str, object]) -> int:
     """Return the number of unknown fields next to the messages."""
     foreign = sum(1 for key in body if key in _OF and form.name not in _OF[key])
     return foreign + (as_array(body.get("tools")) != () and not form.request_facts(body).tools)

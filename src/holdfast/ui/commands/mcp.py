@@ -1,4 +1,4 @@
-"""`holdfast mcp`: the MCP servers of the user and of the project, in files that other programs read too."""
+"""`holdfast mcp`: manage the MCP servers of the user and of the project, in files that other programs read too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.tools.mcp.tool_declarations import session_schemas
 from holdfast.tools.mcp.tool_names import names_for_model
 from holdfast.typed_data import convert_value, decode_json
 from holdfast.ui.startup.arguments import Arguments, Parser
-from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, own_server_path, sign_ins
+from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, sign_ins, user_server_path
 from holdfast.ui.startup.session_choice import working_directory
 from holdfast.ui.view.columns import home, row, single_line, widths
 
@@ -47,41 +47,41 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    made = Parser(prog="holdfast mcp", description="Manage MCP servers.", allow_abbrev=False)
-    below = made.add_subparsers(dest="action", metavar="ACTION")
+    parser = Parser(prog="holdfast mcp", description="Manage MCP servers.", allow_abbrev=False)
+    below = parser.add_subparsers(dest="action", metavar="ACTION")
     add = below.add_parser("add", description="Add a server: a URL, or a command after --.", allow_abbrev=False)
     add.add_argument("name", metavar="SERVER")
     add.add_argument("command", nargs=argparse.REMAINDER, metavar="URL | -- COMMAND [ARGUMENT …]")
     add.add_argument("-e", "--env", action="append", metavar="VARIABLE=VALUE", help="set a variable for the command")
     add.add_argument("-H", "--header", action="append", metavar="HEADER: VALUE", help="send a header to the URL")
-    json = below.add_parser("add-json", description="Add a server as .mcp.json has it.", allow_abbrev=False)
+    json = below.add_parser("add-json", description="Add a server in the JSON format of .mcp.json.", allow_abbrev=False)
     json.add_argument("name", metavar="SERVER")
     json.add_argument("json", metavar="JSON")
     for each in (add, json):
         _add_scope(each)
-    below.add_parser("list", description="List the servers and what is known of their tools.", allow_abbrev=False)
+    below.add_parser("list", description="List the servers, with their known tools.", allow_abbrev=False)
     for action, what in (
         ("get", "Show one server."),
         ("test", "Connect to a server and list its tools."),
-        ("login", "Sign in at a server that asks for it (OAuth)."),
-        ("logout", "Delete the sign-in at a server."),
+        ("login", "Sign in to a server (OAuth)."),
+        ("logout", "Sign out of a server: delete the stored sign-in."),
     ):
         below.add_parser(action, description=what, allow_abbrev=False).add_argument("name", metavar="SERVER")
     below.add_parser("serve", help="serve other agents (see: holdfast mcp serve -h)", add_help=False)
     remove = below.add_parser("remove", description="Remove a server.", allow_abbrev=False)
     remove.add_argument("name", metavar="SERVER")
     _add_scope(remove)
-    return made
+    return parser
 
 
 def _add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-s", "--scope", choices=("user", "project"), default="user", help="whose file: yours (default), or .mcp.json"
+        "-s", "--scope", choices=("user", "project"), default="user", help="which file: yours (default), or .mcp.json"
     )
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
-    """Do what the arguments say and return the exit code. Raise `HoldfastError`."""
+    """Run an action and return the exit code. Raise `HoldfastError`."""
     if argv[:1] == ["serve"]:
         from holdfast.ui.mcp_server.main import main as serve  # noqa: PLC0415 - another program, in effect
 
@@ -97,17 +97,17 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         case "remove":
             _remove(arguments, environ=environ, cwd=cwd)
         case "list":
-            for line in listed_lines(_settings(environ, cwd)):
+            for line in mcp_server_lines(_settings(environ, cwd)):
                 print(line)
         case "get":
-            for line in server_details(_named(arguments.name, environ, cwd)):
+            for line in server_details(_server_named(arguments.name, environ, cwd)):
                 print(line)
         case "test":
-            return _test(_named(arguments.name, environ, cwd), environ=environ, cwd=cwd)
+            return _test(_server_named(arguments.name, environ, cwd), environ=environ, cwd=cwd)
         case "login":
-            return _login(_named(arguments.name, environ, cwd), environ=environ)
+            return _login(_server_named(arguments.name, environ, cwd), environ=environ)
         case "logout":
-            _logout(_named(arguments.name, environ, cwd), environ=environ)
+            _logout(_server_named(arguments.name, environ, cwd), environ=environ)
         case _:
             raise UsageError(
                 "No action given (expected add, add-json, list, get, remove, test, login, logout or serve). "
@@ -116,8 +116,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def listed_lines(settings: McpSettings | None) -> list[str]:
-    """Return the servers as lines for people, with what is known of their tools."""
+def mcp_server_lines(settings: McpSettings | None) -> list[str]:
+    """Return the servers as lines for people, with their known tools."""
     if settings is None:
         return ["No MCP servers. Add one: holdfast mcp add NAME -- COMMAND, or put a .mcp.json into the project."]
     stored = settings.stored
@@ -136,14 +136,14 @@ def listed_lines(settings: McpSettings | None) -> list[str]:
 
 
 def _settings(environ: Mapping[str, str], cwd: Path) -> McpSettings | None:
-    def say(text: str) -> None:
+    def notify(text: str) -> None:
         print(f"holdfast: {single_line(text)}", file=sys.stderr)
 
-    own = read_config(homes(environ).config).mcp
-    return mcp_settings(environ, cwd, Arguments(), own=own, say=say)
+    table = read_config(homes(environ).config).mcp
+    return mcp_settings(environ, cwd, Arguments(), table=table, notify=notify)
 
 
-def _named(name: str, environ: Mapping[str, str], cwd: Path) -> McpServer:
+def _server_named(name: str, environ: Mapping[str, str], cwd: Path) -> McpServer:
     settings = _settings(environ, cwd)
     servers = {} if settings is None else {each.name: each for each in settings.servers}
     if name not in servers:
@@ -153,11 +153,11 @@ def _named(name: str, environ: Mapping[str, str], cwd: Path) -> McpServer:
 
 
 def server_details(server: McpServer) -> list[str]:
-    """Return what a server is, as lines for people, without the values that may be secrets."""
+    """Return the definition of a server as lines for people, without values that may be secrets."""
     rows = [("name", server.name), ("source", home(server.source)), ("url" if server.url else "command", server.shown)]
     rows += [("env", name) for name in server.env]  # values may be secrets
     rows += [("header", name) for name in server.headers]
-    rows += [("hints", "trusted: what it says only reads runs without asking")] if server.trust_hints else []
+    rows += [("hints", "trusted: calls that it declares read-only run without asking")] if server.trust_hints else []
     return [f"{what:<7}  {single_line(value)}" for what, value in rows]
 
 
@@ -189,20 +189,20 @@ def _login(server: McpServer, *, environ: Mapping[str, str]) -> int:
         print(f"Open this page in a browser on this machine, and sign in:\n\n{single_line(page)}\n", flush=True)
 
     if asyncio.run(sign_in_user(at, sign_ins(environ), show)):
-        print(f"Signed in at {server.name}. Try it: holdfast mcp test {server.name}")
+        print(f"Signed in to {server.name}. Try it: holdfast mcp test {server.name}")
     else:
-        print(f"{server.name} asks for no sign-in.")
+        print(f"{server.name} needs no sign-in.")
     return EXIT_OK
 
 
 def _logout(server: McpServer, *, environ: Mapping[str, str]) -> None:
-    gone = sign_ins(environ).forget(_at_url(server, environ).url)
-    print(f"Signed out of {server.name}." if gone else f"You were not signed in at {server.name}.")
+    was_signed_in = sign_ins(environ).forget(_at_url(server, environ).url)
+    print(f"Signed out of {server.name}." if was_signed_in else f"You were not signed in to {server.name}.")
 
 
 def _at_url(server: McpServer, environ: Mapping[str, str]) -> McpServer:
     if not server.url:
-        raise UsageError(f"MCP server {server.name!r} is a command, which needs no sign-in here. Run it with `test`.")
+        raise UsageError(f"MCP server {server.name!r} has no URL, so it needs no sign-in. Run it with `test`.")
     return server.expanded(environ)
 
 
@@ -251,11 +251,11 @@ def _remove(arguments: _Arguments, *, environ: Mapping[str, str], cwd: Path) -> 
 
 
 def _path(scope: ConfigScope, environ: Mapping[str, str], cwd: Path) -> Path:
-    return own_server_path(environ) if scope == "user" else nearest(cwd, PROJECT_FILE) or cwd / PROJECT_FILE
+    return user_server_path(environ) if scope == "user" else nearest(cwd, PROJECT_FILE) or cwd / PROJECT_FILE
 
 
 def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the content of a file, and its servers, which are a part of it; raises `ConfigInvalid`."""
+    """Return the content of a file, and the servers within it. Raise `ConfigInvalid`."""
     raw = read_settings_file(path, "MCP config") if path.exists() else b"{}"
     try:
         document = decode_json(raw, dict[str, object])

@@ -30,29 +30,35 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    made = Parser(
+    parser = Parser(
         prog="holdfast models",
-        description="List the models of a provider, or of every provider in use, as it lists them itself.",
+        description="List the models that a provider, or every provider in use, offers.",
         allow_abbrev=False,
     )
-    made.add_argument("provider", nargs="?", metavar="PROVIDER", help="only this provider")
-    made.add_argument("--refresh", action="store_true", help="ask again, also within a day of the last time")
-    made.add_argument("--format", choices=("text", "json"), default="text")
-    made.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
-    return made
+    parser.add_argument("provider", nargs="?", metavar="PROVIDER", help="only this provider")
+    parser.add_argument(
+        "--refresh", action="store_true", help="ask the provider again, even if its list is less than a day old"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Print the models and return the exit code. Raise `HoldfastError`."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
-    options = run_options(Arguments(), environ, own=read_config(homes(environ).config), cwd=working_directory(None))
+    options = run_options(
+        Arguments(), environ, user_config=read_config(homes(environ).config), cwd=working_directory(None)
+    )
     providers = (
-        options.providers_in_use(options.model) if arguments.provider is None else [_named(arguments.provider, options)]
+        options.providers_in_use(options.model)
+        if arguments.provider is None
+        else [_provider_named(arguments.provider, options)]
     )
     if not providers:
         raise UsageError("No provider in use. Run `holdfast setup`, or name a provider: holdfast models PROVIDER.")
     favourites, unread = options.favourites.usable()
-    found = asyncio.run(_listed(options, providers, refresh=arguments.refresh))
+    found = asyncio.run(_list_models(options, providers, refresh=arguments.refresh))
     found = [_complete(each, provider) for each, provider in zip(found, providers, strict=True)]
     for why in filter(None, (unread, *(remark(each) for each in found))):
         print(f"holdfast: {single_line(why)}", file=sys.stderr)
@@ -64,11 +70,11 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-async def _listed(options: RunOptions, providers: Sequence[Provider], *, refresh: bool) -> list[KnownModels]:
+async def _list_models(options: RunOptions, providers: Sequence[Provider], *, refresh: bool) -> list[KnownModels]:
     return await asyncio.gather(*(options.listed_models(each, refresh=refresh) for each in providers))
 
 
-def _named(name: str, options: RunOptions) -> Provider:
+def _provider_named(name: str, options: RunOptions) -> Provider:
     if (provider := options.providers.get(name)) is None:
         raise UsageError(f"Unknown provider {name!r} (expected one of {', '.join(options.providers)}).")
     return provider

@@ -1,4 +1,4 @@
-"""Why a provider did not answer, in words, and what to do about it. Pure.
+"""Explains why a provider did not answer, and what to do about it. Pure.
 
 Two rules. The explanation follows from evidence: the status, or the step at which the connection failed. The
 provider's own message is shown too.
@@ -49,15 +49,15 @@ _PROXY: Mapping[Fault, str] = {
 }
 
 
-def explained(failed: ProviderFailed, way: ConnectivityResult, *, model: str) -> str:
-    """Return why the model did not answer; `way` is the result of a connectivity check made afterwards."""
+def failure_explanation(failed: ProviderFailed, way: ConnectivityResult, *, model: str) -> str:
+    """Return why the model did not answer. `way` is the result of a connectivity check made after the failure."""
     proxy = repr(way.proxy) if way.proxy else "in between"
     words = _words(failed, way).format(place=way.place, proxy=proxy, said=way.detail, model=model)
     return f"{words}\n  Provider's message: {failed}"
 
 
-def unreached(way: ConnectivityResult) -> str:
-    """Return the step at which the connection to a server failed, in words; "" if it did not fail."""
+def unreachable_reason(way: ConnectivityResult) -> str:
+    """Return a sentence about the step at which the connection to a server failed, "" if it did not."""
     return _STEPS.get(way.step, "").format(place=way.place, proxy=repr(way.proxy), said=way.detail)
 
 

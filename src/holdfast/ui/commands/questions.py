@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.text import literal
-from holdfast.ui.startup.settings_sources import flat, shown
+from holdfast.ui.startup.settings_sources import display_value, flat
 from holdfast.ui.view.columns import home
 
 
@@ -27,21 +27,21 @@ def is_interactive() -> bool:
 
 def ask_line(question: str, default: str = "") -> str:
     """Return the typed line, stripped, or the default for an empty one. Raise `EOFError` at the end of input."""
-    _forget_what_was_typed()
+    _discard_typed_input()
     offered = f" [{default}]" if default else ""
-    return _unless_left(input(f"{question}{offered}: ")) or default
+    return _unless_cancelled(input(f"{question}{offered}: ")) or default
 
 
 def ask_hidden(question: str) -> str:
     """Return the typed line, stripped, without echoing it. Raise `EOFError` at the end of input."""
-    _forget_what_was_typed()
-    return _unless_left(getpass.getpass(f"{question}: "))
+    _discard_typed_input()
+    return _unless_cancelled(getpass.getpass(f"{question}: "))
 
 
-def one_of(question: str, names: Sequence[str], *, says: Sequence[str], default: str) -> str:
+def ask_choice(question: str, names: Sequence[str], *, descriptions: Sequence[str], default: str) -> str:
     """Return the chosen name; the user types its number, the name, or its beginning."""
     width = max(map(len, names))
-    for number, (name, what) in enumerate(zip(names, says, strict=True), 1):
+    for number, (name, what) in enumerate(zip(names, descriptions, strict=True), 1):
         print(f"  {number:>2}  {name:<{width}}  {literal(what)}".rstrip())
     while True:
         typed = ask_line(question, default)
@@ -53,33 +53,33 @@ def one_of(question: str, names: Sequence[str], *, says: Sequence[str], default:
         print(f"Invalid choice {typed!r}. Type a number from 1 to {len(names)}, or a name.")
 
 
-def yes(question: str) -> bool:
+def ask_yes_no(question: str) -> bool:
     """Return whether the user answers yes; any other answer is no. Raise `EOFError` at the end of input."""
     return ask_line(f"{question} [y/N]").lower() in ("y", "yes")
 
 
-def trusts(path: Path, config: msgspec.Struct) -> bool:
-    """Show what the settings of a project in the file at `path` would set, and return whether the user trusts it."""
-    print(f"{home(str(path))} counts only if you trust it. It has:\n")
+def ask_trust(path: Path, config: msgspec.Struct) -> bool:
+    """Show the settings in a project's file at `path`, and return whether the user trusts them."""
+    print(f"{home(str(path))} takes effect only if you trust it. It has:\n")
     for name, value in flat(config).items():
         if value not in (None, ()):
-            print(f"  {name:<20}  {literal(shown(value))}")
+            print(f"  {name:<20}  {literal(display_value(value))}")
     print()
     try:
-        return yes("Trust this version?")
+        return ask_yes_no("Trust this version?")
     except EOFError:
         print()
         return False
 
 
-def _unless_left(typed: str) -> str:
+def _unless_cancelled(typed: str) -> str:
     """Return the typed text, stripped. Raise `EOFError` if it is only Esc."""
     if typed and not typed.strip("\x1b"):
         raise EOFError
     return typed.strip()
 
 
-def _forget_what_was_typed() -> None:
+def _discard_typed_input() -> None:
     sys.stdout.flush()
     with suppress(termios.error, OSError):  # without a terminal there is no pending input
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -78,16 +78,16 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("--all", action="store_true", help="include all directories")
     add.add_argument("--trash", action="store_true", help="list the sessions in the trash, of all directories")
     add.add_argument("--json", action="store_true")
-    add = commands.add_parser("search", help="find sessions of all directories by what was said", allow_abbrev=False)
+    add = commands.add_parser("search", help="search the texts of all sessions", allow_abbrev=False)
     add.add_argument("words", metavar="WORDS", nargs="+", help="words that all occur in the session")
     add.add_argument("--json", action="store_true")
-    add = commands.add_parser("show", help="show what happened in a session", allow_abbrev=False)
+    add = commands.add_parser("show", help="show the transcript of a session", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add.add_argument("--json", action="store_true", help="print every journal entry as JSON")
-    add.add_argument("--history", action="store_true", help="show the messages that the model reads: sizes, call IDs")
+    add.add_argument("--history", action="store_true", help="show the messages as the model reads them, with call IDs")
     add.add_argument("--provider", metavar="PROVIDER", help="with --history: for this provider")
-    add.add_argument("--requests", action="store_true", help="show each request: its bytes, and what the cache missed")
-    add = commands.add_parser("branches", help="list what rewinds left behind in a session", allow_abbrev=False)
+    add.add_argument("--requests", action="store_true", help="show each request: its size, and how much was cached")
+    add = commands.add_parser("branches", help="list the branches that rewinds created", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add.add_argument("--json", action="store_true")
     add = commands.add_parser("fork", help="copy a session, or a branch of it", allow_abbrev=False)
@@ -124,7 +124,7 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
-    """Rename or delete a session that no other process holds."""
+    """Rename or delete a session that no other process has open."""
     session = catalog.find(arguments.session, free=True).id
     if arguments.command == "delete":
         place = catalog.trash(session)
@@ -145,7 +145,7 @@ def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     everywhere = catalog.trashed() if arguments.trash else catalog.all()
-    listed = list(everywhere) if arguments.trash else _chosen(everywhere, arguments)
+    listed = list(everywhere) if arguments.trash else _selected(everywhere, arguments)
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
     elif listed:
@@ -161,7 +161,7 @@ def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 
 def _search(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
-    """Print the sessions in which all the words occur, the most recently used first, each as soon as it is found."""
+    """Print the sessions that contain all the words, most recently used first, each as soon as it is found."""
     from holdfast.session.session_search import search_sessions  # noqa: PLC0415 - a list needs no words
 
     words, now, nothing = " ".join(arguments.words), time.time(), True
@@ -170,13 +170,13 @@ def _search(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
         print(json.dumps(msgspec.to_builtins(list(found)), indent=2), file=stdout)
         return EXIT_OK
     for each in found:
-        nothing, said = False, each.summary
-        facts = (said.id, age(now - said.modified), home(said.cwd) or "-", single_line(said.title) or "-")
+        nothing, summary = False, each.summary
+        facts = (summary.id, age(now - summary.modified), home(summary.cwd) or "-", single_line(summary.title) or "-")
         print(printable("  ".join(facts)), file=stdout)
         if each.excerpt:
             print(f"    {printable(each.excerpt)}", file=stdout)
     if nothing:
-        print(f"No session has {' and '.join(repr(word) for word in words.split())}.", file=stdout)
+        print(f"No session contains {' and '.join(repr(word) for word in words.split())}.", file=stdout)
     return EXIT_OK
 
 
@@ -195,7 +195,7 @@ def _branches(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
         facts = f"{each.until:>6}", left, f"{each.turns} turn{'s' * (each.turns != 1)}", single_line(each.prompt) or "-"
         print(printable("  ".join(facts)), file=stdout)
     if found:
-        print(f"To take one up: holdfast sessions fork {session} --at ENTRY (the first number)", file=stdout)
+        print(f"To continue one: holdfast sessions fork {session} --at ENTRY (the first number)", file=stdout)
     else:
         print("This session has one branch: it was never rewound.", file=stdout)
     return EXIT_OK
@@ -217,14 +217,14 @@ def _restore(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     return EXIT_OK
 
 
-def _chosen(everywhere: Sequence[SessionSummary], arguments: _Arguments) -> list[SessionSummary]:
-    """Return the sessions of this directory, or all; one without a known directory (damaged) is always included."""
+def _selected(everywhere: Sequence[SessionSummary], arguments: _Arguments) -> list[SessionSummary]:
+    """Return the sessions of this directory, or all. Damaged ones without a known directory are always included."""
     here = None if arguments.all else (str(_here()), "")
     return [summary for summary in everywhere if here is None or summary.cwd in here]
 
 
 def _table(summaries: Sequence[SessionSummary], *, width: int, now: float) -> Iterator[str]:
-    """Yield one line per session and one per damage; if space is short, the title shrinks first, then the directory."""
+    """Yield a line per session and per damage. If space is short, the title shrinks first, then the directory."""
     head = ("ID", "USED", "SIZE", "TITLE", "FOLDER")
     rows = [
         (
@@ -269,8 +269,8 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
         print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
     else:
         print(f"Session {session}", file=stdout)
-        for said in transcript(reading.records, reading.findings):
-            for line in _shown(said):
+        for sentence in transcript(reading.records, reading.findings):
+            for line in _sentence_lines(sentence):
                 print(line, file=stdout)
     return EXIT_DAMAGE if reading.findings else EXIT_OK
 
@@ -283,7 +283,7 @@ def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
     if arguments.session:
         sessions = [catalog.find(arguments.session).id]
     else:
-        sessions = [summary.id for summary in _chosen(catalog.all(), arguments)]
+        sessions = [summary.id for summary in _selected(catalog.all(), arguments)]
     if not sessions and not arguments.json:
         print("No sessions to verify in this directory. See: holdfast sessions list --all", file=stdout)
         return EXIT_OK
@@ -297,12 +297,12 @@ def _providers(environ: Mapping[str, str]) -> Providers:
     return known_providers(config.providers, config.models)
 
 
-def _shown(said: Sentence) -> Iterator[str]:
+def _sentence_lines(sentence: Sentence) -> Iterator[str]:
     """Yield a sentence and the beginning of its detail as printed on a terminal."""
-    lines = (printable if said.kind in ("prompt", "answer") else literal)(said.text).splitlines() or [""]
-    match said.kind:
+    lines = (printable if sentence.kind in ("prompt", "answer") else literal)(sentence.text).splitlines() or [""]
+    match sentence.kind:
         case "started":
-            return  # its end is shown
+            return  # the end of the call is shown
         case "prompt":
             yield ""
             yield from (f"> {line}" for line in lines)
@@ -312,19 +312,19 @@ def _shown(said: Sentence) -> Iterator[str]:
         case "call" | "unapproved":
             yield from lines  # they have marks
         case _:
-            yield f"{'!' if said.kind == 'damage' else '-'} {lines[0]}"
+            yield f"{'!' if sentence.kind == 'damage' else '-'} {lines[0]}"
             yield from (f"  {line}" for line in lines[1:])
-    details = printable(said.detail).splitlines()
+    details = printable(sentence.detail).splitlines()
     yield from (f"    {line}" for line in details[:_SHOWN_LINES])
     if len(details) > _SHOWN_LINES:
         yield f"    … {len(details) - _SHOWN_LINES} more lines"
 
 
 def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
-    from holdfast.ui.export.export import export_text, exported, write  # noqa: PLC0415 - a list needs none of this
+    from holdfast.ui.export.export import export_text, session_document, write  # noqa: PLC0415 - a list needs none of this
 
     session = catalog.find(arguments.session).id
-    document, findings = exported(catalog.folder(session), arguments.format)
+    document, findings = session_document(catalog.folder(session), arguments.format)
     if arguments.output is None:  # ASCII only, because the output may be a terminal
         stdout.write(export_text(document, ascii_only=True))
     else:

@@ -26,11 +26,11 @@ _HEAD = ("#", "ROLE", "SIZE", "PARTS", "CALLS")
 
 
 def show_sent(reading: Reading, *, provider: str | None, providers: Providers, as_json: bool, stdout: TextIO) -> int:
-    """Print what would be sent to the session's model, or to another provider's. Return the exit code."""
+    """Print the messages as sent to the session's provider, or to another one. Return the exit code."""
     conversation = fold(record.entry for record in reading.records)
-    own = profile_of(conversation.model, providers)
-    profile = own if provider is None else _profile(provider)
-    conversation = as_sent_to(profile, conversation, own)
+    own_profile = profile_of(conversation.model, providers)
+    profile = own_profile if provider is None else _profile(provider)
+    conversation = as_sent_to(profile, conversation, own_profile)
     unsettled = frozenset(call.part.id for call in conversation.open_calls)
     rows = outline(arranged(normalize(conversation, profile), profile), unsettled)
     found = [each.what for each in reading.findings] + [
@@ -67,7 +67,7 @@ def _document(
 def _lines(
     conversation: Conversation, profile: Profile, rows: Sequence[Outline], found: Sequence[str]
 ) -> Iterator[str]:
-    yield f"{single_line(conversation.model) or 'no model'} under the rules of {profile.name}:"
+    yield f"{single_line(conversation.model) or 'no model'}, by the rules of {profile.name}:"
     size, tools = len(conversation.system), _tools(conversation)
     counts = (count_noun(size, "character"), count_noun(tools, "tool"), count_noun(len(rows), "message"))
     yield f"system prompt of {', '.join(counts)}"

@@ -31,7 +31,7 @@ def show_requests(reading: Reading, *, providers: Providers, as_json: bool, stdo
 
 def _lines(found: Sequence[SentRequest]) -> Iterator[str]:
     if not found:
-        yield "No request was sent."
+        yield "No requests were sent."
         return
     table = [_HEAD, *(_cells(each) for each in found)]
     sizes = widths(table)
@@ -41,7 +41,7 @@ def _lines(found: Sequence[SentRequest]) -> Iterator[str]:
         if each.changed:
             yield f"  {single_line(each.changed)}"
         if each.same_bytes is False:
-            yield "  this version of holdfast would send other bytes than were sent"
+            yield "  this version of holdfast would send different bytes"
 
 
 def _cells(request: SentRequest) -> tuple[str, ...]:

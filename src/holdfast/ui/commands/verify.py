@@ -1,4 +1,4 @@
-"""`holdfast sessions verify`: check sessions, in use or not, and report what is wrong and what to do."""
+"""`holdfast sessions verify`: check sessions, in use or not, and report problems with advice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def verify_all(
     """Verify the sessions, print findings as they come, and return the exit code."""
     reports: list[Report] = []
     for session in sessions:
-        reports.append(verified(catalog, session, providers))
+        reports.append(verify_session(catalog, session, providers))
         if not as_json:
             for line in _lines(reports[-1]):
                 print(line, file=stdout, flush=True)
@@ -36,8 +36,8 @@ def verify_all(
     return EXIT_OK if clean == len(reports) else EXIT_DAMAGE
 
 
-def verified(catalog: Catalog, session: str, providers: Providers) -> Report:
-    """Return the report on one session; a session that cannot be read is reported too."""
+def verify_session(catalog: Catalog, session: str, providers: Providers) -> Report:
+    """Return the report on one session. A session that cannot be read gets a report too."""
     try:
         reading = read_copy(catalog.folder(session))
     except HoldfastError as error:  # one unreadable session must not hide the others
@@ -57,9 +57,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"{name}  cannot be read"
     else:
         entries = count_noun(report.entries, "entry").replace("entrys", "entries")
-        held = f"{entries}, {count_noun(report.messages, 'message')}"
+        counts = f"{entries}, {count_noun(report.messages, 'message')}"
         verdict = count_noun(len(problems), "finding") if problems else f"valid for all {report.profiles} providers"
-        yield f"{name}  {held}: {verdict}"
+        yield f"{name}  {counts}: {verdict}"
     todo = ""
     for index, problem in enumerate(problems):
         placed = problem.what.lower().startswith(problem.where)  # the journal's own findings name the place themselves

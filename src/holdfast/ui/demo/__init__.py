@@ -21,7 +21,7 @@ from holdfast.system.interrupts import INTERRUPTS
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.text import printable
 from holdfast.ui.demo.checks import KEY, check_evidence
-from holdfast.ui.demo.story import Story, script, tools_gone
+from holdfast.ui.demo.story import Story, script, wait_for_tools
 from holdfast.ui.startup.arguments import Parser
 
 INTRODUCTION = (
@@ -39,21 +39,21 @@ class Options(argparse.Namespace):
 
 
 def printer(out: TextIO, environ: Mapping[str, str]) -> Callable[[str], None]:
-    """Return a function that prints a paragraph, or a command on one line; colour is for terminals that want it."""
+    """Return a function that prints a paragraph, or a command on one line; in colour if the terminal supports it."""
     coloured = out.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
     width = min(max(shutil.get_terminal_size().columns - 1, 40), 100)
     encoding = out.encoding or "utf-8"  # without Unicode, "?" instead of a traceback
 
-    def say(text: str) -> None:
+    def show(text: str) -> None:
         is_command = text.startswith("$ ")  # not wrapped, so that it can be copied
-        said = printable(text) if is_command else fill(printable(text), width, replace_whitespace=False)
+        line = printable(text) if is_command else fill(printable(text), width, replace_whitespace=False)
         code = _CODES.get(text[:1])
         if coloured and code:
-            said = f"\x1b[{code}m{said}\x1b[0m"
-        out.write(f"{said}\n".encode(encoding, "replace").decode(encoding))
+            line = f"\x1b[{code}m{line}\x1b[0m"
+        out.write(f"{line}\n".encode(encoding, "replace").decode(encoding))
         out.flush()  # before the next process prints
 
-    return say
+    return show
 
 
 def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
@@ -61,30 +61,30 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
     options = command_parser().parse_args(argv, namespace=Options())
     for number in INTERRUPTS:
         signal.signal(number, signal.default_int_handler)  # like Ctrl+C: clean up, then exit
-    say = printer(sys.stdout, environ)
+    show = printer(sys.stdout, environ)
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
     try:
-        say("holdfast demo: one conversation, two interruptions")
-        say(INTRODUCTION)
+        show("holdfast demo: one conversation, two interruptions")
+        show(INTRODUCTION)
         with ScriptedProvider(script(), key=KEY) as provider:
-            checks = check_evidence(Story(folder, say, environ=environ, provider=provider).run())
-        say("\nWhat was checked")
+            checks = check_evidence(Story(folder, show, environ=environ, provider=provider).run())
+        show("\nWhat was checked")
         for check in checks:
-            say(f"{'✓' if check.passed else '✗ WRONG:'} {check.said}")
+            show(f"{'✓' if check.passed else '✗ WRONG:'} {check.claim}")
         wrong = sum(not check.passed for check in checks)
         ending = f"{wrong} of these checks failed. Please report this output." if wrong else "All checks passed."
-        say(f"\n{ending} It took {time.monotonic() - began:.0f} s.")
+        show(f"\n{ending} It took {time.monotonic() - began:.0f} s.")
         return EXIT_FAILED if wrong else EXIT_OK
     except KeyboardInterrupt:
-        say("\nStopped. Every process of the demo has been ended.")
+        show("\nStopped. Every process of the demo has been ended.")
         return EXIT_INTERRUPTED
     finally:
         for session in folder.glob("home/sessions/*"):
-            tools_gone(session)  # after a Ctrl+C they may still be ending
+            wait_for_tools(session)  # after a Ctrl+C they may still be ending
         if options.keep:
-            say(f"The project and the session are in {folder}. To see them:")
-            say(f"$ HOLDFAST_HOME={folder}/home holdfast sessions list --all")
+            show(f"The project and the session are in {folder}. To see them:")
+            show(f"$ HOLDFAST_HOME={folder}/home holdfast sessions list --all")
         else:
             shutil.rmtree(folder)
 

@@ -1,4 +1,4 @@
-"""The demo's checks, as pure functions of what it recorded: each can fail, and tests see each of them fail.
+"""The demo's checks, as pure functions of its recorded evidence. Each can fail, and a test sees each of them fail.
 
 The two records are independent: the journal on disk, and the requests that the provider received.
 """
@@ -21,9 +21,9 @@ from holdfast.typed_data import decode_json
 KEY = "scripted"  # the API key of the demo's provider
 
 DEEDS = ("check", "tag", "upload")
-"""What the project's program should have done at the end, each exactly once."""
+"""The steps that the project's program must have done at the end, each exactly once."""
 
-_SAYS = {"interrupted": "Effect unknown", "not_started": "It had no effect"}
+_EFFECT_TEXTS = {"interrupted": "Effect unknown", "not_started": "It had no effect"}
 
 
 class AgentRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,19 +34,19 @@ class AgentRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DemoEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the demo recorded.
+    """The evidence that the demo recorded.
 
     `entries` is the journal at the end, `requests` what the provider received, `deeds` the log of the release.
-    `lived` is how many seconds each interrupted command survived its agent, None if it did not end; `tools_gone` is
-    whether all tool processes ended. `test_before` and `test_after` are whether the test passed.
+    `lifetimes` is how many seconds each interrupted command survived its agent, None if it did not end; `tools_ended`
+    is whether all tool processes ended. `test_before` and `test_after` are whether the test passed.
     """
 
     entries: tuple[Entry, ...]
     requests: tuple[CapturedRequest, ...]
     runs: tuple[AgentRun, ...]
     deeds: tuple[str, ...]
-    lived: Mapping[str, float | None]
-    tools_gone: bool
+    lifetimes: Mapping[str, float | None]
+    tools_ended: bool
     test_before: bool
     test_after: bool
 
@@ -54,7 +54,7 @@ class DemoEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class Check(msgspec.Struct, frozen=True):
     """A claim with its numbers, and whether it is true."""
 
-    said: str
+    claim: str
     passed: bool
 
 
@@ -80,18 +80,18 @@ class _Sent(msgspec.Struct, frozen=True):
         return [decode_json(message, _Message) for message in self.messages]
 
 
-def check_evidence(seen: DemoEvidence) -> tuple[Check, ...]:
-    """Check every claim of the demo: what was saved, what the model was sent, and everything else."""
-    sent = [decode_json(request.raw, _Sent) for request in seen.requests]
+def check_evidence(evidence: DemoEvidence) -> tuple[Check, ...]:
+    """Check every claim of the demo against the journal, the requests and the processes."""
+    sent = [decode_json(request.raw, _Sent) for request in evidence.requests]
     return (
-        *_last_request(seen.entries, sent[-1].read if sent else []),
-        *_requests(seen.requests, sent),
-        *_processes(seen),
+        *_last_request(evidence.entries, sent[-1].read if sent else []),
+        *_requests(evidence.requests, sent),
+        *_processes(evidence),
     )
 
 
 def _last_request(entries: Sequence[Entry], last: Sequence[_Message]) -> tuple[Check, ...]:
-    """Check that the last request has every prompt, every result, and what is known of each unfinished call."""
+    """Check that the last request has every prompt, every result, and the known effect of each unfinished call."""
 
     def has(entry: CallEnded) -> bool:
         return [message.texts for message in last if message.tool_call_id == entry.call] == [[entry.text]]
@@ -100,14 +100,16 @@ def _last_request(entries: Sequence[Entry], last: Sequence[_Message]) -> tuple[C
     arrived = {text for message in last if message.role == "user" for text in message.texts}
     ended = [entry for entry in entries if isinstance(entry, CallEnded)]
     finished = [has(entry) for entry in ended if entry.outcome in ("ok", "failed")]
-    cut = [has(entry) and _SAYS[entry.outcome] in entry.text for entry in ended if entry.outcome in _SAYS]
+    cut = [
+        has(entry) and _EFFECT_TEXTS[entry.outcome] in entry.text for entry in ended if entry.outcome in _EFFECT_TEXTS
+    ]
     responses = [entry for entry in entries if isinstance(entry, ResponseEnded) and entry.cut is None]
     calls = sorted(part.id for entry in responses for part in entry.parts if isinstance(part, CallPart))
     one_each = bool(calls) and calls == sorted(entry.call for entry in ended)
     return (
         _all([prompt in arrived for prompt in prompts], "prompts are in the last request, word for word"),
         _all(finished, "finished results are in it, word for word"),
-        _all(cut, "unfinished calls are in it, each with what is known of its effect"),
+        _all(cut, "unfinished calls are in it, each with its known effect"),
         Check(f"{len(calls)} calls, {len(ended)} outcomes: one for each call", one_each),
     )
 
@@ -149,23 +151,25 @@ def _refusal(request: CapturedRequest, messages: Sequence[msgspec.Raw]) -> str |
     return None
 
 
-def _processes(seen: DemoEvidence) -> tuple[Check, ...]:
-    """Check what the programs and the agents did."""
-    counts = Counter(seen.deeds)
+def _processes(evidence: DemoEvidence) -> tuple[Check, ...]:
+    """Check the deeds of the programs, and how the agents ended."""
+    counts = Counter(evidence.deeds)
     done = ", ".join(f"{deed} {counts[deed]}" for deed in sorted({*DEEDS, *counts}))
-    times = ", ".join(f"{deed} {'LIVES ON' if t is None else f'{t * 1000:.0f} ms'}" for deed, t in seen.lived.items())
-    ended = bool(seen.lived) and None not in seen.lived.values() and seen.tools_gone
-    before, after = ("passed" if passed else "failed" for passed in (seen.test_before, seen.test_after))
-    fixed = seen.test_after and not seen.test_before
-    codes = ", ".join(str(run.code) for run in seen.runs)
-    as_meant = bool(seen.runs) and all(run.code == run.expected for run in seen.runs)
+    times = ", ".join(
+        f"{deed} {'LIVES ON' if t is None else f'{t * 1000:.0f} ms'}" for deed, t in evidence.lifetimes.items()
+    )
+    ended = bool(evidence.lifetimes) and None not in evidence.lifetimes.values() and evidence.tools_ended
+    before, after = ("passed" if passed else "failed" for passed in (evidence.test_before, evidence.test_after))
+    fixed = evidence.test_after and not evidence.test_before
+    codes = ", ".join(str(run.code) for run in evidence.runs)
+    as_expected = bool(evidence.runs) and all(run.code == run.expected for run in evidence.runs)
     return (
         Check(f"each step of the release was done exactly once: {done}", counts == Counter(DEEDS)),
         Check(f"no process is left: {times} after its agent", ended),
         Check(f"the project's test {before} before and {after} after, run by the demo", fixed),
-        Check(f"the {len(seen.runs)} agents ended as they should, with exit codes {codes}", as_meant),
+        Check(f"the {len(evidence.runs)} agents ended as they should, with exit codes {codes}", as_expected),
     )
 
 
-def _all(good: Sequence[bool], said: str) -> Check:
-    return Check(f"{sum(good)} of {len(good)} {said}", bool(good) and all(good))
+def _all(good: Sequence[bool], claim: str) -> Check:
+    return Check(f"{sum(good)} of {len(good)} {claim}", bool(good) and all(good))

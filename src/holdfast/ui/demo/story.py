@@ -59,14 +59,14 @@ _PATIENCE = 5.0  # seconds to wait for a process to end
 
 
 class Story:
-    """Run the story once, in `folder`, which is empty; the agents connect to `provider`; `say` prints a paragraph."""
+    """Runs the story once, in the empty `folder`. The agents connect to `provider`; `show` prints a paragraph."""
 
     def __init__(
-        self, folder: Path, say: Callable[[str], None], *, environ: Mapping[str, str], provider: ScriptedProvider
+        self, folder: Path, show: Callable[[str], None], *, environ: Mapping[str, str], provider: ScriptedProvider
     ) -> None:
         self._project = folder / "project"
         self._home = folder / "home"
-        self._say = say
+        self._show = show
         self._provider = provider
         self._environ = {
             **environ,
@@ -77,10 +77,10 @@ class Story:
             "no_proxy": "*",
         }
         self._runs: list[AgentRun] = []
-        self._lived: dict[str, float | None] = {}
+        self._lifetimes: dict[str, float | None] = {}
 
     def run(self) -> DemoEvidence:
-        """Run the agents and return what was recorded."""
+        """Run the agents and return the recorded evidence."""
         self._project.mkdir()
         self._home.mkdir()
         for name, text in _FILES.items():
@@ -88,16 +88,18 @@ class Story:
         homes(self._environ).config.write_text(_CONFIG, encoding="utf-8")
         test_before = self._test_passes()
 
-        self._say("\n1. You press Ctrl+C while three tools run: one has finished, one is running, one has not started.")
+        self._show(
+            "\n1. You press Ctrl+C while three tools run: one has finished, one is running, one has not started."
+        )
         self._agent("The test in test_prices.py fails. Fix it.", strike=("check", SIGINT), expected=EXIT_INTERRUPTED)
-        self._say("\n2. You type a new message. The model knows what was interrupted, and every call has its result.")
+        self._show("\n2. You type a new message. The model knows what was interrupted, and every call has its result.")
         self._agent("Did all the checks pass?")
         self._show_history()
-        self._say("\n3. You quit, resume, and type another.")
+        self._show("\n3. You quit, resume, and type another.")
         self._agent("Then leave them. Fix the test.")
-        self._say("\n4. The agent is killed in the middle of a release. The journal has the start of the call.")
+        self._show("\n4. The agent is killed in the middle of a release. The journal has the start of the call.")
         self._agent("Good. Now release it.", strike=("tag", SIGKILL), expected=-SIGKILL)
-        self._say("\n5. You resume. The model looks first, then does only what is left.")
+        self._show("\n5. You resume. The model looks first, then does only what is left.")
         self._agent("Go on.")
 
         with suppress(TimeoutError):  # a request that does not end makes a check fail
@@ -107,16 +109,16 @@ class Story:
             requests=self._provider.requests,
             runs=tuple(self._runs),
             deeds=tuple(deed for deed, _ in self._deeds()),
-            lived=self._lived,
-            tools_gone=tools_gone(self._session()),
+            lifetimes=self._lifetimes,
+            tools_ended=wait_for_tools(self._session()),
             test_before=test_before,
             test_after=self._test_passes(),
         )
 
     def _agent(self, prompt: str, *, strike: tuple[str, Signals] | None = None, expected: int = EXIT_OK) -> None:
-        """Run one agent to its end; `strike` is a deed, and the signal that the agent receives once it was done."""
+        """Run one agent to its end. `strike` is a deed, and the signal to send to the agent once it is done."""
         go_on = "-c " if self._runs else ""
-        self._say(f'$ holdfast {go_on}-p "{prompt}"')
+        self._show(f'$ holdfast {go_on}-p "{prompt}"')
         with ExitStack() as ended:
             with delayed_interrupts():
                 process = subprocess.Popen(  # noqa: S603 - our own program, its arguments a list
@@ -134,7 +136,7 @@ class Story:
                 process.wait(_LONGEST)
         self._runs.append(AgentRun(code=process.returncode, expected=expected))
         if worker and strike:
-            self._lived[strike[0]] = _gone_after(worker)
+            self._lifetimes[strike[0]] = _lifetime_of(worker)
 
     def _strike(self, process: subprocess.Popen[bytes], deed: str, number: Signals) -> int | None:
         """Send the signal in the middle of the call. Return the ID of its process, None if it did nothing."""
@@ -144,14 +146,14 @@ class Story:
                 return None
             time.sleep(0.02)
         self._show_history()
-        self._say(f"{number.name} to the agent, process {process.pid}, now.")
+        self._show(f"{number.name} to the agent, process {process.pid}, now.")
         process.send_signal(number)
         return dict(self._deeds())[deed]
 
     def _show_history(self) -> None:
         """Print the messages as the model would read them now."""
         command = ["-m", "holdfast", "sessions", "show", "--history", self._session().name]
-        self._say(f"$ {' '.join(command[1:])}")
+        self._show(f"$ {' '.join(command[1:])}")
         with delayed_interrupts():
             subprocess.run([sys.executable, *command], env=self._environ, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - as above
 
@@ -169,7 +171,7 @@ class Story:
         return [(deed, int(pid)) for deed, pid in re.findall(r"(\w+) (\d+)\n", logged)]
 
 
-def _gone_after(pid: int) -> float | None:
+def _lifetime_of(pid: int) -> float | None:
     """Return the seconds until the process `pid` has exited, None if it has not after `_PATIENCE`."""
     began = time.monotonic()
     while (waited := time.monotonic() - began) < _PATIENCE:
@@ -181,7 +183,7 @@ def _gone_after(pid: int) -> float | None:
     return None
 
 
-def tools_gone(session: Path) -> bool:
+def wait_for_tools(session: Path) -> bool:
     """Return whether all processes that ran commands for the session in that folder exit within `_PATIENCE`."""
     return asyncio.run(wait_for_exit(session, _PATIENCE))
 
@@ -215,12 +217,14 @@ def _bash(command: str) -> Call:
     return Call("bash", {"command": command})
 
 
-def _if_read(pattern: str, say: str, *calls: Call, otherwise: str, last: int = 1) -> Callable[[ReceivedRequest], Reply]:
-    """Return a reply that depends on whether the model reads the pattern in the `last` results; `say` may quote it."""
+def _if_read(
+    pattern: str, reply_text: str, *calls: Call, otherwise: str, last: int = 1
+) -> Callable[[ReceivedRequest], Reply]:
+    """Return a reply that depends on a pattern in the `last` results. `reply_text` may quote the match."""
 
     def reply(request: ReceivedRequest) -> Reply:
         results = [str(message.get("content")) for message in request.messages if message.get("role") == "tool"]
         found = re.search(pattern, "\n".join(results[-last:]))
-        return [Say(otherwise)] if found is None else [Say(say.format(found[0])), *calls]
+        return [Say(otherwise)] if found is None else [Say(reply_text.format(found[0])), *calls]
 
     return reply

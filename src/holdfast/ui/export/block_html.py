@@ -1,7 +1,7 @@
-"""The blocks of a transcript as HTML: what the exported page and the live page of the server both show.
+"""The blocks of a transcript as HTML, for the exported page and the live page of the server.
 
-All content is text: HTML in it is escaped, nothing is a link or an image, and each part is rendered alone, so that none
-can swallow the next. A call shows its diff in place of its arguments, and its outcome.
+All content is text: HTML in it is escaped, nothing is a link or an image, and each part is rendered separately, so that
+none can swallow the next. A call shows its outcome, and its diff in place of its arguments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMPARED = 400
 """Lines per side above which a diff is not compared: all old lines are removed, all new ones added."""
 _AROUND = 2
 _SHOWN = 12
-"""Lines of a result that are shown at once; a longer one is folded."""
+"""Maximum lines of a result that is shown open; a longer one is folded."""
 
 
 def block_html(block: Block) -> str:
@@ -43,7 +43,7 @@ def section_html(kind: str, markdown: str) -> str:
 
 
 def _rendered(text: str) -> str:
-    """Return Markdown as HTML; if it is nested so deep that the parser leaves something out, as it is written."""
+    """Return Markdown as HTML, or as preformatted text if it is nested too deeply for the parser."""
     form = _parser()
     tokens = form.parse(text)
     if any(token.level >= _DEEPEST - 1 for token in tokens):

@@ -1,4 +1,4 @@
-"""Export a session to a file. It reads a copy of the journal, so that a session in use can be exported."""
+"""Export a session to a file, from a copy of its journal, so that a session in use can be exported."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ FORMS: dict[Form, tuple[str, str]] = {
 
 
 def form_of(name: str) -> Form:
-    """Return the format for a file name, by its ending; by default the one that can be imported."""
+    """Return the format for the ending of a file name; by default the one that can be imported."""
     found: list[Form] = [form for form, (ending, _) in FORMS.items() if name.lower().endswith(ending)]
     otherwise: Form = "pydantic-ai"
     return max(found, key=lambda form: len(FORMS[form][0])) if found else otherwise
 
 
-def exported(folder: Path, form: Form = "pydantic-ai") -> tuple[dict[str, object] | str, tuple[Finding, ...]]:
+def session_document(folder: Path, form: Form = "pydantic-ai") -> tuple[dict[str, object] | str, tuple[Finding, ...]]:
     """Return the session in `folder` as a document (a text for Markdown and HTML), and its damage."""
     reading = read_copy(folder)
     return document_of(reading, folder.name, form), reading.findings
@@ -73,7 +73,7 @@ def document_of(reading: Reading, session: str, form: Form) -> dict[str, object]
 
 
 def export_text(document: dict[str, object] | str, *, ascii_only: bool) -> str:
-    """Return the document as text; with `ascii_only`, JSON contains nothing that a terminal acts on."""
+    """Return the document as text. With `ascii_only`, JSON contains no control characters of a terminal."""
     if isinstance(document, str):
         return document
     return f"{json.dumps(document, ensure_ascii=ascii_only, indent=1)}\n"

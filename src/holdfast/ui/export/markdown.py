@@ -27,20 +27,20 @@ _ENDS = ("\n-->", "\n</script></pre></style></textarea>", "\n?>", "\n]]>", "\n>"
 
 
 class Paragraph(NamedTuple):
-    """A part of the document: whose words it has, and its Markdown."""
+    """A part of the document: its kind, and its Markdown."""
 
     kind: Literal["turn", "prompt", "answer", "thinking", "call", "note", "end", "damage"]
     markdown: str
 
 
 def markdown(reading: Reading, session: str) -> str:
-    """Return the session as Markdown, without anything a terminal would act on."""
+    """Return the session as Markdown, without control characters of a terminal."""
     texts = (each.markdown for each in paragraphs(reading, quoted=_quoted))
     return printable("\n\n".join([f"# Session {session}", *texts])) + "\n"
 
 
 def paragraphs(reading: Reading, *, quoted: Callable[[str], str]) -> Iterator[Paragraph]:
-    """Yield the session's parts in order; `quoted` makes Markdown of a text that need not be Markdown."""
+    """Yield the session's parts in order. `quoted` converts a text that may not be Markdown to Markdown."""
     view = View()
     view.load(Fact(record.seq, record.entry) for record in reading.records)
     for finding in reading.findings:
@@ -70,8 +70,8 @@ def block_paragraphs(block: Block, *, quoted: Callable[[str], str]) -> Iterator[
         case CallBlock():
             yield Paragraph("call", "\n\n".join(_call(block)))
         case Note(text=text, detail=detail):
-            said = f"*{_escaped(_line(text))}*"
-            yield Paragraph("note", f"{said}\n\n{quoted(detail)}" if detail else said)
+            line = f"*{_escaped(_line(text))}*"
+            yield Paragraph("note", f"{line}\n\n{quoted(detail)}" if detail else line)
         case TurnEnd(text=text):
             if text:
                 yield Paragraph("end", f"*{_escaped(_line(text))}*")

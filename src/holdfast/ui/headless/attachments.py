@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
 
 
-def attached(agent: Agent, text: str, notify: Callable[[str], object]) -> tuple[Image, ...]:
+def attached_images(agent: Agent, text: str, notify: Callable[[str], object]) -> tuple[Image, ...]:
     """Return the images that `text` mentions with `@`, from the session's folder; `notify` reports unusable ones."""
     opened = agent.conversation.opened
     images, wrong = named_images(text, Path(opened.cwd if opened else "."))

@@ -16,8 +16,8 @@ from holdfast.ui.view.sentences import call_line
 class DeniedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that did not run because it was not allowed.
 
-    `reason` is what the model read, `option` what would have allowed it on the command line: "" if nothing, as in plan
-    mode, or for what only a user can decide.
+    `reason` is the text that the model read. `option` is the command-line option that would have allowed the call, ""
+    if there is none, as in plan mode, or if only the user can decide.
     """
 
     call: CallPart
@@ -35,42 +35,42 @@ class DeniedCalls:
 
     def __init__(self) -> None:
         self._calls: dict[str, CallPart] = {}
-        self._asked: dict[str, e.ApprovalAsked] = {}
+        self._approvals: dict[str, e.ApprovalAsked] = {}
         self._found: list[DeniedCall] = []
 
     def add(self, entry: e.Entry) -> None:
-        """Note what the entry says of a call. A new prompt begins a new list."""
+        """Add an entry of the run. A new prompt starts a new list."""
         match entry:
             case e.PromptAccepted():
                 self._found.clear()
             case e.ResponseEnded(parts=parts):
                 self._calls = {part.id: part for part in parts if isinstance(part, CallPart)}
             case e.ApprovalAsked(call=call):
-                self._asked[call] = entry
+                self._approvals[call] = entry
             case e.ApprovalAnswered(call=call):
-                self._asked.pop(call, None)
+                self._approvals.pop(call, None)
             case e.CallEnded(outcome="denied", call=call, text=text) if call in self._calls:
-                asked = self._asked.get(call)
-                option = "" if asked is None or text in ONLY_USER_DECIDES else option_for(asked)
+                approval = self._approvals.get(call)
+                option = "" if approval is None or text not in ONLY_USER_DECIDES else option_for(approval)
                 self._found.append(DeniedCall(call=self._calls[call], reason=text, option=option))
             case _:
                 pass
 
     @property
     def found(self) -> tuple[DeniedCall, ...]:
-        """Return the calls that were denied since the last prompt, in their order."""
+        """Return the calls that were denied since the last prompt, in order."""
         return tuple(self._found)
 
 
-def option_for(asked: e.ApprovalAsked) -> str:
-    """Return the option of the command line that allows the call without asking, as a shell reads it."""
-    patterns = asked.patterns if asked.pattern is None else (asked.pattern, *asked.patterns)
+def option_for(approval: e.ApprovalAsked) -> str:
+    """Return the command-line option, quoted for a shell, that allows the call without asking."""
+    patterns = approval.patterns if approval.pattern is None else (approval.pattern, *approval.patterns)
     if patterns and all(pattern.effect == "write" for pattern in patterns):
         return "--permission-mode accept-edits"
     return " ".join(f"--allow {shlex.quote(rule_for(pattern))}" for pattern in patterns) or "-y"
 
 
-def allowing(asked: e.ApprovalAsked | None) -> str:
-    """Return what to do to have the call run, as a sentence without a full stop."""
-    option = "-y" if asked is None else option_for(asked)
+def allow_advice(approval: e.ApprovalAsked | None) -> str:
+    """Return the advice how to allow the call, as a sentence without a full stop."""
+    option = "-y" if approval is None else option_for(approval)
     return "Use -y, which runs everything" if option == "-y" else f"Use {option}, or -y, which runs everything"

@@ -1,6 +1,6 @@
 """The lines of `--input-format stream-json`, parsed: prompts and control requests in Claude Code's shape. Pure.
 
-A line that cannot be used becomes a `BadLine`, which says why. It never ends the run.
+A line that cannot be used becomes a `BadLine` with the reason. It never ends the run.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class _Control(msgspec.Struct, frozen=True, tag_field="type", tag="control_reque
 _decoder: msgspec.json.Decoder[_User | _Control] = json_decoder(_User | _Control)
 
 
-def parsed(line: bytes) -> InputLine | None:
-    """Return what a line says, None if it is blank."""
+def parse_input_line(line: bytes) -> InputLine | None:
+    """Return the content of a line, None if it is blank."""
     if not line.strip():
         return None
     try:

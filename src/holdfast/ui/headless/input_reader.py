@@ -37,24 +37,24 @@ class LineReader:
         threading.Thread(target=self._read, name="input", daemon=True).start()
 
     def stop(self) -> None:
-        """Give None after the lines so far, for a caller that waits. Call it on the loop."""
+        """Put None after the lines so far, to end a caller that waits. Call it on the loop."""
         self.lines.put_nowait(None)
 
     def _read(self) -> None:
-        number, kept, too_long = 1, bytearray(), False
+        number, buffer, too_long = 1, bytearray(), False
         while chunk := self._chunk():
-            *whole, rest = chunk.split(b"\n")
-            for piece in whole:
-                kept += piece
-                self._put(Line(number, None if too_long or len(kept) > self._longest else bytes(kept)))
+            *complete, rest = chunk.split(b"\n")
+            for piece in complete:
+                buffer += piece
+                self._put(Line(number, None if too_long or len(buffer) > self._longest else bytes(buffer)))
                 number, too_long = number + 1, False
-                kept.clear()
-            kept += rest
-            if len(kept) > self._longest:
+                buffer.clear()
+            buffer += rest
+            if len(buffer) > self._longest:
                 too_long = True
-                kept.clear()
-        if kept or too_long:
-            self._put(Line(number, None if too_long else bytes(kept)))
+                buffer.clear()
+        if buffer or too_long:
+            self._put(Line(number, None if too_long else bytes(buffer)))
         self._put(None)
 
     def _chunk(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The JSON lines of `stream-json`: what each event is as an object (docs/reference/events.md)."""
+"""The JSON lines of `stream-json`: each event as an object (docs/reference/events.md)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import clause_for_user
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
-from holdfast.ui.headless.status_lines import account
+from holdfast.ui.headless.status_lines import last_turn_status
 
 
 class JsonLines:
-    """The lines of a session as JSON objects, ASCII only, as events happen: init, message, … result.
+    """Writes the events of a session as JSON lines, ASCII only, as they happen: init, message, … result.
 
     `write` gets each line with its end.
     """
@@ -49,8 +49,8 @@ class JsonLines:
             cwd=opened.cwd,
             tools=list(opened.tools),
             resumed=opened.resumed,
-            kept=opened.kept,
-            account=list(account(opened.last_turn)),
+            kept=opened.saved,
+            account=list(last_turn_status(opened.last_turn)),
         )
 
     def event(self, event: Event) -> None:
@@ -98,9 +98,9 @@ class JsonLines:
             case e.PromptAccepted():
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
             case e.Queued() | e.Recalled() | e.Steered() | e.Rewound() | e.ShellStarted() | e.ShellEnded():
-                self._said(entry)
+                self._user_action(entry)
             case e.Pruned() | e.Compacted() | e.Uncompacted() | TaskStarted() | TaskEnded() | TaskTold():
-                self._beside(entry)
+                self._context_or_task(entry)
             case e.ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
                 if text:
@@ -132,13 +132,13 @@ class JsonLines:
                     retry_whole=entry.retry_whole,
                 )
             case e.ModelChanged() | e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired():
-                self._found(entry)
+                self._change(entry)
             case e.TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=clause_for_user(entry.cause, entry.detail))
             case _:
                 pass
 
-    def _found(self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
+    def _change(self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
         match entry:
             case e.ModelChanged() | e.ModelSettingsChanged() if not self._session:
                 pass  # by an option of the run: `init` has it
@@ -147,9 +147,9 @@ class JsonLines:
             case e.ModelSettingsChanged():
                 self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))
             case e.FilesChanged():
-                gone = [file.path for file in entry.files if file.size is None]
+                deleted = [file.path for file in entry.files if file.size is None]
                 changed = [file.path for file in entry.files if file.size is not None]
-                self._line(type="files_changed", changed=changed, gone=gone)
+                self._line(type="files_changed", changed=changed, gone=deleted)
             case e.Repaired():
                 self._line(type="damage", findings=list(entry.findings))
 
@@ -164,13 +164,15 @@ class JsonLines:
             case TaskTold():
                 self._line(type="task_told", id=entry.task)
 
-    def _beside(self, entry: e.Pruned | e.Compacted | e.Uncompacted | TaskStarted | TaskEnded | TaskTold) -> None:
+    def _context_or_task(
+        self, entry: e.Pruned | e.Compacted | e.Uncompacted | TaskStarted | TaskEnded | TaskTold
+    ) -> None:
         if isinstance(entry, e.Pruned | e.Compacted | e.Uncompacted):
-            self._left_out(entry)
+            self._context(entry)
         else:
             self._task(entry)
 
-    def _left_out(self, entry: e.Pruned | e.Compacted | e.Uncompacted) -> None:
+    def _context(self, entry: e.Pruned | e.Compacted | e.Uncompacted) -> None:
         match entry:
             case e.Pruned():
                 self._line(type="pruned", calls=list(entry.outputs), saved=entry.saved)
@@ -187,7 +189,9 @@ class JsonLines:
             case e.Uncompacted():
                 self._line(type="uncompacted")
 
-    def _said(self, entry: e.Queued | e.Recalled | e.Steered | e.Rewound | e.ShellStarted | e.ShellEnded) -> None:
+    def _user_action(
+        self, entry: e.Queued | e.Recalled | e.Steered | e.Rewound | e.ShellStarted | e.ShellEnded
+    ) -> None:
         match entry:
             case e.Queued():
                 self._line(type="queued", id=entry.id, content=entry.text, when=entry.when)

@@ -1,7 +1,7 @@
-"""What an output format of a run gets: its start, its events, its end. Text, JSON and JSON lines implement it.
+"""The interface of an output format: it writes a run's start, events and end. Text, JSON and JSON lines implement it.
 
-Two rules. The output cannot control a terminal, not even one behind a pipe. A line about a call hides nothing: it
-shows what really runs.
+Two rules. The output cannot control a terminal, not even through a pipe. A line about a call shows the command that
+really runs, and hides nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.ui.headless.denied_calls import DeniedCall
 
 
 class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of a run; `last_turn` has the entries of the previous turn. Without `kept` it is deleted at the end."""
+    """The start of a run, deleted at its end unless `saved`. `last_turn` has the entries of the previous turn."""
 
     session: str
     model: str
@@ -27,7 +27,7 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     tools: tuple[str, ...]
     resumed: bool
-    kept: bool = True
+    saved: bool = True
     last_turn: tuple[Entry, ...] = ()
     settings: ModelSettings = NO_SETTINGS
 
@@ -35,8 +35,8 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
-    `fault` is that of the provider if it ended the turn, `denied` the calls of the turn that did not run because they
-    were not allowed, `tasks` background tasks that ended with the run.
+    `fault` is the provider's failure if that ended the turn. `denied` are the calls of the turn that were not allowed
+    to run, `tasks` the background tasks that ended with the run.
     """
 
     turn: TurnEnded

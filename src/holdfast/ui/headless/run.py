@@ -38,7 +38,7 @@ from holdfast.session.storage.temporary_sessions import delete_abandoned, delete
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tools.toolbox import LocalToolbox
-from holdfast.ui.headless.attachments import attached
+from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.headless.input_reader import LineReader
 from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
@@ -51,16 +51,16 @@ from holdfast.ui.startup.cost_limit import refuse_unpriced
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
-from holdfast.ui.startup.session_choice import chosen, working_directory
+from holdfast.ui.startup.session_choice import chosen_session, working_directory
 
 LONGEST_STDIN = 10 * 1024 * 1024
 """Maximum bytes of standard input in a prompt; larger input should be a file, which the model can read in pages."""
 
 STOPPED: frozenset[Cause] = frozenset({"user", "signal", "output", "external", "timeout"})
-"""Stop causes after which a slow reader delays the exit by at most LAST_WORDS."""
+"""Causes of an end after which a slow reader delays the exit by at most LAST_WORDS."""
 
 TASKS_END = 3.0
-"""Seconds that background tasks get to end with the run; what has not ended by then ends with the supervisor."""
+"""Seconds that background tasks have to end with the run; the supervisor ends the rest."""
 
 LAST_WORDS = 1.0
 """Seconds that a stopped run waits for its reader. After a regular end, a slow reader receives everything."""
@@ -70,20 +70,20 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start."""
     gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
     places = homes(environ)
-    own = read_config(places.config)
+    user_config = read_config(places.config)
     delete_abandoned(places.temporary_sessions)
     cwd = working_directory(arguments.cwd)
     prompt = None if _reads_lines(arguments) else _prompt(arguments.prompt or "", sys.stdin)
-    summary = chosen(Catalog(places.sessions), arguments, cwd=cwd, say=debug_log_note)
+    summary = chosen_session(Catalog(places.sessions), arguments, cwd=cwd, notify=debug_log_note)
     judge_project(environ, cwd if summary is None else Path(summary.cwd or cwd), trusted=arguments.trust_project)
-    options = run_options(arguments, environ, own=own, cwd=cwd, resumed=summary)
+    options = run_options(arguments, environ, user_config=user_config, cwd=cwd, resumed=summary)
     remove_keys(options.providers)
     for notice in filter(None, (*options.notices, options.unread)):
         debug_log_note(notice)
     session = session_of(options)
     options.prepare(session.toolbox)
     try:
-        with debug_log(options, session.id, say=debug_log_note) as log:
+        with debug_log(options, session.id, notify=debug_log_note) as log:
             return _run(options, session, prompt, log)
     finally:
         session.store.close()
@@ -92,7 +92,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
 
 
 def session_of(options: RunOptions) -> OpenSession:
-    """Return the session to run in; an unusable model is reported before anything is opened or copied."""
+    """Open the session to run in. An unusable model is reported before anything is opened or copied."""
     summary = options.resumed
     if not options.model:
         raise UsageError(
@@ -132,14 +132,16 @@ def session_of(options: RunOptions) -> OpenSession:
 
 def _new_id(options: RunOptions) -> str:
     """Return the ID of --session-id, "" for a new one. Raise `UsageError` if there is such a session."""
-    own = options.arguments.session_id
-    if own and options.catalog.folder(own).exists():
-        raise UsageError(f"Session {own!r} exists already. Continue it with -r {own}, or choose another ID.")
-    return own
+    session_id = options.arguments.session_id
+    if session_id and options.catalog.folder(session_id).exists():
+        raise UsageError(
+            f"Session {session_id!r} exists already. Continue it with -r {session_id}, or choose another ID."
+        )
+    return session_id
 
 
 def _reads_lines(arguments: Arguments) -> bool:
-    """Return whether the prompts are lines of standard input. Raise `UsageError` for options that do not fit that."""
+    """Return whether the prompts are lines of standard input. Raise `UsageError` for conflicting options."""
     if arguments.input_format == "text":
         return False
     if arguments.output_format != "stream-json":
@@ -150,9 +152,9 @@ def _reads_lines(arguments: Arguments) -> bool:
 
 
 def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log | None) -> int:
-    """Run one turn, or with `prompt` None one for each line of standard input, and return the exit code.
+    """Run one turn, or if `prompt` is None one for each line of standard input, and return the exit code.
 
-    The reader gets all output before; a stopped turn does not wait for it.
+    It returns after the reader has received all output; a stopped turn does not wait for that.
     """
     runner = asyncio.Runner()
     loop = runner.get_loop()
@@ -160,17 +162,17 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     signalled: list[StopCause] = []
     stream: PromptStream | None = None
 
-    def reader_gone(why: str) -> None:
+    def on_reader_closed(cause: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, so the turn has too
-            loop.call_soon_threadsafe(end, StopCause("output", why))
+            loop.call_soon_threadsafe(end, StopCause("output", cause))
 
-    def stop(why: StopCause) -> None:
-        signalled.append(why)
-        end(why)
+    def stop(cause: StopCause) -> None:
+        signalled.append(cause)
+        end(cause)
 
-    def end(why: StopCause) -> None:
+    def end(cause: StopCause) -> None:
         session.toolbox.stop_waiting()
-        (agent if stream is None else stream).stop(why)
+        (agent if stream is None else stream).stop(cause)
 
     def emit(event: Event) -> None:
         if results is not None:
@@ -179,16 +181,16 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
             watch.see(event)
             output.event(event)
 
-    output = _output(options.arguments.output_format, reader_gone)
-    many = output if prompt is None and isinstance(output, StreamJsonOutput) else None
-    results = None if many is None else TurnResults(many, lambda: agent.conversation)
+    output = _output(options.arguments.output_format, on_reader_closed)
+    stream_output = output if prompt is None and isinstance(output, StreamJsonOutput) else None
+    results = None if stream_output is None else TurnResults(stream_output, lambda: agent.conversation)
     patience: float | None = LAST_WORDS
     try:
         with runner:
             agent = agent_of(options, session, emit=emit, log=log)
-            if many is not None and results is not None:
+            if stream_output is not None and results is not None:
                 stream = PromptStream(
-                    agent, session.toolbox.expand_prompt, LineReader(sys.stdin.fileno(), loop), many, results
+                    agent, session.toolbox.expand_prompt, LineReader(sys.stdin.fileno(), loop), stream_output, results
                 )
             heed_signals(loop, stop)
             opened = opened_of(agent, session, options)
@@ -200,7 +202,9 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
                     _turn(agent, prompt or "", session.toolbox, opened=opened, output=output, watch=watch)
                 )
                 stopped, code = ended.turn.cause in STOPPED, ended.exit_code
-        late = bool(signalled) and not stopped  # for the turn, not for what waits for its reader
+        late = (
+            bool(signalled) and not stopped
+        )  # the signal came too late for the turn, but ends the wait for the reader
         if not stopped and not late:
             patience = None
     except ToolFailed as failed:  # the prompt of a server
@@ -214,9 +218,9 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
         raise StateError(
             f"Output of session {session.id!r} was lost: cannot write to standard output: {unwritten}. "
             + (
-                "Nothing of it is kept (--no-session)."
+                "It is not saved (--no-session)."
                 if options.arguments.no_session
-                else f"The journal has it all: holdfast sessions show {session.id}"
+                else f"The session has all of it: holdfast sessions show {session.id}"
             )
         )
     return EXIT_INTERRUPTED if late else code
@@ -232,7 +236,7 @@ def agent_of(
 ) -> Agent:
     """Return the agent of the session, with the model and the settings of the run."""
 
-    async def connected(model: str) -> Model:
+    async def connect_model(model: str) -> Model:
         aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
         connection = await connect(aim, options.limits.of(model), log=log)
         gc.freeze()  # imports stay; a first collection would block the loop for 0.1 s
@@ -243,7 +247,7 @@ def agent_of(
         store=session.store,
         toolbox=session.toolbox,
         project=options.project_of(session.cwd),
-        connect=connected,
+        connect=connect_model,
         emit=emit,
         ask=ask,
         reading=session.reading,
@@ -257,11 +261,11 @@ def agent_of(
 
 
 def heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
-    """Have signals call `stop`, except those that nohup, or a shell for its background jobs, set to be ignored."""
+    """Make signals call `stop`, except those ignored because of nohup or a shell's background job."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        why = StopCause("user") if number == signal.SIGINT else StopCause("signal", number.name)
+        cause = StopCause("user") if number == signal.SIGINT else StopCause("signal", number.name)
         if signal.getsignal(number) != signal.SIG_IGN:
-            loop.add_signal_handler(number, stop, why)
+            loop.add_signal_handler(number, stop, cause)
 
 
 def opened_of(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpened:
@@ -274,7 +278,7 @@ def opened_of(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpe
         cwd=str(session.cwd),
         tools=tuple(tool.name for tool in session.toolbox.schemas),
         resumed=before.turns > 0,
-        kept=not options.arguments.no_session,
+        saved=not options.arguments.no_session,
         last_turn=last_turn(record.entry for record in session.reading.records),
         settings=before.settings,
     )
@@ -292,14 +296,14 @@ async def _turns(agent: Agent, stream: PromptStream, *, opened: RunOpened, outpu
 async def _turn(
     agent: Agent, prompt: str, toolbox: LocalToolbox, *, opened: RunOpened, output: OutputFormat, watch: TurnWatch
 ) -> RunEnded:
-    """Run the turn, show it and return how it ended."""
+    """Run the turn, show it, and return its end."""
     try:
         before = agent.conversation
         output.begin(opened)
-        images = attached(agent, prompt, lambda why: output.event(CheckFinding(why)))
+        images = attached_images(agent, prompt, lambda why: output.event(CheckFinding(why)))
         try:
-            # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts,
-            # but for the prompt of a server.
+            # Except for the prompt of a server, nothing is awaited from here to the turn's first await, so that a
+            # closed reader stops the turn before it starts.
             turn = await agent.run(await toolbox.expand_prompt(prompt), images=images)
         except HoldfastError as error:
             after = agent.conversation

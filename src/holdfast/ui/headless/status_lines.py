@@ -1,29 +1,29 @@
-"""The status lines of a run: the sentences that standard error gets, the same live and on resuming."""
+"""The status lines of a run on standard error: the same sentences live and on resuming."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from holdfast.session.journal import entries as e
-from holdfast.ui.headless.denied_calls import allowing
+from holdfast.ui.headless.denied_calls import allow_advice
 from holdfast.ui.view.sentences import Narrator, Sentence
 
 
-def status_line(said: Sentence) -> str:
-    """Return the sentence as a status line, "" if it is none."""
-    match said.kind:
+def status_line(sentence: Sentence) -> str:
+    """Return the sentence as a status line, "" if it is not for one."""
+    match sentence.kind:
         case "started" | "call" | "late" | "task" | "context" | "files" | "retry" | "failed" | "end":
-            return said.text
+            return sentence.text
         case "unapproved":
-            return f"{said.text}. {allowing(said.question)}"
+            return f"{sentence.text}. {allow_advice(sentence.question)}"
         case "damage":
-            return f"damage found: {said.text}"
+            return f"damage found: {sentence.text}"
         case _:
             return ""
 
 
 def last_turn(entries: Iterable[e.Entry]) -> tuple[e.Entry, ...]:
-    """Return the entries of the last turn, from its prompt on; a rewound turn does not count."""
+    """Return the entries of the last turn, starting with its prompt; a rewound turn does not count."""
     last: list[e.Entry] = []
     for entry in entries:
         if isinstance(entry, e.PromptAccepted | e.Rewound):
@@ -32,8 +32,8 @@ def last_turn(entries: Iterable[e.Entry]) -> tuple[e.Entry, ...]:
     return tuple(last)
 
 
-def account(entries: Iterable[e.Entry]) -> tuple[str, ...]:
-    """Return the status lines of the last turn: its calls since the last request, why that failed, and its end.
+def last_turn_status(entries: Iterable[e.Entry]) -> tuple[str, ...]:
+    """Return the status lines of the last turn: its calls since the last request, that request's failure, its end.
 
     Empty if it ended regularly, has not ended, or was rewound.
 
@@ -44,15 +44,15 @@ def account(entries: Iterable[e.Entry]) -> tuple[str, ...]:
     lines: list[str] = []
     end: e.TurnEnded | None = None
     for entry in entries:
-        told = [status_line(said) for said in narrator.sentences(entry)]
+        sentences = [status_line(sentence) for sentence in narrator.sentences(entry)]
         match entry:
             case e.PromptAccepted() | e.RequestStarted() | e.Rewound():
                 lines.clear()
                 end = None
             case e.CallEnded() | e.CallLate() | e.RequestFailed():
-                lines += told
+                lines += sentences
             case e.TurnEnded():
-                lines += told
+                lines += sentences
                 end = entry
             case _:
                 pass

@@ -11,7 +11,7 @@ from holdfast.session.journal import entries as e
 from holdfast.text import literal, printable
 from holdfast.ui.advice import COMMAND_LINE
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
-from holdfast.ui.headless.status_lines import account, status_line
+from holdfast.ui.headless.status_lines import last_turn_status, status_line
 from holdfast.ui.headless.stream_writer import Courier, Writer
 from holdfast.ui.view.sentences import Narrator
 
@@ -32,12 +32,12 @@ class TextOutput:
 
     def begin(self, opened: RunOpened) -> None:
         """Print the session's ID and how its last turn ended."""
-        how = "resumed" if opened.resumed else "new" if opened.kept else "new, not kept"
+        how = "resumed" if opened.resumed else "new" if opened.saved else "new, not kept"
         effort = f" · effort {opened.settings.effort}" if opened.settings.effort else ""
         self._note(f"session {opened.session} ({how}) · {opened.model}{effort} · {opened.mode}")
         for entry in opened.last_turn:
-            self._narrator.sentences(entry)  # so that it knows the calls
-        for line in account(opened.last_turn):
+            self._narrator.sentences(entry)  # the narrator learns the calls
+        for line in last_turn_status(opened.last_turn):
             self._note(line)
 
     def event(self, event: Event) -> None:
@@ -53,7 +53,7 @@ class TextOutput:
             case Fact(entry=entry):
                 if isinstance(entry, e.ResponseEnded):
                     self._end_line()
-                self._say(entry)
+                self._print_sentences(entry)
             case _:
                 pass
 
@@ -68,8 +68,8 @@ class TextOutput:
             advice = f". {COMMAND_LINE[ended.fault]}" if ended.fault is not None else ""
             if ended.turn.cause == "max_cost":
                 advice = ". Raise --max-cost, and continue with -c"
-            for said in self._narrator.sentences(ended.turn):
-                self._note(f"{status_line(said)}{advice}")
+            for sentence in self._narrator.sentences(ended.turn):
+                self._note(f"{status_line(sentence)}{advice}")
         elif not ended.conversation.answer:
             self._note("the model gave no answer")
 
@@ -86,18 +86,18 @@ class TextOutput:
         return unwritten
 
     def note(self, text: str) -> None:
-        """Print a line of the caller's own: its text may have several lines."""
+        """Print a text of the caller, which may have several lines."""
         for line in text.splitlines():
             self._note(line)
 
     def prompt(self, text: str) -> None:
-        """Print what invites the user to type, without a newline."""
+        """Print an input prompt, without a newline."""
         self._end_line()
         self._out.write(text)
 
-    def _say(self, entry: e.Entry) -> None:
-        for said in self._narrator.sentences(entry):
-            if line := status_line(said):
+    def _print_sentences(self, entry: e.Entry) -> None:
+        for sentence in self._narrator.sentences(entry):
+            if line := status_line(sentence):
                 self._note(line)
 
     def _write(self, text: str) -> None:

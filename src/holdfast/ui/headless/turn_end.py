@@ -1,4 +1,4 @@
-"""How a turn of a run ended, from its events: its exit code, the provider's fault, and the calls that were denied."""
+"""The end of a turn, from its events: the exit code, the provider's fault, and the denied calls."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from holdfast.ui.headless.output_format import RunEnded
 
 
 class TurnWatch:
-    """Watches the events of a run for what the conversation does not say of a turn's end."""
+    """Collects facts about a turn's end that the conversation does not have: fault and denied calls."""
 
     def __init__(self) -> None:
         self._denied = DeniedCalls()
         self._fault: ProviderFault | None = None
 
     def see(self, event: Event) -> None:
-        """Note what the event says of the turn."""
+        """Read an event of the run."""
         match event:
             case TurnFailed(fault=fault):
                 self._fault = fault
@@ -37,7 +37,7 @@ class TurnWatch:
                 pass
 
     def ended(self, turn: TurnEnded, conversation: Conversation) -> RunEnded:
-        """Return how the turn ended, with the conversation at that time."""
+        """Return the end of the run, with the conversation at that time."""
         fault = self._fault if turn.cause == "provider" else None
         return RunEnded(
             turn=turn,
@@ -49,7 +49,7 @@ class TurnWatch:
 
 
 def exit_code(turn: TurnEnded, fault: ProviderFault | None) -> int:
-    """Return the exit code for how a turn ended; `fault` is that of the provider, if it ended the turn."""
+    """Return the exit code for a turn's end. `fault` is the provider's failure if that ended the turn."""
     match turn.cause:
         case "finished":
             return EXIT_OK

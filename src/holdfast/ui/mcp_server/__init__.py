@@ -1,1 +1,1 @@
-"""`holdfast mcp serve`: holdfast as an MCP server, so that another agent can hand over work."""
+"""`holdfast mcp serve`: holdfast as an MCP server, to which another agent can delegate work."""

@@ -1,19 +1,20 @@
-"""Sessions that another agent hands work to: started, continued, read, stopped and listed, by their IDs.
+"""Sessions to which another agent delegates work: it starts, continues, reads, stops and lists them by their IDs.
 
-How it works. The server does no work itself. A turn runs in a separate process (`session_worker`), which goes on when
-the connection is lost, the request is cancelled, or the server or its client is killed. What is known is read from the
-journal, so any later server tells it by the ID. A turn is bounded by a time limit, because there may be no client left
-to stop it.
+How it works. The server does no work itself. A turn runs in a separate process (`session_worker`), which continues if
+the connection is lost, the request is cancelled, or the server or its client is killed. The state of a session is read
+from its journal, so any later server can report it by the ID. A turn has a time limit, because there may be no client
+left to stop it.
 
-What is known at each point, with the ID that the client chose or was given:
+What a client knows at each point, with the ID that it chose or received:
 
 - Killed before the worker has journalled the prompt: the session does not exist, or is empty. Starting it again with
   the same ID and prompt begins it, once.
-- Afterwards: the prompt is durable, and the turn runs, has ended, or was interrupted. Starting it again with the same
-  ID and prompt returns it and begins nothing.
-- A stop is asked of the worker and waited for. The turn is settled like any other, and its answer so far is kept.
+- Killed afterwards: the prompt is durable, and the turn runs, has ended, or was interrupted. Starting it again with the
+  same ID and prompt returns its report and starts nothing.
+- Stopped: the server signals the worker and waits for it. The turn is settled like any other, and its answer so far is
+  kept.
 
-A turn is continued only at the turn that the client has seen, if it says so, so that a repeated request begins nothing.
+A client can name the last turn that it has seen (`after_turn`), so that a repeated request starts nothing.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from holdfast.ui.mcp_server.session_report import SessionReport, session_report
 from holdfast.ui.mcp_server.session_worker import SessionWorker, start_worker, stop_worker
 
 TIME_LIMIT = 3600.0
-"""Seconds that a turn may take, unless the client says another limit."""
+"""Default time limit of a turn, in seconds."""
 
 LONGEST_WAIT = 600.0
-"""Seconds that a request may wait for the end of a turn."""
+"""Maximum seconds that a request waits for the end of a turn."""
 
 _BEGINS_WITHIN = 60.0  # seconds that a worker may take to journal its prompt
 _STOPS_WITHIN = 10.0  # seconds that a stopped worker may take to settle
@@ -48,8 +49,8 @@ _LISTED = 50
 Progress = Callable[[int, str], Awaitable[None]]
 
 
-class HandedOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn runs with. No user can approve a call: what is not allowed is denied."""
+class DelegatedOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a turn. No user can approve a call: what is not allowed is denied."""
 
     mode: Mode | None = None
     model: str = ""
@@ -67,7 +68,7 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
     open: bool
 
 
-class HandedSessions:
+class DelegatedSessions:
     """The sessions in some folders, and below them. Use it from one event loop."""
 
     def __init__(
@@ -79,7 +80,7 @@ class HandedSessions:
         options: Sequence[str] = (),
         yolo: bool = False,
     ) -> None:
-        """Use the sessions of a catalog. `options` are those of every run, `yolo` is whether that mode is offered."""
+        """Use the sessions of a catalog. `options` are passed to every run; `yolo` is whether that mode is offered."""
         self._catalog = catalog
         self._folders = tuple(folders)
         self._environ = environ
@@ -88,45 +89,50 @@ class HandedSessions:
         self._beginning: dict[str, asyncio.Lock] = {}
         self._workers: dict[str, SessionWorker] = {}
 
-    # --- what a client asks -------------------------------------------------------------------------------------
+    # --- requests of a client -----------------------------------------------------------------------------------
 
-    async def start(self, prompt: str, *, session: str = "", cwd: str = "", options: HandedOptions) -> SessionReport:
-        """Begin a session with its first prompt, which is durable then. One that has begun so is returned as it is.
+    async def start(self, prompt: str, *, session: str = "", cwd: str = "", options: DelegatedOptions) -> SessionReport:
+        """Start a session with its first prompt, durable on return. If it has that prompt already, just report it.
 
-        Raise `UsageError` for what cannot be begun, and if the ID has another prompt.
+        Raise `UsageError` if it cannot start, or if the ID has another prompt.
         """
         if not prompt.strip():
             raise UsageError("The prompt is empty. Say what you want done.")
         folder = self._folder(cwd)
-        own = session or self._catalog.new_id()
+        session_id = session or self._catalog.new_id()
         until = time.monotonic() + _BEGINS_WITHIN
-        async with self._beginning.setdefault(own, asyncio.Lock()):
+        async with self._beginning.setdefault(session_id, asyncio.Lock()):
             while True:
-                known = await self._known(own)
+                known = await self._find(session_id)
                 if known is not None and known.turn:
                     if known.first_prompt.strip() == prompt.strip():
                         return known
-                    raise UsageError(f"Session {own!r} exists with another prompt. Choose another ID, or continue it.")
+                    raise UsageError(
+                        f"Session {session_id!r} exists with another prompt. Choose another ID, or continue it."
+                    )
                 if known is not None and known.cwd and Path(known.cwd) != folder:
-                    raise UsageError(f"Session {own!r} exists in another folder, {known.cwd!r}. Choose another ID.")
-                words = ("-r" if known is not None else "--session-id", own)
+                    raise UsageError(
+                        f"Session {session_id!r} exists in another folder, {known.cwd!r}. Choose another ID."
+                    )
+                words = ("-r" if known is not None else "--session-id", session_id)
                 try:
-                    return await self._begin(own, (*words, "-C", str(folder)), prompt, options, folder, after=0)
+                    return await self._begin(session_id, (*words, "-C", str(folder)), prompt, options, folder, after=0)
                 except UsageError:
-                    # The worker of an earlier server may be beginning the same work: its session is new, or held by it.
-                    came = known is None and await self._known(own) is not None
-                    held = came or bool(await in_daemon(lambda: self._holder(own)))
-                    if not held or time.monotonic() > until:
+                    # The worker of an earlier server may be starting the same work: it has just created or opened the
+                    # session.
+                    appeared = known is None and await self._find(session_id) is not None
+                    is_open = appeared or bool(await in_daemon(lambda: self._holder(session_id)))
+                    if not is_open or time.monotonic() > until:
                         raise
                 await asyncio.sleep(_LOOKS[0])
 
-    async def go_on(
-        self, session: str, prompt: str, *, after_turn: int | None = None, options: HandedOptions
+    async def continue_session(
+        self, session: str, prompt: str, *, after_turn: int | None = None, options: DelegatedOptions
     ) -> SessionReport:
-        """Begin the next turn of a session with a prompt, which is durable then.
+        """Start the next turn of a session with a prompt, durable on return.
 
-        With `after_turn`, only if that is its last turn; otherwise it is returned as it is. Raise `UsageError` if it
-        runs, or if another program has it open.
+        With `after_turn`, only if that is its last turn; otherwise just report it. Raise `UsageError` if a turn is
+        running, or if another program has the session open.
         """
         if not prompt.strip():
             raise UsageError("The prompt is empty. Say what you want done.")
@@ -135,13 +141,13 @@ class HandedSessions:
             if after_turn is not None and known.turn != after_turn:
                 return known
             if known.state == "running":
-                raise UsageError(f"Session {session!r} runs. Wait for it with read_session, or stop it first.")
-            await self._released(session)
+                raise UsageError(f"Session {session!r} is running. Wait for it with read_session, or stop it first.")
+            await self._wait_released(session)
             return await self._begin(session, ("-r", session), prompt, options, Path(known.cwd), after=known.turn)
 
     async def read(self, session: str) -> SessionReport:
-        """Return what is known of a session. Raise `SessionUnknown` if it is none of these folders."""
-        known = await self._known(session)
+        """Return the report on a session. Raise `SessionUnknown` if it is not in the offered folders."""
+        known = await self._find(session)
         if known is None:
             raise SessionUnknown(
                 f"Session {session!r} does not exist. If it was just started, start it again with the same ID and "
@@ -150,7 +156,7 @@ class HandedSessions:
         return known
 
     async def wait(self, session: str, seconds: float, progress: Progress) -> SessionReport:
-        """Return the session when its turn has ended, or after so many seconds. `progress` is called when it grows."""
+        """Return the report when the turn has ended, or after `seconds`. Call `progress` when the journal grows."""
         until = time.monotonic() + min(seconds, LONGEST_WAIT)
         every, seen = _LOOKS[0], -1
         while True:
@@ -165,7 +171,7 @@ class HandedSessions:
             every = min(every * 1.5, _LOOKS[1])
 
     async def stop(self, session: str) -> SessionReport:
-        """Stop the turn of a session and return it settled. Raise `UsageError` if another program has it open."""
+        """Stop and settle the turn of a session, and report it. Raise `UsageError` if another program has it open."""
         known = await self.read(session)
         if known.state != "running":
             return known
@@ -174,14 +180,14 @@ class HandedSessions:
             raise UsageError(
                 f"Session {session!r} was not stopped: another program has it open ({holder}). Stop it there."
             )
-        return await self.wait(session, _STOPS_WITHIN, _unseen)
+        return await self.wait(session, _STOPS_WITHIN, _ignore_progress)
 
-    async def listed(self) -> tuple[ListedSession, ...]:
-        """Return the sessions of the folders, the last used first."""
-        return await in_daemon(self._listed)
+    async def list_sessions(self) -> tuple[ListedSession, ...]:
+        """Return the sessions of the folders, most recently used first."""
+        return await in_daemon(self._list_sessions)
 
     def close(self) -> None:
-        """Forget the workers. Those that run go on."""
+        """Forget the workers. Running ones continue."""
         for worker in self._workers.values():
             worker.forget()
         self._workers.clear()
@@ -189,10 +195,17 @@ class HandedSessions:
     # --- the worker ---------------------------------------------------------------------------------------------
 
     async def _begin(
-        self, session: str, which: Sequence[str], prompt: str, options: HandedOptions, folder: Path, *, after: int
+        self,
+        session: str,
+        session_words: Sequence[str],
+        prompt: str,
+        options: DelegatedOptions,
+        folder: Path,
+        *,
+        after: int,
     ) -> SessionReport:
-        """Start a worker and return the session once its prompt is durable."""
-        words = (*self._options, *which, *self._words(options), "--on-approval", "deny")
+        """Start a worker and return the report once its prompt is durable."""
+        words = (*self._options, *session_words, *self._words(options), "--on-approval", "deny")
         worker = await in_daemon(lambda: start_worker(words, prompt, cwd=folder, environ=self._environ))
         if (former := self._workers.pop(session, None)) is not None:
             await in_daemon(former.wait)
@@ -200,19 +213,19 @@ class HandedSessions:
         self._workers[session] = worker
         until = time.monotonic() + _BEGINS_WITHIN
         while True:
-            ended = worker.has_ended  # before the journal is read: what it wrote is in it then
-            # Looking for the holder would take its lease for a moment, which the worker needs now.
-            known = await self._known(session, held=not ended)
+            ended = worker.has_ended  # checked before reading the journal, which then has everything it wrote
+            # Looking for the holder would take the lease for a moment, but the worker needs it now.
+            known = await self._find(session, is_open=not ended)
             if known is not None and known.turn > after:
                 return known
             if ended:
-                raise UsageError(f"The work was not begun. Fix this, then send it again: {worker.reason}")
+                raise UsageError(f"The work was not started. Fix this, then send it again: {worker.reason}")
             if time.monotonic() > until:
-                raise StateError(f"Session {session!r} has not begun after {_BEGINS_WITHIN:g} s. Read it later.")
+                raise StateError(f"Session {session!r} has not started after {_BEGINS_WITHIN:g} s. Read it later.")
             await asyncio.sleep(_LOOKS[0])
 
-    def _words(self, options: HandedOptions) -> tuple[str, ...]:
-        """Return the options of the command line. Raise `UsageError` for a mode that is not offered."""
+    def _words(self, options: DelegatedOptions) -> tuple[str, ...]:
+        """Return the command-line options. Raise `UsageError` for a mode that is not offered."""
         if options.mode == "yolo" and not self._yolo:
             raise UsageError("Mode 'yolo' is not offered. The user can offer it: holdfast mcp serve --allow-yolo.")
         mode = () if options.mode is None else ("--permission-mode", options.mode)
@@ -220,8 +233,8 @@ class HandedSessions:
         cost = () if options.max_cost is None else ("--max-cost", str(options.max_cost))
         return (*mode, *model, *cost, "--timeout", str(options.time_limit))
 
-    async def _released(self, session: str) -> None:
-        """Wait until the worker of the turn before has ended, which takes a moment after its last entry."""
+    async def _wait_released(self, session: str) -> None:
+        """Wait until the worker of the previous turn has exited, a moment after its last entry."""
         until = time.monotonic() + _STOPS_WITHIN
         while True:
             holder = await in_daemon(lambda: self._holder(session))
@@ -233,9 +246,9 @@ class HandedSessions:
 
     # --- the journal --------------------------------------------------------------------------------------------
 
-    async def _known(self, session: str, *, held: bool | None = None) -> SessionReport | None:
-        """Return what is known of a session, None if it does not exist. Raise `SessionUnknown` if it is elsewhere."""
-        report = await in_daemon(lambda: self._report(session, held=held))
+    async def _find(self, session: str, *, is_open: bool | None = None) -> SessionReport | None:
+        """Return the report on a session, None if it does not exist. Raise `SessionUnknown` for another folder."""
+        report = await in_daemon(lambda: self._report(session, is_open=is_open))
         if report is not None and report.cwd and not self._is_offered(Path(report.cwd)):
             raise SessionUnknown(
                 f"Session {session!r} is in another folder, which is not offered here. "
@@ -243,25 +256,27 @@ class HandedSessions:
             )
         return report
 
-    def _report(self, session: str, *, held: bool | None) -> SessionReport | None:
+    def _report(self, session: str, *, is_open: bool | None) -> SessionReport | None:
         folder = self._catalog.folder(session)
-        if held is None:
-            held = bool(self._holder(session))  # before the journal is read: what it wrote is in it then
+        if is_open is None:
+            is_open = bool(
+                self._holder(session)
+            )  # checked before reading the journal, which then has everything it wrote
         try:
             reading = read_copy(folder)
         except SessionUnknown:
             return None
-        return session_report(session, [record.entry for record in reading.records], held=held)
+        return session_report(session, [record.entry for record in reading.records], is_open=is_open)
 
     def _holder(self, session: str) -> str:
-        """Return which process holds a session, "" if none does."""
+        """Return the process that has a session open, "" if none has."""
         try:
             raise_if_busy(self._catalog.folder(session))
         except SessionBusy as busy:
             return busy.holder or "unknown"
         return ""
 
-    def _listed(self) -> tuple[ListedSession, ...]:
+    def _list_sessions(self) -> tuple[ListedSession, ...]:
         found = (each for each in self._catalog.all() if each.cwd and self._is_offered(Path(each.cwd)))
         return tuple(
             ListedSession(
@@ -291,6 +306,6 @@ class HandedSessions:
         return folder
 
 
-async def _unseen(entries: int, doing: str) -> None:
-    """Take no notice of progress."""
+async def _ignore_progress(entries: int, doing: str) -> None:
+    """Ignore progress."""
     del entries, doing

@@ -25,21 +25,21 @@ class _Arguments(Arguments):
 
 def command_parser() -> Parser:
     """Return the parser of this command's options."""
-    made = Parser(
+    parser = Parser(
         prog="holdfast mcp serve",
         description="Serve other agents over the Model Context Protocol, on standard input and output.",
         allow_abbrev=False,
     )
-    add = made.add_argument
+    add = parser.add_argument
     add("--folder", action="append", metavar="DIR", help="offer this folder and all below it (default: this one)")
-    add("--allow-yolo", action="store_true", help="offer the mode in which everything runs unasked")
+    add("--allow-yolo", action="store_true", help="offer the yolo mode, which runs everything without asking")
     add("--permission-mode", choices=[each for each in get_args(Mode) if each != "yolo"], default=None,
-        help="what runs if the client names no mode (default: the config's)")  # fmt: skip
+        help="mode if the client names none (default: the config's)")  # fmt: skip
     add("-m", "--model", metavar="PROVIDER:MODEL", help="model to use if the client names none")
     add("--allow", action="append", metavar="RULE",
         help="allow calls, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
-    add("--deny", action="append", metavar="RULE", help="never run such calls, in any mode; repeatable")
-    return made
+    add("--deny", action="append", metavar="RULE", help="never run these calls, in any mode; repeatable")
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
@@ -47,14 +47,14 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     if environ.get(CALL_VARIABLE, "").startswith("mcp:"):
         raise UsageError(
-            "Work is not handed to holdfast by holdfast: a session of it has started this server. "
+            "Cannot delegate work from holdfast to itself: a holdfast session started this server. "
             "Remove it from that session's MCP servers."
         )
     places = homes(environ)
     read_config(places.config)
-    from holdfast.ui.mcp_server.delegated_sessions import HandedSessions  # noqa: PLC0415 - --help needs none of it
+    from holdfast.ui.mcp_server.delegated_sessions import DelegatedSessions  # noqa: PLC0415 - --help needs none of it
 
-    sessions = HandedSessions(
+    sessions = DelegatedSessions(
         Catalog(places.sessions),
         folders=[_offered(each) for each in arguments.folder or ["."]],
         environ=environ,
@@ -77,7 +77,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     try:
         asyncio.run(serve_sessions(sessions, Refusals(environ)))
     except* BrokenPipeError:
-        pass  # the client was killed and reads no answer; the work goes on
+        pass  # the client was killed and reads no answer; the work continues
     finally:
         sessions.close()
     return EXIT_OK

@@ -1,6 +1,6 @@
-"""The server as the official SDK serves it, in both eras of the protocol. Importing it takes more than a second.
+"""The MCP server on the official SDK, for both eras of the protocol. Importing it takes more than a second.
 
-A request that the client cancels ends here; the session that it began or reads goes on.
+A request that the client cancels ends here; the session that it started or reads continues.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mcp.server.stdio import stdio_server
 from holdfast import __version__
 from holdfast.ui.acp.protocol.json_rpc import RpcError
 from holdfast.ui.acp.protocol.refusals import Refusals
-from holdfast.ui.mcp_server.delegated_sessions import HandedSessions
-from holdfast.ui.mcp_server.session_tools import SERVER_INSTRUCTIONS, TOOLS, called
+from holdfast.ui.mcp_server.delegated_sessions import DelegatedSessions
+from holdfast.ui.mcp_server.session_tools import SERVER_INSTRUCTIONS, TOOLS, call_tool
 
 _Context = ServerRequestContext[dict[str, object]]
 
 
-async def serve_sessions(sessions: HandedSessions, refusals: Refusals) -> None:
+async def serve_sessions(sessions: DelegatedSessions, refusals: Refusals) -> None:
     """Serve on standard input and output until the client closes its end."""
     server: Server[dict[str, object]] = Server(
         "holdfast",
@@ -43,7 +43,7 @@ async def _list(context: _Context, params: types.PaginatedRequestParams | None) 
             title=each.title,
             description=each.description,
             input_schema=each.parameters,
-            annotations=types.ToolAnnotations(read_only_hint=each.reads, destructive_hint=not each.reads),
+            annotations=types.ToolAnnotations(read_only_hint=each.read_only, destructive_hint=not each.read_only),
         )
         for each in TOOLS
     ]
@@ -51,7 +51,7 @@ async def _list(context: _Context, params: types.PaginatedRequestParams | None) 
 
 
 def _caller(
-    sessions: HandedSessions, refusals: Refusals
+    sessions: DelegatedSessions, refusals: Refusals
 ) -> Callable[[_Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]:
     async def call(context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         async def progress(entries: int, doing: str) -> None:
@@ -59,7 +59,7 @@ def _caller(
 
         refused: list[RpcError] = []
         with refusals.to(refused.append):
-            reply = await called(params.name, params.arguments or {}, sessions=sessions, progress=progress)
+            reply = await call_tool(params.name, params.arguments or {}, sessions=sessions, progress=progress)
             return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.data)
         return types.CallToolResult(content=[_text(str(refused[0]))], is_error=True)
 

@@ -1,8 +1,8 @@
-"""What is known of a session, from its journal and from whether a process holds it. Pure.
+"""The report on a session, from its journal and from whether a process has it open. Pure.
 
-The journal is the only source. So the answer is the same for the server that started the work, for another one, and
-after any of them was killed. A turn without an end whose session no process holds was interrupted: its process was
-killed. It is settled when the session is continued.
+The journal is the only source, so the report is the same from the server that started the work, from another one, and
+after any of them was killed. If a turn has no end and no process has its session open, it was interrupted: its process
+was killed. It is settled when the session is continued.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ SessionState = Literal[
     "empty",  # it has no prompt
     "running",  # a turn runs
     "finished",  # the model has ended the last turn
-    "stopped",  # someone has stopped it
+    "stopped",  # a client or a signal has stopped it
     "failed",  # it ended for another reason
     "interrupted",  # its process was killed
 ]
 
 ANSWER_PIECE = 30_000
-"""Characters of an answer that are returned at once."""
+"""Maximum characters of an answer in one report."""
 
 
 class DeniedReport(msgspec.Struct, frozen=True):
-    """A call that did not run because no user could approve it, with what the model read."""
+    """A call that did not run because no user could approve it, with the reason that the model read."""
 
     call: str
     reason: str
@@ -45,8 +45,8 @@ class SessionReport(msgspec.Struct, frozen=True, kw_only=True):
     """A session as another agent reads it.
 
     `turn` is its last turn, `first_prompt` its first prompt. `answer` is the last text of the model; while a turn runs,
-    or after it was interrupted, what has been written so far. `why` says why the turn did not end by itself. `doing` is
-    the latest that is known of a running turn, `entries` the length of the journal.
+    or after it was interrupted, the text so far. `why` is the reason if the turn failed or was stopped. `doing` is the
+    current activity of a running turn, `entries` the length of the journal.
     """
 
     session: str
@@ -68,11 +68,11 @@ class SessionReport(msgspec.Struct, frozen=True, kw_only=True):
         return self.state != "running"
 
 
-def session_report(session: str, entries: Sequence[e.Entry], *, held: bool) -> SessionReport:
-    """Return what the entries say; `held` is whether a process has the session open."""
+def session_report(session: str, entries: Sequence[e.Entry], *, is_open: bool) -> SessionReport:
+    """Return the report from the entries. `is_open` is whether a process has the session open."""
     conversation = fold(entries)
     prompts = [entry for entry in entries if isinstance(entry, e.PromptAccepted)]
-    state = _state(conversation, held=held)
+    state = _state(conversation, is_open=is_open)
     denied = DeniedCalls()
     for entry in entries:
         denied.add(entry)
@@ -93,9 +93,9 @@ def session_report(session: str, entries: Sequence[e.Entry], *, held: bool) -> S
     )
 
 
-def _state(conversation: Conversation, *, held: bool) -> SessionState:
+def _state(conversation: Conversation, *, is_open: bool) -> SessionState:
     if conversation.open_turn is not None:
-        return "running" if held else "interrupted"
+        return "running" if is_open else "interrupted"
     ended = conversation.last_end
     if ended is None:
         return "empty"
@@ -113,14 +113,14 @@ def _why(conversation: Conversation, state: SessionState) -> str:
     if state in ("empty", "running", "finished"):
         return ""
     if conversation.open_turn is not None:
-        return "The process that did the work was killed. What it had finished is kept."
+        return "The process that did the work was killed. Its finished work is kept."
     assert ended is not None
-    said = printable(clause_for_user(ended.cause, ended.detail)).rstrip(".")
-    return f"{said[:1].upper()}{said[1:]}."
+    sentence = printable(clause_for_user(ended.cause, ended.detail)).rstrip(".")
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def _answer(entries: Iterable[e.Entry]) -> str:
-    """Return the last text of the last turn, also if it was cut."""
+    """Return the last text of the last turn, even if it was cut off."""
     text = streamed = ""
     for entry in entries:
         match entry:
@@ -141,11 +141,11 @@ def _answer(entries: Iterable[e.Entry]) -> str:
 def _doing(conversation: Conversation) -> str:
     calls: list[CallPart] = [each.part for each in conversation.open_calls]
     step = f"step {max(1, conversation.turn_steps)}"
-    return f"{step}: {printable(call_line(calls[0]))[:200]}" if calls else f"{step}: the model writes"
+    return f"{step}: {printable(call_line(calls[0]))[:200]}" if calls else f"{step}: the model is writing"
 
 
 def report_text(report: SessionReport, offset: int = 0) -> str:
-    """Return the report as text for a model, with the answer from `offset` on."""
+    """Return the report as text for a model, with the answer starting at `offset`."""
     lines = [f"Session {report.session}, turn {report.turn}: {report.state}."]
     if report.why:
         lines.append(report.why)
@@ -163,9 +163,9 @@ def report_text(report: SessionReport, offset: int = 0) -> str:
 
 _ADVICE: dict[SessionState, str] = {
     "empty": "It has no prompt: nothing was done. Send one with continue_session.",
-    "running": "It goes on, also without you. Read it again with read_session, or end it with stop_session.",
-    "finished": "Ask more of it with continue_session.",
+    "running": "It keeps running without you. Read it again with read_session, or end it with stop_session.",
+    "finished": "Send another prompt with continue_session.",
     "stopped": "Its finished work is kept. Resume it with continue_session.",
     "failed": "Its finished work is kept. Resume it with continue_session.",
-    "interrupted": "Resume it with continue_session, which first settles what was open.",
+    "interrupted": "Resume it with continue_session, which first settles the interrupted calls.",
 }

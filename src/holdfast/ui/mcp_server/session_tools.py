@@ -1,4 +1,4 @@
-"""The tools of the server: what they declare, and what a call of one answers. Nothing here knows the SDK."""
+"""The tools of the server: their declarations, and the replies to their calls. Independent of the SDK."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from holdfast.typed_data import convert_value
 from holdfast.ui.mcp_server.delegated_sessions import (
     LONGEST_WAIT,
     TIME_LIMIT,
-    HandedOptions,
-    HandedSessions,
+    DelegatedOptions,
+    DelegatedSessions,
     ListedSession,
     Progress,
 )
 from holdfast.ui.mcp_server.session_report import SessionReport, report_text
 
 DEFAULT_WAIT = 30.0
-"""Seconds that a request waits for the end of a turn: clients give up after 60."""
+"""Default seconds that a request waits for the end of a turn: clients give up after 60."""
 
 SERVER_INSTRUCTIONS = (
     "holdfast is a coding agent. Hand it a task with start_session; it works in a separate process and keeps working "
-    "when this connection ends. Remember the session ID: read_session gives its answer at any later time, also after a "
-    "crash. No user can approve its calls: what the mode does not allow is denied, and the answer says what."
+    "when this connection ends. Remember the session ID: read_session returns its answer at any later time, also after "
+    "a crash. No user can approve its calls: what the mode does not allow is denied, and the answer lists it."
 )
 
 _Wait = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_WAIT)]
@@ -37,7 +37,7 @@ _Money = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class _Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a call that begins a turn may say."""
+    """The arguments of a call that starts a turn."""
 
     prompt: str
     wait_seconds: _Wait = DEFAULT_WAIT
@@ -47,8 +47,8 @@ class _Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_cost_usd: _Money | None = None
 
     @property
-    def options(self) -> HandedOptions:
-        return HandedOptions(
+    def options(self) -> DelegatedOptions:
+        return DelegatedOptions(
             mode=self.mode, model=self.model, time_limit=self.time_limit_seconds, max_cost=self.max_cost_usd
         )
 
@@ -78,17 +78,17 @@ class _ListArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ServedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as it is declared. `reads` is whether it changes nothing."""
+    """The declaration of a tool. `read_only` is whether it changes nothing."""
 
     name: str
     title: str
     description: str
     parameters: dict[str, object]
-    reads: bool = False
+    read_only: bool = False
 
 
 class ToolReply(msgspec.Struct, frozen=True):
-    """What a call answers: `text` for a model, `data` for a program."""
+    """The reply to a call: `text` for a model, `data` for a program."""
 
     text: str
     data: dict[str, object]
@@ -103,14 +103,14 @@ _WAIT: dict[str, object] = {
     "type": "number",
     "minimum": 0,
     "maximum": LONGEST_WAIT,
-    "description": f"How long to wait for the end of the turn (default {DEFAULT_WAIT:g}). It goes on after that.",
+    "description": f"How long to wait for the end of the turn (default {DEFAULT_WAIT:g}). It keeps running after that.",
 }
 _OPTIONS: dict[str, dict[str, object]] = {
     "mode": {
         "type": "string",
         "enum": ["ask", "accept-edits", "plan", "yolo"],
-        "description": "What may run: ask: what only reads; accept-edits: edits in the folder too; plan: only reading, "
-        "with a plan as the answer; yolo: everything, if the user offers it. The rest is denied.",
+        "description": "What may run. ask: calls that only read; accept-edits: edits in the folder too; plan: only "
+        "reading, with a plan as the answer; yolo: everything, if the user offers it. The rest is denied.",
     },
     "model": {"type": "string", "description": "PROVIDER:MODEL. Default: the user's."},
     "time_limit_seconds": {
@@ -127,10 +127,10 @@ TOOLS = (
         title="Start a session",
         description="Hand a task to holdfast. It reads, edits and runs commands in a folder, and answers with a text. "
         "Returns the session's ID with the answer, or without it if the work takes longer. Choose an ID to be able to "
-        "repeat a call whose answer was lost: the same ID and prompt never begin the work twice.",
+        "repeat a call whose answer was lost: the same ID and prompt never start the work twice.",
         parameters=_object(
             ("prompt",),
-            prompt={"type": "string", "description": "The task, with all that holdfast has to know."},
+            prompt={"type": "string", "description": "The task, with everything that holdfast needs to know."},
             cwd={"type": "string", "description": "The folder to work in, absolute. Default: the server's."},
             session={"type": "string", "description": "An ID for it: letters, digits and hyphens. Default: a new one."},
             wait_seconds=_WAIT,
@@ -140,15 +140,15 @@ TOOLS = (
     ServedTool(
         name="continue_session",
         title="Continue a session",
-        description="Send the next prompt to a session that does not run. It knows everything that was said in it.",
+        description="Send the next prompt to a session that is not running. It remembers its whole conversation.",
         parameters=_object(
             ("session", "prompt"),
             session=_SESSION,
             prompt={"type": "string", "description": "The next task or question."},
             after_turn={
                 "type": "integer",
-                "description": "The last turn you know. If the session has another one, it is returned, and nothing "
-                "begins: so a repeated call is safe.",
+                "description": "The last turn you know. If the session has a later one, that is returned and nothing "
+                "starts: so a repeated call is safe.",
             },
             wait_seconds=_WAIT,
             **_OPTIONS,
@@ -157,14 +157,14 @@ TOOLS = (
     ServedTool(
         name="read_session",
         title="Read a session",
-        description="Return the state of a session, its answer, or what it has written so far.",
+        description="Return the state of a session, and its answer or its text so far.",
         parameters=_object(
             ("session",),
             session=_SESSION,
             wait_seconds={**_WAIT, "description": "How long to wait for the end of a running turn (default 0)."},
-            offset={"type": "integer", "minimum": 0, "description": "Where to begin in a long answer."},
+            offset={"type": "integer", "minimum": 0, "description": "Where to start in a long answer."},
         ),
-        reads=True,
+        read_only=True,
     ),
     ServedTool(
         name="stop_session",
@@ -175,19 +175,19 @@ TOOLS = (
     ServedTool(
         name="list_sessions",
         title="List sessions",
-        description="List the sessions of the offered folders, the last used first.",
+        description="List the sessions of the offered folders, most recently used first.",
         parameters=_object(()),
-        reads=True,
+        read_only=True,
     ),
 )
 
 T = TypeVar("T")
 
 
-async def called(
-    name: str, arguments: Mapping[str, object], *, sessions: HandedSessions, progress: Progress
+async def call_tool(
+    name: str, arguments: Mapping[str, object], *, sessions: DelegatedSessions, progress: Progress
 ) -> ToolReply:
-    """Return the answer to a call. Raise `HoldfastError` for one that cannot be answered."""
+    """Return the reply to a call. Raise `HoldfastError` if the call fails."""
     match name:
         case "start_session":
             start = _arguments(arguments, _StartArguments)
@@ -195,7 +195,9 @@ async def called(
             return _reply(await sessions.wait(begun.session, start.wait_seconds, progress))
         case "continue_session":
             more = _arguments(arguments, _ContinueArguments)
-            begun = await sessions.go_on(more.session, more.prompt, after_turn=more.after_turn, options=more.options)
+            begun = await sessions.continue_session(
+                more.session, more.prompt, after_turn=more.after_turn, options=more.options
+            )
             return _reply(await sessions.wait(begun.session, more.wait_seconds, progress))
         case "read_session":
             read = _arguments(arguments, _ReadArguments)
@@ -204,14 +206,14 @@ async def called(
             return _reply(await sessions.stop(_arguments(arguments, _StopArguments).session))
         case "list_sessions":
             _arguments(arguments, _ListArguments)
-            return _listed(await sessions.listed())
+            return _list_reply(await sessions.list_sessions())
         case _:
             raise UsageError(f"Unknown tool {name!r} (expected one of {', '.join(each.name for each in TOOLS)}).")
 
 
-def _arguments(given: Mapping[str, object], kind: type[T]) -> T:
+def _arguments(values: Mapping[str, object], kind: type[T]) -> T:
     try:
-        return convert_value(given, kind)
+        return convert_value(values, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise UsageError(f"The arguments are invalid: {error}. Nothing was done.") from error
 
@@ -223,7 +225,7 @@ def _reply(report: SessionReport, offset: int = 0) -> ToolReply:
     return ToolReply(report_text(report, offset), data)
 
 
-def _listed(found: tuple[ListedSession, ...]) -> ToolReply:
+def _list_reply(found: tuple[ListedSession, ...]) -> ToolReply:
     lines = [
         f"{each.session}  {dt.datetime.fromtimestamp(each.modified, dt.UTC):%Y-%m-%d %H:%M} UTC  "
         f"{'open  ' if each.open else ''}{printable(each.title) or '(no prompt)'}  {each.cwd}"

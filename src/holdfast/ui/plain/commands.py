@@ -18,34 +18,34 @@ PLAIN_COMMANDS = {
     "help": "list the commands",
     "new": "start a new session (this one is saved)",
     "model": "switch model: /model PROVIDER:MODEL",
-    "effort": "how much the model reasons: /effort LEVEL, or default",
-    "permissions": "what runs without asking: /permissions MODE",
+    "effort": "set how much the model reasons: /effort LEVEL, or default",
+    "permissions": "set what runs without asking: /permissions MODE",
     "rename": "set the title of this session: /rename TITLE",
     "compact": "summarize older messages to free context",
     "uncompact": "undo the last compaction",
     "status": "show session, model, mode and cost",
     "quit": "quit (the session is saved)",
 }
-"""The commands, and what each does."""
+"""The commands, each with a description."""
 
 ALIASES = {"clear": "new", "exit": "quit", "mode": "permissions", "cost": "status"}
 
 HELP = (
     "Type a prompt and press Enter. While a turn runs, a line steers it.",
-    "Ctrl+C stops the turn; again, or at the prompt twice, it leaves. Ctrl+D leaves.",
-    "!COMMAND runs a command of yours; !!COMMAND also shows its output to the model. End a line with \\ to go on.",
+    "Ctrl+C stops the turn. Press it again, or twice at the prompt, to quit. Ctrl+D quits.",
+    "!COMMAND runs a shell command; !!COMMAND also shares its output with the model. A \\ at the end continues a line.",
 )
 
 
 def is_command(text: str) -> bool:
-    """Return whether a line is a command: not a path, and not the beginning of several lines."""
+    """Return whether a line is a command: not a path, not several lines, not the prompt of a server."""
     name, *_ = text.split(maxsplit=1) or [""]
-    server = name.startswith("/mcp__")  # the prompt of a server is one
+    server = name.startswith("/mcp__")
     return name.startswith("/") and "/" not in name[1:] and "\n" not in text and not server
 
 
 class Departure(msgspec.Struct, frozen=True):
-    """The user leaves this session, for a new one if `renew`."""
+    """The user's request to leave this session; with `renew`, for a new one."""
 
     renew: bool = False
 
@@ -59,7 +59,7 @@ class Commands:
         self._usable = usable
 
     async def run(self, line: str) -> Departure | list[str]:
-        """Run a command. Return what to say, or that the user leaves. Raise `HoldfastError`."""
+        """Run a command. Return the lines to print, or a `Departure`. Raise `HoldfastError`."""
         name, _, rest = line[1:].strip().partition(" ")
         name, rest = ALIASES.get(name, name), rest.strip()
         match name:
@@ -72,7 +72,7 @@ class Commands:
                 return [] if compacted is None else ["Compacted."]
             case "uncompact":
                 await self._agent.uncompact()
-                return ["The compaction is undone."]
+                return ["Compaction undone."]
             case "status":
                 return list(self._status())
             case "model" | "effort" | "permissions" | "rename":

@@ -1,14 +1,13 @@
 """One session in the plain mode: lines in, text out, and nothing in between.
 
-How it works. A thread reads lines, the terminal edits and echoes them. A line at the prompt begins a turn; during a
-turn it steers; while a question is open it answers. What happens is printed by the output of `-p`, whose narrator is
-that of every surface. Nothing that was printed is ever touched again.
+How it works. A thread reads lines; the terminal edits and echoes them. A line at the prompt starts a turn; during a
+turn it steers; while a question is open it answers. The output of `-p` prints the events. Printed text is final.
 
-Ctrl+C stops what runs. When nothing runs, or while the stop is still under way, a second one leaves.
+Ctrl+C stops the turn. If no turn runs, or while it is still stopping, a second Ctrl+C quits.
 
-Interruption rules: a prompt is journalled before it begins a turn, a steering line before "Queued." is printed, an
+Interruption rules: a prompt is journalled before its turn begins, a steering line before "Queued." is printed, an
 answer before its call starts. A question that was open when the process died is asked again when the session resumes.
-The terminal's modes are never changed, so there is nothing to give back.
+The terminal's modes are never changed, so they need no restoring.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.text import printable
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
-from holdfast.ui.advice import COMMAND_LINE, advised
-from holdfast.ui.headless.attachments import attached
+from holdfast.ui.advice import COMMAND_LINE, with_advice
+from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.headless.input_reader import Line, LineReader
 from holdfast.ui.headless.run import agent_of, heed_signals, opened_of
 from holdfast.ui.headless.text_output import TextOutput
@@ -44,7 +43,7 @@ from holdfast.ui.startup.run_options import RunOptions
 INVITATION = "> "
 
 SECOND_PRESS = 2.0
-"""Seconds within which a second Ctrl+C leaves."""
+"""Seconds within which a second Ctrl+C quits."""
 
 _TASKS_END = 3.0
 _LAST_WORDS = 1.0
@@ -58,12 +57,12 @@ class PlainConversation:
     ) -> None:
         self.renew = False
         """Whether the user left for a new session."""
-        self.died_of = ""
-        """The name of the signal that ended it, "" if none did."""
+        self.signal_name = ""
+        """The name of the signal that ended the conversation, else ""."""
         self._session = session
         self._options = options
         self._loop = loop
-        self._output = TextOutput(sys.stdout, sys.stdout, on_closed=self._reader_gone)
+        self._output = TextOutput(sys.stdout, sys.stdout, on_closed=self._on_reader_closed)
         self._reader = LineReader(sys.stdin.fileno(), loop)
         self._watch = TurnWatch()
         self._agent = agent_of(options, session, emit=self._emit, log=log, ask=self._ask)
@@ -73,31 +72,31 @@ class PlainConversation:
         self._turn: asyncio.Future[TurnEnded | None] | None = None
         self._interrupted_at = 0.0
         self._over = False
-        self._unread: deque[Line] = deque()  # lines that came too late for a turn
-        heed_signals(loop, self._signalled)
+        self._unread: deque[Line] = deque()  # lines that arrived too late for a turn
+        heed_signals(loop, self._on_signal)
 
     async def run(self) -> None:
         """Run until the user leaves, or the input ends."""
         self._reader.start()
         self._output.begin(opened_of(self._agent, self._session, self._options))
-        self._say("Plain mode. Type a prompt, or /help.")
+        self._print("Plain mode. Type a prompt, or /help.")
         try:
             if self._options.resumed is not None:
-                await self._ended(self._agent.resume_turn())
+                await self._run_turn(self._agent.resume_turn())
             if self._options.first_prompt and not self._over:
                 await self._begin(self._options.first_prompt)
             while not self._over and (text := await self._next_prompt()) is not None:
-                await self._handled(text)
+                await self._handle(text)
         finally:
             await self._agent.tasks.end(_TASKS_END, "the end of the run")
             await self._agent.close()
 
     def close(self) -> None:
-        """Wait for what is still to be written."""
+        """Wait until the output is written."""
         self._output.close(_LAST_WORDS)
 
     async def _next_prompt(self) -> str | None:
-        """Return the next prompt, of several lines if they end with a backslash; None at the end of the input."""
+        """Return the next prompt, None at the end of the input. Lines ending with a backslash are joined."""
         lines: list[str] = []
         while True:
             self._write("" if lines else INVITATION)
@@ -115,41 +114,41 @@ class PlainConversation:
             return None
         return _text(line)
 
-    async def _handled(self, text: str) -> None:
-        """Do what a line at the prompt says."""
+    async def _handle(self, text: str) -> None:
+        """Run the prompt or command in a line."""
         self._interrupted_at = 0.0
         if not text.strip():
             return
         try:
             if text.startswith("!") and (command := text.lstrip("!").strip()):
                 ended = await self._agent.shell(command, share=text.startswith("!!"))
-                self._say(printable(ended.text).rstrip())
+                self._print(printable(ended.text).rstrip())
             elif is_command(text):
-                self._did(await self._commands.run(text))
+                self._show_result(await self._commands.run(text))
             else:
                 await self._begin(text)
         except HoldfastError as error:
-            self._say(f"Error: {advised(error, COMMAND_LINE)}")
+            self._print(f"Error: {with_advice(error, COMMAND_LINE)}")
 
-    def _did(self, done: Departure | list[str]) -> None:
-        if isinstance(done, Departure):
-            self.renew = done.renew
+    def _show_result(self, result: Departure | list[str]) -> None:
+        if isinstance(result, Departure):
+            self.renew = result.renew
             self._leave()
             return
-        for line in done:
-            self._say(line)
+        for line in result:
+            self._print(line)
 
     # --- a turn -----------------------------------------------------------------------------------------------------
 
     async def _begin(self, text: str) -> None:
-        images = attached(self._agent, text, lambda why: self._output.event(CheckFinding(why)))
-        await self._ended(self._run(text, images))
+        images = attached_images(self._agent, text, lambda why: self._output.event(CheckFinding(why)))
+        await self._run_turn(self._run(text, images))
 
     async def _run(self, text: str, images: tuple[Image, ...]) -> TurnEnded:
         return await self._agent.run(await self._session.toolbox.expand_prompt(text), images=images)
 
-    async def _ended(self, running: Coroutine[object, object, TurnEnded | None]) -> None:
-        """Wait for the end of a turn, and do what the lines that come during it say."""
+    async def _run_turn(self, running: Coroutine[object, object, TurnEnded | None]) -> None:
+        """Run a turn to its end, and handle the lines that arrive during it."""
         self._turn = turn = asyncio.ensure_future(running)
         try:
             while not turn.done():
@@ -169,36 +168,36 @@ class PlainConversation:
             self._turn = None
 
     async def _take(self, line: Line | None) -> None:
-        """Take a line that came during a turn; what must wait for its end is the next prompt."""
+        """Handle a line that arrived during a turn. A line that must wait becomes the next prompt."""
         if line is None:
             self._leave()
             return
         text = _text(line)
         try:
             if self._question is not None:
-                self._answered(text)
+                self._answer_question(text)
             elif is_command(text):
-                self._did(await self._commands.run(text))
+                self._show_result(await self._commands.run(text))
             elif text.startswith("!") or not await self._agent.wait_for_turn():
                 self._unread.append(line)
             elif text.strip():
                 self._agent.queue(await self._session.toolbox.expand_prompt(text), "steer")
-                self._say("Queued: the model reads it with the next request.")
+                self._print("Queued: the model reads it with the next request.")
         except HoldfastError as error:
-            self._say(f"Error: {advised(error, COMMAND_LINE)}")
+            self._print(f"Error: {with_advice(error, COMMAND_LINE)}")
 
     async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call
         self._question = question = TypedQuestion(plan, why, mode=self._agent.mode)
         self._answer = asyncio.get_running_loop().create_future()
         for line in question.lines():
-            self._say(line)
+            self._print(line)
         try:
             return await self._answer
         finally:
             self._question = self._answer = None
 
-    def _answered(self, text: str) -> None:
+    def _answer_question(self, text: str) -> None:
         assert self._question is not None
         assert self._answer is not None
         match self._question.take(text):
@@ -206,9 +205,9 @@ class PlainConversation:
                 if not self._answer.done():
                     self._answer.set_result(answer)
             case NeedsWords():
-                self._say("Say why, or what to do instead (Enter for nothing):")
+                self._print("Tell the model why, or what to do instead (optional), then Enter:")
             case NotUnderstood(why=why):
-                self._say(why)
+                self._print(why)
 
     # --- output and signals -----------------------------------------------------------------------------------------
 
@@ -220,43 +219,43 @@ class PlainConversation:
             case _:
                 self._output.event(event)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._output.note(text)
 
     def _write(self, text: str) -> None:
         self._output.prompt(text)
 
-    def _signalled(self, why: StopCause) -> None:
-        """Stop what runs; leave at a second Ctrl+C, and at any other signal."""
-        if why.cause != "user":
-            self.died_of = why.detail
-            self._leave(why)
+    def _on_signal(self, cause: StopCause) -> None:
+        """Stop the turn. At a second Ctrl+C, or at any other signal, leave."""
+        if cause.cause != "user":
+            self.signal_name = cause.detail
+            self._leave(cause)
             return
         again = time.monotonic() - self._interrupted_at < SECOND_PRESS
         self._interrupted_at = time.monotonic()
         if again:
             self._leave()
         elif self._turn is not None:
-            self._say("Stopping.")
-            self._stop(why)
+            self._print("Stopping.")
+            self._stop(cause)
         else:
-            self._agent.stop(why)  # a command of the user's
-            self._say("Press Ctrl+C again to leave.")
+            self._agent.stop(cause)  # a shell command may be running
+            self._print("Press Ctrl+C again to quit.")
             self._write(INVITATION)
 
-    def _reader_gone(self, why: str) -> None:
-        """Departure: nothing that is printed is read any more. Called on the output's thread."""
+    def _on_reader_closed(self, reason: str) -> None:
+        """Leave, because nothing reads the output any more. Called on the output's thread."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._leave, StopCause("output", why))
+            self._loop.call_soon_threadsafe(self._leave, StopCause("output", reason))
 
-    def _leave(self, why: StopCause | None = None) -> None:
+    def _leave(self, cause: StopCause | None = None) -> None:
         self._over = True
-        self._stop(why or StopCause("user"))
+        self._stop(cause or StopCause("user"))
         self._reader.stop()
 
-    def _stop(self, why: StopCause) -> None:
+    def _stop(self, cause: StopCause) -> None:
         self._session.toolbox.stop_waiting()
-        self._agent.stop(why)
+        self._agent.stop(cause)
 
 
 def _text(line: Line) -> str:

@@ -21,13 +21,13 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import RunOptions, run_options
-from holdfast.ui.startup.session_choice import chosen, working_directory
+from holdfast.ui.startup.session_choice import chosen_session, working_directory
 
 
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Run the plain mode until the user leaves, and return the exit code. Raise `HoldfastError` if it cannot start."""
     gc.disable()  # during the imports, which create no garbage
-    options = _prepared(arguments, environ)
+    options = _options(arguments, environ)
     while True:
         code, renew = _run(options)
         if not renew:
@@ -35,13 +35,13 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         options = msgspec.structs.replace(options, resumed=None, fork=False, first_prompt="")
 
 
-def _prepared(arguments: Arguments, environ: Mapping[str, str]) -> RunOptions:
+def _options(arguments: Arguments, environ: Mapping[str, str]) -> RunOptions:
     places = homes(environ)
-    own = read_config(places.config)
+    user_config = read_config(places.config)
     cwd = working_directory(arguments.cwd)
-    summary = chosen(Catalog(places.sessions), arguments, cwd=cwd, say=debug_log_note)
+    summary = chosen_session(Catalog(places.sessions), arguments, cwd=cwd, notify=debug_log_note)
     judge_project(environ, cwd if summary is None else Path(summary.cwd or cwd), trusted=arguments.trust_project)
-    options = run_options(arguments, environ, own=own, cwd=cwd, resumed=summary)
+    options = run_options(arguments, environ, user_config=user_config, cwd=cwd, resumed=summary)
     remove_keys(options.providers)
     for notice in filter(None, (*options.notices, options.unread)):
         debug_log_note(notice)
@@ -53,7 +53,7 @@ def _run(options: RunOptions) -> tuple[int, bool]:
     session = session_of(options)
     options.prepare(session.toolbox)
     try:
-        with debug_log(options, session.id, say=debug_log_note) as log, asyncio.Runner() as runner:
+        with debug_log(options, session.id, notify=debug_log_note) as log, asyncio.Runner() as runner:
             conversation = PlainConversation(options, session, runner.get_loop(), log=log)
             try:
                 runner.run(conversation.run())
@@ -63,4 +63,4 @@ def _run(options: RunOptions) -> tuple[int, bool]:
         session.store.close()
     print(f"Session saved. To continue: holdfast --plain -r {session.id}", flush=True)
     sys.stdout.flush()
-    return (EXIT_INTERRUPTED if conversation.died_of else EXIT_OK), conversation.renew
+    return (EXIT_INTERRUPTED if conversation.signal_name else EXIT_OK), conversation.renew

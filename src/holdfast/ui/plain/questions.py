@@ -1,6 +1,6 @@
-"""The question about a call as lines of text, and what a typed line answers. Pure.
+"""The question about a call as lines of text, and the answer in a typed line. Pure.
 
-A number or a word answers. A line that answers nothing is refused with the choices again: none is guessed.
+A number or a word is an answer. Any other line is refused with a hint: no answer is guessed.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from holdfast.tools.tool import Plan
 from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
 ANSWER_WORDS = {"y": "once", "yes": "once", "n": "no", "no": "no"}
-"""Words that answer, besides the numbers and the names of the choices."""
+"""Words that are answers too, besides the numbers and the names of the choices."""
 
 
 class NeedsWords(msgspec.Struct, frozen=True):
-    """The choice was made and wants words for the model: the next line is theirs."""
+    """The user's choice needs a text for the model: the next line is that text."""
 
     choice: AnswerChoice
 
 
 class NotUnderstood(msgspec.Struct, frozen=True):
-    """The line is no answer, and why."""
+    """The line is not an answer, with the reason."""
 
     why: str
 
@@ -37,11 +37,11 @@ class TypedQuestion:
     def __init__(self, plan: Plan, why: str, *, mode: Mode) -> None:
         self._question: Question = question_of(plan, mode=mode, why=why)
         self._detail = plan.detail
-        self._chosen: AnswerChoice | None = None  # waits for its words
-        self._asks = plan.question is not None
+        self._pending_choice: AnswerChoice | None = None  # waits for its text
+        self._is_model_question = plan.question is not None
 
     def lines(self) -> Iterator[str]:
-        """Yield what is asked, everything that would be allowed, and the choices."""
+        """Yield the question, the details of what would be allowed, and the choices."""
         yield f"Question: {literal(self._question.text)}"
         if self._question.why:
             yield literal(self._question.why)
@@ -55,19 +55,19 @@ class TypedQuestion:
         yield self._hint()
 
     def take(self, line: str) -> ApprovalAnswer | NeedsWords | NotUnderstood:
-        """Return what the line answers."""
+        """Return the answer in a line."""
         line = line.strip()
-        chosen, self._chosen = self._chosen, None
+        chosen, self._pending_choice = self._pending_choice, None
         if chosen is not None:
             return chosen.answer(line) if line or chosen.name != "own" else NotUnderstood(self._hint())
         if self._question.several and (marked := self._marked(line)):
             return ApprovalAnswer(allowed=True, chosen=marked)
         choice = self._choice(line)
-        own = self._question.choice("own")
-        if choice is None and own is not None and line and not _is_number(line):
-            return own.answer(line)
+        free_text = self._question.choice("own")
+        if choice is None and free_text is not None and line and not _is_number(line):
+            return free_text.answer(line)
         if choice is not None and choice.words:
-            self._chosen = choice
+            self._pending_choice = choice
             return NeedsWords(choice)
         return NotUnderstood(self._hint()) if choice is None else choice.answer()
 
@@ -80,7 +80,7 @@ class TypedQuestion:
         return self._question.choice(name) or next(by_label, None)
 
     def _marked(self, line: str) -> tuple[str, ...]:
-        """Return the options whose numbers are all that the line has."""
+        """Return the options by their numbers in the line, () if the line has anything else."""
         words = line.replace(",", " ").split()
         options = [each.option for each in self._question.choices]
         if not words or not all(_is_number(word) and 1 <= int(word) <= len(options) for word in words):
@@ -92,7 +92,7 @@ class TypedQuestion:
         most = len(self._question.choices)
         if self._question.several:
             return f"Type the numbers that apply, such as 1 2, or your own words (1 to {most}):"
-        if self._asks:
+        if self._is_model_question:
             return f"Type a number from 1 to {most}, or your own words:"
         allowed = ", or yes or no" if self._question.choice("once") is not None else ""
         return f"Type a number from 1 to {most}{allowed}:"

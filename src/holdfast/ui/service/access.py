@@ -1,9 +1,9 @@
-"""Who may do what: tokens with rights in a file that only its owner reads, and the cookie of the page.
+"""Access rights: tokens with rights in a file that only its owner can read, and the cookie of the page.
 
-A token is compared in constant time, with every token of the file, so that an answer's time says nothing of it. The
-page's cookie is derived from a token and is no token: it names the caller and proves that the server made it. A reader
-of it cannot use it as a bearer token, and it ends when its token leaves the file. Nothing is kept in the server, so
-that several can serve the same sessions.
+A token is compared in constant time with every token in the file, so that the response time reveals nothing. The page's
+cookie is derived from a token but is not a token: it names the caller and proves that the server created it. It cannot
+be used as a bearer token, and it becomes invalid when its token is removed from the file. The server keeps no state, so
+several servers can serve the same sessions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who sends a request: the name of a token, and its rights."""
+    """The sender of a request: the name of a token, and its rights."""
 
     name: str
     rights: frozenset[Right]
@@ -51,7 +51,7 @@ class _Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TokenFile:
-    """The tokens in a file. It is read again when it changes, so that a token can be revoked without a restart."""
+    """The tokens in a file, which is read again when it changes: a token can be revoked without a restart."""
 
     def __init__(self, path: Path) -> None:
         """Read the file. Raise `ConfigInvalid` if it is unsafe or unreadable."""
@@ -63,21 +63,21 @@ class TokenFile:
 
     def bearer(self, token: str) -> Caller | None:
         """Return the caller with this token, None if there is none."""
-        given = sha256(token.encode("utf-8", "surrogateescape")).digest()
+        digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
         found: Caller | None = None
         for name, each in self._now().items():
-            if hmac.compare_digest(sha256(each.token.encode()).digest(), given):
+            if hmac.compare_digest(sha256(each.token.encode()).digest(), digest):
                 found = Caller(name, each.rights)
         return found
 
     def cookie(self, value: str) -> Caller | None:
-        """Return whose cookie this is, None if it is none or its token is no longer in the file."""
+        """Return the caller of a cookie, None if the cookie is invalid or its token is no longer in the file."""
         name, _, proof = value.partition(".")
         found: Caller | None = None
-        for own, each in self._now().items():
-            right = hmac.compare_digest(_proof(own, each.token).encode(), proof.encode("utf-8", "replace"))
-            if right and own == name:
-                found = Caller(own, each.rights)
+        for token_name, each in self._now().items():
+            matches = hmac.compare_digest(_proof(token_name, each.token).encode(), proof.encode("utf-8", "replace"))
+            if matches and token_name == name:
+                found = Caller(token_name, each.rights)
         return found
 
     def cookie_of(self, caller: Caller) -> str:
@@ -89,7 +89,7 @@ class TokenFile:
             try:
                 self._read()
             except ConfigInvalid:
-                self._tokens = {}  # a file that became unsafe or broken admits no caller
+                self._tokens = {}  # an unsafe or broken file admits no caller
                 self._stamp = None
             return self._tokens
 
@@ -101,19 +101,19 @@ class TokenFile:
                 f"Token file {str(self._path)!r} cannot be read: {error.strerror}. Fix its path."
             ) from error
         with os.fdopen(descriptor, "rb") as file:
-            about = os.fstat(descriptor)
-            if stat.S_IMODE(about.st_mode) & 0o077 or about.st_uid != os.geteuid():
+            status = os.fstat(descriptor)
+            if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.geteuid():
                 raise ConfigInvalid(
-                    f"Token file {str(self._path)!r} can be read by others (mode {stat.S_IMODE(about.st_mode):04o}, "
+                    f"Token file {str(self._path)!r} can be read by others (mode {stat.S_IMODE(status.st_mode):04o}, "
                     "expected 0600 and your own). Run: chmod 600 on it, and replace its tokens."
                 )
-            stamp = about.st_mtime_ns, about.st_size
+            stamp = status.st_mtime_ns, status.st_size
             if stamp == self._stamp:
                 return
             data = file.read()
-        self._tokens, self._stamp = self._parsed(data), stamp
+        self._tokens, self._stamp = self._parse(data), stamp
 
-    def _parsed(self, data: bytes) -> dict[str, _Token]:
+    def _parse(self, data: bytes) -> dict[str, _Token]:
         try:
             tokens = convert_value(tomllib.loads(data.decode()), _Tokens).tokens
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
@@ -122,7 +122,7 @@ class TokenFile:
             if not _NAME.fullmatch(name) or len(each.token) < _SHORTEST or not each.token.isascii():
                 raise ConfigInvalid(
                     f"Token {name!r} in {str(self._path)!r} is invalid (expected a name of letters, digits, - and _, "
-                    f"and at least {_SHORTEST} ASCII characters). Make one with: holdfast serve --new-token NAME."
+                    f"and at least {_SHORTEST} ASCII characters). Create one with: holdfast serve --new-token NAME."
                 )
         return tokens
 
@@ -132,12 +132,12 @@ def _proof(name: str, token: str) -> str:
 
 
 def new_token(path: Path, name: str, rights: tuple[Right, ...]) -> str:
-    """Add a token to the file, made if it is not there, and return it. Raise `ConfigInvalid` if the name is taken."""
+    """Add a token to the file, creating it if needed, and return the token. Raise `ConfigInvalid` for a used name."""
     if not _NAME.fullmatch(name):
         raise ConfigInvalid(f"Name {name!r} is invalid (expected letters, digits, - and _). Choose another one.")
     before = ""
     if path.exists():
-        TokenFile(path)  # what is wrong with it is said first
+        TokenFile(path)  # raises if the file is unsafe or invalid
         before = path.read_text("utf-8")
         if name in tomllib.loads(before).get("tokens", {}):
             raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")

@@ -1,4 +1,4 @@
-"""`POST /ag-ui`: take a prompt or an answer in the words of AG-UI, and stream the run that it begins."""
+"""`POST /ag-ui`: accept a prompt or an answer in AG-UI's format, and stream the run that it starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.ui.service.inbox_body import check_body
 from holdfast.ui.service.watchers import QUIET_FOR
 
 _LOOK = 0.2
-"""Seconds between two looks at the row that begins the run."""
+"""Seconds between two checks of the row that starts the run."""
 
 
 class _TextPart(msgspec.Struct, frozen=True):
@@ -35,13 +35,13 @@ class _AgUiMessage(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Its text. Raise `UsageError` for a part that is something else: nothing may get lost unsaid."""
+        """Return its text. Raise `UsageError` for any other part: nothing may be dropped silently."""
         if isinstance(self.content, str):
             return self.content
         parts = self.content or []
         for part in parts:
             if part.type != "text":
-                raise UsageError(f"The message has a part of type {part.type!r}: only text is taken. Leave it out.")
+                raise UsageError(f"The message has a part of type {part.type!r}: only text is supported. Leave it out.")
         return "\n\n".join(part.text for part in parts)
 
 
@@ -64,45 +64,45 @@ class _Forwarded(msgspec.Struct, frozen=True):
 
 
 class _RunInput(msgspec.Struct, frozen=True, rename="camel"):
-    """The fields of `RunAgentInput` that are used. The history is the journal's, not the client's."""
+    """The fields of `RunAgentInput` that are used. The history comes from the journal, not from the client."""
 
     thread_id: str
     run_id: str
-    protocol_version: str | None = None  # clients say it since 1.0
+    protocol_version: str | None = None  # clients send it since 1.0
     messages: list[_AgUiMessage] = msgspec.field(default_factory=list[_AgUiMessage])
     resume: list[_Resume] | None = None
     forwarded_props: _Forwarded | None = None
 
 
 async def run_ag_ui(api: Api, request: Request, caller: Caller) -> Response:
-    """Write what the client wants into the inbox, durably, and stream its run. The same run id asks once."""
-    wanted = await body_of(request, _RunInput)
-    own = wanted.thread_id
-    if wanted.resume:
+    """Write the client's request into the inbox, durably, and stream its run. A repeated run id writes nothing new."""
+    run_input = await body_of(request, _RunInput)
+    session = run_input.thread_id
+    if run_input.resume:
         need(caller, "answer")
-        rows = [await _answer(api, caller, wanted, each) for each in wanted.resume]
+        rows = [await _answer(api, caller, run_input, each) for each in run_input.resume]
     else:
         need(caller, "ask")
-        text = wanted.messages[-1].text if wanted.messages and wanted.messages[-1].role == "user" else ""
+        text = run_input.messages[-1].text if run_input.messages and run_input.messages[-1].role == "user" else ""
         check_body("prompt", {"text": text})
-        props = wanted.forwarded_props or _Forwarded()
-        rows = [await in_daemon(lambda: _prompt(api, caller, wanted, props, text))]
-    stream = _run(api, own, rows[-1], wanted)
+        props = run_input.forwarded_props or _Forwarded()
+        rows = [await in_daemon(lambda: _prompt(api, caller, run_input, props, text))]
+    stream = _run(api, session, rows[-1], run_input)
     return StreamingResponse(stream, media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-def _prompt(api: Api, caller: Caller, wanted: _RunInput, props: _Forwarded, text: str) -> InboxRow:
+def _prompt(api: Api, caller: Caller, run_input: _RunInput, props: _Forwarded, text: str) -> InboxRow:
     """Write the prompt, into a new session if the thread is new."""
-    own = wanted.thread_id
+    session = run_input.thread_id
     try:
-        api.record.session(own)
+        api.record.session(session)
     except SessionUnknown:
         model = props.model or api.default_model
-        api.record.create(model=model, place=props.place, sender=caller.name, id=own)
-    return api.record.ask(own, "prompt", {"text": text}, key=f"run:{wanted.run_id}", sender=caller.name)
+        api.record.create(model=model, place=props.place, sender=caller.name, id=session)
+    return api.record.ask(session, "prompt", {"text": text}, key=f"run:{run_input.run_id}", sender=caller.name)
 
 
-async def _answer(api: Api, caller: Caller, wanted: _RunInput, resume: _Resume) -> InboxRow:
+async def _answer(api: Api, caller: Caller, run_input: _RunInput, resume: _Resume) -> InboxRow:
     payload = resume.payload or _AnswerPayload()
     body: dict[str, object] = {
         "call": resume.interrupt_id,
@@ -111,21 +111,21 @@ async def _answer(api: Api, caller: Caller, wanted: _RunInput, resume: _Resume) 
         "remember": payload.remember,
         "chosen": payload.chosen,
     }
-    key = f"run:{wanted.run_id}:{resume.interrupt_id}"
-    return await in_daemon(lambda: api.record.ask(wanted.thread_id, "answer", body, key=key, sender=caller.name))
+    key = f"run:{run_input.run_id}:{resume.interrupt_id}"
+    return await in_daemon(lambda: api.record.ask(run_input.thread_id, "answer", body, key=key, sender=caller.name))
 
 
-async def _run(api: Api, session: str, row: InboxRow, wanted: _RunInput) -> AsyncGenerator[bytes]:
-    """Yield the events of the run that the row begins, from its first to its last."""
-    async for still in _waited(api, session, row):
-        if isinstance(still, bytes):
-            yield still
+async def _run(api: Api, session: str, row: InboxRow, run_input: _RunInput) -> AsyncGenerator[bytes]:
+    """Yield the events of the run that the row starts, from the first to the last."""
+    async for item in _row_when_done(api, session, row):
+        if isinstance(item, bytes):
+            yield item
             continue
-        row = still
+        row = item
     if row.seq is None:
         why = row.refused or "The server stopped. Send the run again."
         for event in (
-            run_started(session, wanted.run_id),
+            run_started(session, run_input.run_id),
             {"type": "RUN_ERROR", "message": why, "code": "refused"},
         ):
             yield event_bytes(ServerEvent(msgspec.json.encode(event)), None)
@@ -134,14 +134,14 @@ async def _run(api: Api, session: str, row: InboxRow, wanted: _RunInput) -> Asyn
     reading = await in_daemon(lambda: api.record.reading(session))
     begin = resume_position(reading.records, seq - 1)
     known = seq if row.kind == "prompt" else 0
-    can_cancel = wanted.protocol_version is not None
-    dialect = AgUiDialect(session, begin, run=wanted.run_id, one_run=True, known=known, can_cancel=can_cancel)
+    can_cancel = run_input.protocol_version is not None
+    dialect = AgUiDialect(session, begin, run=run_input.run_id, one_run=True, known=known, can_cancel=can_cancel)
     async for piece in event_stream(api.watchers.follow(session, begin.after), dialect):
         yield piece
 
 
-async def _waited(api: Api, session: str, row: InboxRow) -> AsyncIterator[bytes | InboxRow]:
-    """Yield the row once it is done, and signs of life until then. Without one the server stops."""
+async def _row_when_done(api: Api, session: str, row: InboxRow) -> AsyncIterator[bytes | InboxRow]:
+    """Yield keep-alives until the row is done, then the row; if the server stops, the row as it is."""
     quiet = 0.0
     while row.done is None and not api.watchers.closed:
         await asyncio.sleep(_LOOK)
@@ -149,8 +149,8 @@ async def _waited(api: Api, session: str, row: InboxRow) -> AsyncIterator[bytes 
         if quiet >= QUIET_FOR:
             quiet = 0.0
             yield STILL_HERE
-        own = row.id
-        found = await in_daemon(lambda own=own: api.record.inbox(session, after=own - 1, limit=1))
-        if found and found[0].id == own:
+        row_id = row.id
+        found = await in_daemon(lambda row_id=row_id: api.record.inbox(session, after=row_id - 1, limit=1))
+        if found and found[0].id == row_id:
             row = found[0]
     yield row

@@ -1,4 +1,4 @@
-"""What the server answers with: its parts, the caller of each request, and its errors as JSON."""
+"""Shared parts of the routes: the server's state, rights, request bodies, and errors as JSON."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from holdfast.ui.service.watchers import Watchers
 
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-"""What a stream of events says, so that nothing on its way keeps it."""
+"""Headers of an event stream, so that no proxy caches or buffers it."""
 LONGEST_BODY = 4 * 1024 * 1024
-"""Bytes of a request's body above which it is refused."""
+"""Maximum bytes of a request's body."""
 
 T = TypeVar("T")
 
@@ -86,12 +86,12 @@ def status_of(error: HoldfastError) -> int:
 def need(caller: Caller, right: Right) -> None:
     """Raise `ApiError` unless the caller has the right."""
     if right not in caller.rights:
-        raise ApiError(403, f"Token {caller.name!r} has no right to {right}. Use one that has.")
+        raise ApiError(403, f"Token {caller.name!r} has no right to {right}. Use a token that has it.")
 
 
-def offered_word(offered: Iterable[T], wanted: object) -> T | None:
-    """Return the one of the offered words that is wanted, None if it is none of them."""
-    return next((each for each in offered if str(each) == wanted), None)
+def offered_word(offered: Iterable[T], value: object) -> T | None:
+    """Return the offered word that equals `value`, None if there is none."""
+    return next((each for each in offered if str(each) == value), None)
 
 
 async def body_of(request: Request, kind: type[T]) -> T:

@@ -1,4 +1,4 @@
-"""The routes of the server, each with the right it needs, behind one gate that every request passes."""
+"""The routes of the server, each with the right it needs, and the checks that every request must pass."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from holdfast.ui.service.page import SAFE_HEADERS
 from holdfast.ui.service.request_origin import host_refusal, origin_refusal
 
 _BODY_DECIDES = (session_routes.ask_session, run_ag_ui)
-"""What looks itself whether its caller may ask, or answer: it depends on the body."""
+"""Functions that check the rights themselves, because the required right depends on the body."""
 _COOKIE_AGE = 30 * 24 * 3600
-_NOBODY = Caller("", frozenset())
+_ANONYMOUS = Caller("", frozenset())
 
 RouteFunction = Callable[[Api, Request, Caller], Awaitable[Response]]
 
 
 class ServedRoute(NamedTuple):
-    """One route: `right` is what its caller needs, None if it needs no token."""
+    """One route. `right` is the right that its caller needs, None if it needs no token."""
 
     method: str
     path: str
@@ -45,7 +45,7 @@ class _Login(msgspec.Struct, frozen=True):
 
 
 async def show_page(api: Api, request: Request, caller: Caller) -> Response:
-    """Answer with the page, which knows nothing until its user has a token."""
+    """Answer with the page, which has no data until the user logs in with a token."""
     del request, caller
     return Response(api.page.html, media_type="text/html", headers=api.page.headers)
 
@@ -53,11 +53,11 @@ async def show_page(api: Api, request: Request, caller: Caller) -> Response:
 async def log_in(api: Api, request: Request, caller: Caller) -> Response:
     """Exchange a token for the page's cookie, which scripts cannot read and other sites cannot send."""
     del caller
-    given = (await body_of(request, _Login)).token.strip()
-    known = await in_daemon(lambda: api.tokens.bearer(given))
+    token = (await body_of(request, _Login)).token.strip()
+    known = await in_daemon(lambda: api.tokens.bearer(token))
     if known is None:
-        raise ApiError(401, "This token is not known. Copy it again from the terminal or the token file.")
-    response = _described(known)
+        raise ApiError(401, "Unknown token. Copy it again from the terminal or the token file.")
+    response = _caller_response(known)
     response.set_cookie(
         COOKIE,
         await in_daemon(lambda: api.tokens.cookie_of(known)),
@@ -81,16 +81,16 @@ async def log_out(api: Api, request: Request, caller: Caller) -> Response:
 async def show_caller(api: Api, request: Request, caller: Caller) -> Response:
     """Answer with the caller's name and rights."""
     del api, request
-    return _described(caller)
+    return _caller_response(caller)
 
 
-def _described(caller: Caller) -> Response:
+def _caller_response(caller: Caller) -> Response:
     rights = [each for each in RIGHTS if each in caller.rights]
     return json_response({"name": caller.name, "rights": rights, "version": __version__})
 
 
 async def show_health(api: Api, request: Request, caller: Caller) -> Response:
-    """Answer whether the sessions can be reached. It says no more, because no token is needed."""
+    """Answer whether the sessions can be reached, and no more, because no token is needed."""
     del request, caller
     try:
         await in_daemon(lambda: api.record.lengths(()))
@@ -130,13 +130,13 @@ ROUTES: tuple[ServedRoute, ...] = (
     ServedRoute("GET", "/sessions/{session}/export", "read", session_routes.export_session),
     ServedRoute("POST", "/ag-ui", "ask", run_ag_ui),
 )
-"""Every route there is. An `answer` or a `mode` in an inbox, and an answer in AG-UI, need `answer` instead."""
+"""All routes. An `answer` or a `mode` in an inbox, and an answer in AG-UI, need the right `answer` instead."""
 
 
 def application(api: Api, *, hosts: frozenset[str]) -> Starlette:
-    """Return the application. It answers to these `hosts` only."""
+    """Return the application. It answers requests for these `hosts` only."""
 
-    def served(route: ServedRoute) -> Route:
+    def starlette_route(route: ServedRoute) -> Route:
         async def serve(request: Request) -> Response:
             response = await _answer(api, request, route, hosts)
             for name, value in SAFE_HEADERS.items():
@@ -146,7 +146,7 @@ def application(api: Api, *, hosts: frozenset[str]) -> Starlette:
 
         return Route(route.path, serve, methods=[route.method])
 
-    return Starlette(routes=[served(each) for each in ROUTES], exception_handlers={HTTPException: _unknown})
+    return Starlette(routes=[starlette_route(each) for each in ROUTES], exception_handlers={HTTPException: _unknown})
 
 
 async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozenset[str]) -> Response:
@@ -157,7 +157,7 @@ async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozens
     if is_data and (why := origin_refusal(host, request.headers.get("origin"), request.headers.get("sec-fetch-site"))):
         return error_response(403, why)
     try:
-        caller = _NOBODY
+        caller = _ANONYMOUS
         if route.right is not None:
             caller = await in_daemon(lambda: _caller(api, request))
             sufficient = {route.right, "answer"} if route.function in _BODY_DECIDES else {route.right}
@@ -174,7 +174,7 @@ async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozens
 
 
 def _caller(api: Api, request: Request) -> Caller:
-    """Return who sends the request. Raise `ApiError` if no token says so."""
+    """Return the caller of a request by its token or cookie. Raise `ApiError` if it has none."""
     authorization = request.headers.get("authorization")
     if authorization is not None:
         scheme, _, token = authorization.partition(" ")
@@ -183,7 +183,7 @@ def _caller(api: Api, request: Request) -> Caller:
         cookie = request.cookies.get(COOKIE)
         known = None if cookie is None else api.tokens.cookie(cookie)
     if known is None:
-        raise ApiError(401, "A token is needed (expected Authorization: Bearer TOKEN).")
+        raise ApiError(401, "No valid token (expected Authorization: Bearer TOKEN).")
     return known
 
 

@@ -1,4 +1,4 @@
-"""What the body of an inbox row needs, by its kind."""
+"""The required fields of an inbox row's body, by kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BODIES: dict[InboxKind, dict[str, type | tuple[type, ...]]] = {
 
 
 def check_body(kind: InboxKind, body: InboxBody) -> None:
-    """Raise `UsageError` unless the body has what its kind needs."""
+    """Raise `UsageError` unless the body has the fields that its kind needs."""
     for name, expected in _BODIES[kind].items():
         if not isinstance(body.get(name), expected):
             raise UsageError(f"A {kind!r} needs {name!r} in its body. Add it.")

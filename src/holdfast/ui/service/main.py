@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 def command_parser() -> Parser:
     """Return the parser of this command's options."""
-    made = Parser(
+    parser = Parser(
         prog="holdfast serve",
         description="Serve an HTTP API and a page: your local sessions, or with --store those of a fleet.",
         allow_abbrev=False,
     )
-    add = made.add_argument
-    add("--store", metavar="URL", help="serve the fleet of this PostgreSQL database, not the local sessions")
+    add = parser.add_argument
+    add("--store", metavar="URL", help="serve the fleet in this PostgreSQL database, not the local sessions")
     add("--host", metavar="ADDRESS", default="127.0.0.1", help="listen on this address (default: 127.0.0.1)")
     add("--port", type=int, metavar="N", default=PORT, help=f"listen on this port, 0 for a free one (default: {PORT})")
     add("--host-name", action="append", metavar="NAME", help="also answer to this host name; repeatable")
-    add("--tokens", metavar="FILE", help="the file with the tokens (default: one of your own, made at the first start)")
-    add("--new-token", metavar="NAME", help="add a token to that file, print it, and end")
-    add("--rights", metavar="LIST", default="read,ask,answer", help="with --new-token: what it may do")
-    add("--root", action="append", metavar="DIR", help="new sessions may work in this folder too; repeatable")
-    add("--slots", type=int, metavar="N", default=8, help="how many local sessions may run at once (default: 8)")
-    add("--allow-yolo", action="store_true", help="offer the mode in which everything runs unasked")
+    add("--tokens", metavar="FILE", help="file with the tokens (default: your own, created at the first start)")
+    add("--new-token", metavar="NAME", help="add a token to that file, print it, and exit")
+    add("--rights", metavar="LIST", default="read,ask,answer", help="with --new-token: its rights")
+    add("--root", action="append", metavar="DIR", help="allow new sessions in this folder too; repeatable")
+    add("--slots", type=int, metavar="N", default=8, help="maximum local sessions that run at once (default: 8)")
+    add("--allow-yolo", action="store_true", help="offer the yolo mode, which runs everything without asking")
     add("--debug", action="store_true", help="write a debug log of each session")
-    add_settings(made)
-    return made
+    add_settings(parser)
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
-    """Serve until a signal comes. Return the exit code."""
+    """Serve until a signal. Return the exit code."""
     arguments = command_parser().parse_args(argv, namespace=ServeArguments())
     _refuse_missing("starlette", "uvicorn", *(("psycopg",) if arguments.store is not None else ()))
     from holdfast.ui.service.access import TokenFile, new_token  # noqa: PLC0415 - the parser's --help needs none of it
@@ -51,13 +51,13 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         return EXIT_OK
     if arguments.slots < 1:
         raise UsageError("--slots must be at least 1.")
-    made = ""
+    created_token = ""
     if arguments.tokens is None and not path.exists():
-        made = new_token(path, "me", _rights("read,ask,answer"))
+        created_token = new_token(path, "me", _rights("read,ask,answer"))
     tokens = TokenFile(path)
     from holdfast.ui.service.server import serve  # noqa: PLC0415 - likewise
 
-    return serve(arguments, environ, tokens=tokens, path=path, made=made)
+    return serve(arguments, environ, tokens=tokens, path=path, created_token=created_token)
 
 
 def _rights(listed: str) -> tuple[Right, ...]:
@@ -66,14 +66,14 @@ def _rights(listed: str) -> tuple[Right, ...]:
     words = [each.strip() for each in listed.split(",")]
     for each in words:
         if each not in RIGHTS:
-            raise UsageError(f"Unknown right {each!r} (expected some of {', '.join(RIGHTS)}, with commas).")
+            raise UsageError(f"Unknown right {each!r} (expected a comma-separated list of {', '.join(RIGHTS)}).")
     return tuple(each for each in RIGHTS if each in words)
 
 
-def _refuse_missing(*wanted: str) -> None:
+def _refuse_missing(*packages: str) -> None:
     from importlib.util import find_spec  # noqa: PLC0415 - only this command needs it
 
-    missing = [each for each in wanted if find_spec(each) is None]
+    missing = [each for each in packages if find_spec(each) is None]
     if missing:
         raise UsageError(
             f"Not installed: {' and '.join(missing)}, which `holdfast serve` needs. "

@@ -1,4 +1,4 @@
-"""What Prometheus reads: the state of the sessions, and what this server has answered."""
+"""Metrics for Prometheus: the state of the sessions, and the requests that this server has answered."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class RequestCounts:
         self._counts: Counter[RouteAnswer] = Counter()
 
     def add(self, method: str, route: str, status: int) -> None:
-        """Count a request. `route` is its pattern, so that ids make no new series."""
+        """Count a request. `route` is its pattern, so that ids do not create new series."""
         with self._lock:
             self._counts[method, route, status] += 1
 
     def all(self) -> dict[RouteAnswer, int]:
-        """Return the counts until now."""
+        """Return the counts so far."""
         with self._lock:
             return dict(self._counts)
 
@@ -50,14 +50,14 @@ def _lines(status: FleetStatus, counts: Mapping[RouteAnswer, int], watchers: int
     yield from _metric("holdfast_driven_sessions", "gauge", "Sessions that a worker has open.")
     yield f"holdfast_driven_sessions {sum(each.holds for each in status.workers)}"
     yield from _metric(
-        "holdfast_inbox_oldest_seconds", "gauge", "Age of the oldest message that waits; 0 if none does."
+        "holdfast_inbox_oldest_seconds", "gauge", "Age of the oldest waiting message; 0 if there is none."
     )
     yield f"holdfast_inbox_oldest_seconds {status.oldest or 0:.3f}"
     yield from _metric("holdfast_watchers", "gauge", "Open event streams of this server.")
     yield f"holdfast_watchers {watchers}"
     yield from _metric("holdfast_start_time_seconds", "gauge", "When this server started, in seconds since the epoch.")
     yield f"holdfast_start_time_seconds {since:.3f}"
-    yield from _metric("holdfast_uptime_seconds", "gauge", "How long this server runs.")
+    yield from _metric("holdfast_uptime_seconds", "gauge", "Uptime of this server in seconds.")
     yield f"holdfast_uptime_seconds {max(0.0, time.time() - since):.3f}"
     yield from _metric("holdfast_http_requests_total", "counter", "Answered requests by route and status.")
     for (method, route, code), count in sorted(counts.items()):

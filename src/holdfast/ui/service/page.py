@@ -1,9 +1,9 @@
-"""The page: one file put together from its text, style and script, and the rules under which a browser shows it.
+"""The page: one file of text, style and script, and the security policy that the browser enforces.
 
-What a model writes reaches the page as HTML that the server made: every character of it is escaped, and nothing is a
-link or an image (`block_html.py`). The script lets through a short list of elements without attributes of their own.
-And if both failed, the policy holds: only this script and this style, known by their hashes, may run or apply, the page
-loads nothing, speaks to no other host, submits no form, and may stand in no frame.
+The model's text reaches the page as HTML from the server: every character is escaped, and there are no links or images
+(`block_html.py`). The script accepts only a short list of elements, without their attributes. If both failed, the
+policy still holds: only this script and this style, identified by their hashes, may run or apply; the page loads
+nothing, connects to no other host, submits no form, and cannot be put into a frame.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ SAFE_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-"""What every answer says, unless the page has its own."""
+"""Headers of every response, unless the page has its own."""
 
 
 class ServedPage(msgspec.Struct, frozen=True):
-    """The page as it is sent."""
+    """The page as sent."""
 
     html: bytes
     headers: dict[str, str]

@@ -1,8 +1,8 @@
-"""Whether a request may come from where it comes from. Pure.
+"""Checks the host and the origin of a request. Pure.
 
-Two attacks of a page that the user visits elsewhere. DNS rebinding: its name points to this machine, so that the
-browser sends us requests as if we were its server; they name its host, which is not ours. Forged requests: the browser
-sends our cookie with them; they name its origin, which is not the host that they are for.
+They stop two attacks by another page that the user visits. DNS rebinding: the page's host name points to this machine,
+so the browser sends the page's requests here; their `Host` is not this server's. Forged requests: the browser sends
+them with this server's cookie; their `Origin` is not the host that they are for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 def host_refusal(host: str, names: Container[str]) -> str:
-    """Return why a request with this `Host` is refused, "" if it is not."""
+    """Return why a request with this `Host` is refused, "" if it is allowed."""
     name = host_name(host)
     if name in names:
         return ""
@@ -23,16 +23,18 @@ def host_refusal(host: str, names: Container[str]) -> str:
 
 
 def origin_refusal(host: str, origin: str | None, site: str | None) -> str:
-    """Return why a request with these `Host`, `Origin` and `Sec-Fetch-Site` is refused, "" if it is not."""
+    """Return why a request with these `Host`, `Origin` and `Sec-Fetch-Site` is refused, "" if it is allowed."""
     if site in {"cross-site", "same-site"}:
-        return "This request comes from a page of another site. Only holdfast's own page may send it."
+        return "The request comes from another site. Only holdfast's own page may send it."
     if origin is None:
         return ""
     try:
-        own = urlsplit(origin).netloc.lower() == host.lower() and origin.lower().startswith(("http://", "https://"))
+        same_origin = urlsplit(origin).netloc.lower() == host.lower() and origin.lower().startswith(
+            ("http://", "https://")
+        )
     except ValueError:
-        own = False
-    return "" if own else f"Origin {origin!r} is not {host!r}. Only holdfast's own page may send this request."
+        same_origin = False
+    return "" if same_origin else f"Origin {origin!r} is not {host!r}. Only holdfast's own page may send this request."
 
 
 def host_name(host: str) -> str:

@@ -1,4 +1,4 @@
-"""One server process: its socket, its sessions, its signals, and its end."""
+"""One server process: its socket, its sessions, its signals, and its shutdown."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ _LOOK = 0.05
 _BACKLOG = 128
 
 
-def serve(arguments: ServeArguments, environ: Mapping[str, str], *, tokens: TokenFile, path: Path, made: str) -> int:
-    """Serve until a signal comes, then close every session. Return the exit code.
+def serve(
+    arguments: ServeArguments, environ: Mapping[str, str], *, tokens: TokenFile, path: Path, created_token: str
+) -> int:
+    """Serve until a signal, then close every session. Return the exit code.
 
-    `made` is the token that was put into the file at `path` just now, "" if none was.
+    `created_token` is the token just added to the file at `path`, "" if there is none.
     """
-    listening = _bound(arguments.host, arguments.port)
+    listening = _listening_socket(arguments.host, arguments.port)
     try:
         record = _record(arguments, environ)
     except BaseException:
@@ -45,7 +47,7 @@ def serve(arguments: ServeArguments, environ: Mapping[str, str], *, tokens: Toke
     try:
         address = _address(listening)
         names = {*LOOPBACK, host_name(arguments.host), *map(str.lower, arguments.host_name or ())}
-        _announce(arguments, address, path, made)
+        _announce(arguments, address, path, created_token)
         model = arguments.model or (read_config(homes(environ).config).model or "")
         asyncio.run(_serve(record, tokens, listening, hosts=frozenset(names), model=model))
     finally:
@@ -55,7 +57,7 @@ def serve(arguments: ServeArguments, environ: Mapping[str, str], *, tokens: Toke
 
 
 def _record(arguments: ServeArguments, environ: Mapping[str, str]) -> FleetRecord:
-    """Return the sessions to serve: those of a fleet, or the local ones, which begin to run."""
+    """Return the sessions to serve: those of a fleet, or the local ones, started."""
     if arguments.store is not None:
         from holdfast.fleet.postgres.database import checked_url  # noqa: PLC0415 - local sessions need no PostgreSQL
         from holdfast.fleet.postgres.postgres_fleet import PostgresFleet  # noqa: PLC0415 - likewise
@@ -76,7 +78,7 @@ async def _serve(
     record: FleetRecord, tokens: TokenFile, listening: socket.socket, *, hosts: frozenset[str], model: str
 ) -> None:
     watchers = Watchers(record)
-    made = Api(
+    api = Api(
         record=record,
         tokens=tokens,
         watchers=watchers,
@@ -85,7 +87,7 @@ async def _serve(
         default_model=model,
     )
     config = uvicorn.Config(
-        application(made, hosts=hosts),
+        application(api, hosts=hosts),
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -111,20 +113,20 @@ async def _serve(
     await task
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raise `StateError` if the address is in use or not of this machine."""
+def _listening_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raise `StateError` if the address is in use or not of this machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host.strip("[]"), port))
-        made.listen(_BACKLOG)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host.strip("[]"), port))
+        listening.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
-        made.close()
+        listening.close()
         why = (error.strerror if isinstance(error, OSError) else "") or str(error)
         raise StateError(f"Cannot listen on {host}, port {port}: {why}. Choose another --host or --port.") from error
-    made.set_inheritable(False)
-    return made
+    listening.set_inheritable(False)
+    return listening
 
 
 def _address(listening: socket.socket) -> str:
@@ -132,13 +134,13 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _announce(arguments: ServeArguments, address: str, path: Path, made: str) -> None:
+def _announce(arguments: ServeArguments, address: str, path: Path, created_token: str) -> None:
     lines = [f"holdfast serves {address}"]
-    if made:
-        lines.append(f"Your token: {made}")
-        lines.append(f"It is kept in {path}. Enter it once on the page.")
+    if created_token:
+        lines.append(f"Your token: {created_token}")
+        lines.append(f"It is stored in {path}. Enter it once on the page.")
     else:
         lines.append(f"Tokens: {path}")
     if host_name(arguments.host) not in LOOPBACK:
-        lines.append("Others can reach this address, and it is not encrypted: put a proxy with TLS before it.")
+        lines.append("Other machines can reach this address, unencrypted: put a proxy with TLS in front of it.")
     print("\n".join(lines), file=sys.stdout, flush=True)

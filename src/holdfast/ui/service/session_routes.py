@@ -1,4 +1,4 @@
-"""The routes of sessions: list, begin, ask, inbox, events, export. Everything slow runs on a thread."""
+"""The routes of sessions: list, begin, ask, inbox, events, export. Slow work runs on a thread."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class _NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
-    """Answer with the sessions, the last used first."""
+    """Answer with the sessions, most recently used first."""
     del caller
-    wanted = request.query_params.get("state")
-    state = offered_word(FLEET_STATES, wanted)
-    if wanted is not None and state is None:
-        raise ApiError(400, f"Unknown state {wanted!r} (expected one of {', '.join(FLEET_STATES)}).")
+    requested = request.query_params.get("state")
+    state = offered_word(FLEET_STATES, requested)
+    if requested is not None and state is None:
+        raise ApiError(400, f"Unknown state {requested!r} (expected one of {', '.join(FLEET_STATES)}).")
     limit = _number(request, "limit", 200, most=_MOST_LISTED)
     after = request.query_params.get("after", "")
     found = await in_daemon(lambda: api.record.sessions(state, limit=limit, after=after))
@@ -48,19 +48,19 @@ async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
 
 
 async def begin_session(api: Api, request: Request, caller: Caller) -> Response:
-    """Begin a session, with a first prompt if there is one. The same `Idempotency-Key` never begins a second one."""
+    """Begin a session, with an optional first prompt. The same `Idempotency-Key` never begins a second session."""
     body = await body_of(request, _NewSession)
     key = _key(request)
     if body.prompt:
         check_body("prompt", {"text": body.prompt})
-    own = session_id_of(caller.name, key) if key else ""
+    session_id = session_id_of(caller.name, key) if key else ""
     model = body.model or api.default_model
 
     def create() -> str:
-        made = api.record.create(model=model, place=body.place, sender=caller.name, title=body.title, id=own)
+        created = api.record.create(model=model, place=body.place, sender=caller.name, title=body.title, id=session_id)
         if body.prompt:
-            api.record.ask(made, "prompt", {"text": body.prompt}, key=key and f"first:{key}", sender=caller.name)
-        return made
+            api.record.ask(created, "prompt", {"text": body.prompt}, key=key and f"first:{key}", sender=caller.name)
+        return created
 
     session = await in_daemon(create)
     response = json_response({"id": session}, 201)
@@ -69,7 +69,7 @@ async def begin_session(api: Api, request: Request, caller: Caller) -> Response:
 
 
 def session_id_of(sender: str, key: str) -> str:
-    """Return the id of the session that this sender begins with this key: always the same."""
+    """Return the id for a session that this sender begins with this key: always the same."""
     return f"k-{sha256(f'{sender}/{key}'.encode()).hexdigest()[:20]}"
 
 
@@ -82,32 +82,32 @@ async def show_session(api: Api, request: Request, caller: Caller) -> Response:
 async def ask_session(api: Api, request: Request, caller: Caller) -> Response:
     """Write a row into the inbox of a session. It is durable when the answer is sent."""
     body = await body_of(request, dict[str, object])
-    wanted = body.pop("kind", None)
-    kind = offered_word(_KINDS, wanted)
+    requested = body.pop("kind", None)
+    kind = offered_word(_KINDS, requested)
     if kind is None:
-        raise ApiError(400, f"Unknown kind {wanted!r} (expected one of {', '.join(_KINDS)}).")
+        raise ApiError(400, f"Unknown kind {requested!r} (expected one of {', '.join(_KINDS)}).")
     need(caller, "answer" if kind in {"answer", "mode"} else "ask")
     check_body(kind, body)
-    key, own = _key(request), request.path_params["session"]
-    row = await in_daemon(lambda: api.record.ask(own, kind, body, key=key, sender=caller.name))
+    key, session = _key(request), request.path_params["session"]
+    row = await in_daemon(lambda: api.record.ask(session, kind, body, key=key, sender=caller.name))
     return json_response(row, 202)
 
 
 async def list_inbox(api: Api, request: Request, caller: Caller) -> Response:
-    """Answer with the rows of a session's inbox, and what became of each."""
+    """Answer with the rows of a session's inbox, and the result of each."""
     del caller
-    own, after = request.path_params["session"], _number(request, "after", 0)
-    rows: tuple[InboxRow, ...] = await in_daemon(lambda: api.record.inbox(own, after=after))
+    session, after = request.path_params["session"], _number(request, "after", 0)
+    rows: tuple[InboxRow, ...] = await in_daemon(lambda: api.record.inbox(session, after=after))
     return json_response({"inbox": rows})
 
 
 async def stream_events(api: Api, request: Request, caller: Caller) -> Response:
-    """Stream what happens in a session, from behind the position `after`, or the last one that the client has seen."""
+    """Stream the events of a session after the position `after`, or after the last event that the client has seen."""
     del caller
-    wanted = request.query_params.get("as", "holdfast")
-    name = offered_word(_DIALECTS, wanted)
+    requested = request.query_params.get("as", "holdfast")
+    name = offered_word(_DIALECTS, requested)
     if name is None:
-        raise ApiError(400, f"Unknown dialect {wanted!r} (expected one of {', '.join(_DIALECTS)}).")
+        raise ApiError(400, f"Unknown dialect {requested!r} (expected one of {', '.join(_DIALECTS)}).")
     seen = request.headers.get("last-event-id")
     after = _position(seen) if seen is not None else _number(request, "after", 0)
     session = await _session(api, request)
@@ -117,14 +117,14 @@ async def stream_events(api: Api, request: Request, caller: Caller) -> Response:
 
 
 async def export_session(api: Api, request: Request, caller: Caller) -> Response:
-    """Answer with the session as a document, in a form of `holdfast sessions export`."""
+    """Answer with the session as a document, in a format of `holdfast sessions export`."""
     del caller
     from holdfast.ui.export.export import FORMS, document_of, export_text  # noqa: PLC0415 - only an export needs it
 
-    wanted = request.query_params.get("form", "pydantic-ai")
-    form = offered_word(FORMS, wanted)
+    requested = request.query_params.get("form", "pydantic-ai")
+    form = offered_word(FORMS, requested)
     if form is None:
-        raise ApiError(400, f"Unknown form {wanted!r} (expected one of {', '.join(FORMS)}).")
+        raise ApiError(400, f"Unknown form {requested!r} (expected one of {', '.join(FORMS)}).")
     session = await _session(api, request)
     text = await in_daemon(
         lambda: export_text(document_of(api.record.reading(session.id), session.id, form), ascii_only=False)
@@ -135,7 +135,7 @@ async def export_session(api: Api, request: Request, caller: Caller) -> Response
 
 
 def _dialect(api: Api, name: _DialectName, session: FleetSession, after: int) -> tuple[Dialect, int, bytes]:
-    """Return the dialect, the position behind which it begins, and what it sends first."""
+    """Return the dialect, the position after which it begins, and its first bytes."""
     match name:
         case "holdfast":
             return HoldfastDialect(), after, b""
@@ -157,13 +157,13 @@ def _dialect(api: Api, name: _DialectName, session: FleetSession, after: int) ->
             page = PageDialect(records, seen=after, project=isinstance(api.record, LiveSource))
             end = records[-1].seq if records else after
             numbered = [(each, end if at == len(page.first) else None) for at, each in enumerate(page.first, 1)]
-            return page, end, b"".join(event_bytes(each, own or None) for each, own in numbered)
+            return page, end, b"".join(event_bytes(each, position or None) for each, position in numbered)
 
 
 async def _session(api: Api, request: Request) -> FleetSession:
-    own = request.path_params["session"]
+    session = request.path_params["session"]
     try:
-        return await in_daemon(lambda: api.record.session(own))
+        return await in_daemon(lambda: api.record.session(session))
     except SessionUnknown as error:
         raise ApiError(404, str(error)) from error
 

@@ -1,12 +1,12 @@
-"""Follows journals for everyone who watches: one look for all sessions, and no entry missed or seen twice.
+"""Follows journals for all watchers: one poll for all sessions, and no entry is missed or repeated.
 
-How it works. A watcher registers a queue first and reads the journal after, so nothing can fall between. What comes by
-the queue has a position, and only the entry right behind the watcher's own is taken from it: one that is older was read
-already, and one that is newer means that something is missing, so the journal is read again. A wake without a position
-means the same. So it does not matter how late or how often the queue speaks.
+How it works. A watcher first registers a queue and then reads the journal, so no entry is lost in between. Each entry
+in the queue has a position, and only the entry right after the watcher's position is used: an older one was read
+already, and a newer one means that an entry is missing, so the journal is read again. A wake without a position means
+the same. So it does not matter how late or how often the queue is filled.
 
-Sessions that this process drives put their entries and their live text into the queue. All others are looked at
-together, five times a second, by their lengths.
+Sessions that this process drives put their entries and their live text into the queue. All others are polled together
+by their lengths, five times a second.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from holdfast.system.threads import in_daemon
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 POLL = 0.2
-"""Seconds between two looks at the lengths of watched sessions."""
+"""Seconds between two polls of the lengths of watched sessions."""
 QUIET_FOR = 15.0
-"""Seconds after which a watcher hears that it is still connected."""
+"""Seconds without events after which a watcher gets a keep-alive."""
 _PAGE = 500
 _MOST_LIVE = 2_000
-"""Live events that wait for a slow reader; more are left out, the entries bring their text."""
+"""Maximum live events queued for a slow reader. More are dropped: the entries bring their text."""
 
 _Signal = Literal["wake", "end"]
-Seen = StoredEntry | Event | None
-"""What a watcher gets: an entry, a live event, or None after `QUIET_FOR` seconds without any."""
+WatchedItem = StoredEntry | Event | None
+"""An item for a watcher: an entry, a live event, or None after `QUIET_FOR` seconds without either."""
 
 
 @runtime_checkable
@@ -42,12 +42,12 @@ class LiveSource(Protocol):
     """A record that also has live events."""
 
     def listen(self, session: str, listener: Callable[[StoredEntry | Event], None]) -> Callable[[], None]:
-        """Call `listener`, on any thread, with what happens in the session. Return what ends that."""
+        """Call `listener`, on any thread, with the session's events. Return a function that ends that."""
         ...
 
 
 class Watchers:
-    """All watchers of one server. Everything but the look runs on one event loop."""
+    """All watchers of one server. Everything but the poll runs on one event loop."""
 
     def __init__(self, record: FleetRecord) -> None:
         self._record = record
@@ -56,23 +56,23 @@ class Watchers:
         self._lengths: dict[str, int] = {}
         self._closed = threading.Event()
         self._watched = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="watched sessions", daemon=True)
+        self._thread = threading.Thread(target=self._poll_lengths, name="watched sessions", daemon=True)
         self._thread.start()
 
     @property
     def count(self) -> int:
-        """Return how many watch."""
+        """Return the number of watchers."""
         return sum(map(len, self._queues.values()))
 
     @property
     def closed(self) -> bool:
-        """Return whether the server ends."""
+        """Return whether the server is shutting down."""
         return self._closed.is_set()
 
-    async def follow(self, session: str, after: int) -> AsyncGenerator[Seen]:
-        """Yield every entry behind `after`, in order and once, and live events, until the server ends.
+    async def follow(self, session: str, after: int) -> AsyncGenerator[WatchedItem]:
+        """Yield every entry after `after`, in order and once, and live events, until the server ends.
 
-        Raise `SessionUnknown` for a session that is not there.
+        Raise `SessionUnknown` if there is no such session.
         """
         queue: asyncio.Queue[StoredEntry | Event | _Signal] = asyncio.Queue()
         self._queues.setdefault(session, []).append(queue)
@@ -90,23 +90,23 @@ class Watchers:
                         position = record.seq
                     stale = len(page) == _PAGE
                 try:
-                    got = await asyncio.wait_for(queue.get(), QUIET_FOR)
+                    item = await asyncio.wait_for(queue.get(), QUIET_FOR)
                 except TimeoutError:
                     yield None
                     continue
-                match got:
+                match item:
                     case "end":
                         return
                     case "wake":
                         stale = self._lengths.get(session, 0) > position
                     case StoredEntry(seq=seq):
                         if seq == position + 1:
-                            yield got
+                            yield item
                             position = seq
                         else:
                             stale = seq > position
                     case _:
-                        yield got
+                        yield item
         finally:
             end()
             self._queues[session].remove(queue)
@@ -136,22 +136,22 @@ class Watchers:
 
         return record.listen(session, listener)
 
-    def _look(self) -> None:
-        said = ""
+    def _poll_lengths(self) -> None:
+        last_error = ""
         while not self._closed.wait(POLL):
             self._watched.wait()
             sessions = list(self._queues)
             if not sessions:
                 self._watched.clear()
-                if self._queues:  # one came in between
+                if self._queues:  # a watcher was added in between
                     self._watched.set()
                 continue
             try:
                 lengths = self._record.lengths(sessions)
-                said = ""
+                last_error = ""
             except HoldfastError as error:  # the database may be back at the next look
-                if said != (said := str(error)):
-                    debug_log_note(said)
+                if last_error != (last_error := str(error)):
+                    debug_log_note(last_error)
                 continue
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._wake, lengths)

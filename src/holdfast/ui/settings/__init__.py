@@ -1,1 +1,1 @@
-"""Settings, described and changed: what each may be, and where it is kept."""
+"""The settings: their possible values, where they are kept, and how they are changed."""

@@ -20,9 +20,9 @@ from holdfast.ui.view.columns import home
 
 
 def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str, str]) -> str:
-    """Let the user edit the file of a scope, and return what was done. Raise `HoldfastError`, with it unchanged.
+    """Let the user edit the file of a scope, and return a message. If it raises `HoldfastError`, the file is unchanged.
 
-    What cannot be read is kept in a file that the message names: nothing typed is lost.
+    An edit that is not valid is kept in a file that the message names: nothing typed is lost.
     """
     if not is_interactive():
         raise UsageError("An editor needs a terminal. Without one: holdfast config set SETTING VALUE.")
@@ -31,7 +31,7 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
     with tempfile.NamedTemporaryFile("wb", suffix=".toml", prefix="holdfast-", delete=False) as file:
         file.write(before)
     copy = Path(file.name)
-    kept = False
+    keep_copy = False
     try:
         _run_editor(copy, environ)
         after = copy.read_bytes()
@@ -40,12 +40,12 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
 
         changes.write(lambda now: _replaced(now.encode(), before, after, path), scope)
     except (ConfigInvalid, UnicodeDecodeError) as error:
-        kept = True
+        keep_copy = True
         raise UsageError(
-            f"{error} {home(str(path))} is unchanged; what you wrote is in {copy}. Correct it, and copy it there."
+            f"{error} {home(str(path))} is unchanged; your edit is in {copy}. Correct it, then copy it over."
         ) from error
     finally:
-        if not kept:
+        if not keep_copy:
             copy.unlink(missing_ok=True)
     return f"{home(str(path))} is changed."
 

@@ -1,4 +1,4 @@
-"""Which editor the user has."""
+"""Finds the user's editor."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from holdfast.errors import UsageError
 
 FALLBACKS = ("nano", "vim", "vi")
-"""The editors to use if the user named none that is installed."""
+"""The editors to use if $VISUAL and $EDITOR name none that is installed."""
 
 
 def editor_command(environ: Mapping[str, str], which: Callable[[str], str | None]) -> list[str]:
-    """Return the words of the first editor that `which` finds: $VISUAL, $EDITOR, or a usual one.
+    """Return the command of the first editor that `which` finds: $VISUAL, $EDITOR, or a usual one.
 
-    Raise `UsageError`, which names all that were tried, if there is none.
+    Raise `UsageError` with all editors that were tried if none is found.
     """
     tried: list[str] = []
     for name, command in [

@@ -1,4 +1,4 @@
-"""What each setting is for and what it may be: from the types that the config file is decoded with. Pure."""
+"""The purpose and the possible values of each setting, from the types that decode the config file. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.config.toml_edit import KeyPath, key_path, key_text, value_text
 from holdfast.errors import UsageError
 
 SettingScope = Literal["session", "project", "user"]
-"""Where a choice is kept: until the session's end, in the project's config, in the user's."""
+"""Where a choice is kept: in the session until its end, in the project's config, or in the user's."""
 
 FileScope = Literal["project", "user"]
 """The scopes that are files."""
@@ -50,7 +50,7 @@ COMMON: Mapping[str, str] = MappingProxyType(
         "mcp.read_claude": "read the MCP servers in ~/.claude.json",
     }
 )
-"""The settings that people change, in the order of the list; all others are internals."""
+"""The settings that people change, in the order shown; all others are internals."""
 
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -63,7 +63,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 
 class SettingForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What a setting may be: its `choices`, () if they are many, in words what is `expected`, and whether text is."""
+    """The possible values of a setting: described as `expected`, and as `choices` if they are few, else ()."""
 
     expected: str
     choices: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def setting_path(name: str) -> KeyPath:
 
 
 def form(path: KeyPath, kind: type[Config | ProjectConfig] = Config) -> SettingForm:
-    """Return what a setting may be."""
+    """Return the possible values of a setting."""
     found = _type(path, kind)
     if found is None:
         return SettingForm(expected="a setting")
@@ -91,12 +91,12 @@ def form(path: KeyPath, kind: type[Config | ProjectConfig] = Config) -> SettingF
 
 
 def scopes(path: KeyPath) -> tuple[FileScope, ...]:
-    """Return where a setting can be kept: a project's config has only a few."""
+    """Return the files in which a setting can be kept: a project's config has only a few settings."""
     return ("project", "user") if _type(path, ProjectConfig) is not None else ("user",)
 
 
 def parsed_value(path: KeyPath, text: str) -> object:
-    """Return the value that `text` stands for: TOML, or the text itself for a setting that is text."""
+    """Return the value of `text`: parsed as TOML, or the text itself for a setting that is text."""
     try:
         value: object = tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, KeyError):
@@ -120,7 +120,7 @@ def setting_names() -> Iterator[str]:
 
 
 def _type(path: KeyPath, kind: type[msgspec.Struct]) -> inspect.Type | None:
-    """Return the type of a setting, None if there is none of this path, or if it is a table."""
+    """Return the type of the setting at `path`, None if there is no such setting or if it is a table."""
     now: inspect.Type | None = inspect.type_info(kind)
     for key in path:
         inner: inspect.Type | None = None
@@ -136,7 +136,7 @@ def _type(path: KeyPath, kind: type[msgspec.Struct]) -> inspect.Type | None:
 
 
 def _kinds(found: inspect.Type | None) -> tuple[inspect.Type, ...]:
-    """Return the alternatives of a type, without None: a setting is left out, not set to nothing."""
+    """Return the alternatives of a type, without None: an unset setting is left out of the file."""
     if found is None:
         return ()
     if isinstance(found, inspect.Metadata):
@@ -164,10 +164,10 @@ def _expected(kind: inspect.Type) -> str:
         case inspect.LiteralType(values=values):
             return f"one of {', '.join(map(str, values))}"
         case inspect.IntType() | inspect.FloatType():
-            what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+            kind_text = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
             bounds = (("at least", kind.ge), ("greater than", kind.gt), ("at most", kind.le), ("less than", kind.lt))
-            said = " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
-            return f"{what}, {said}" if said else what
+            limits = " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
+            return f"{kind_text}, {limits}" if limits else kind_text
         case inspect.VarTupleType() | inspect.ListType():
             return 'a list of texts, such as ["one", "two"]'
         case _:

@@ -40,45 +40,47 @@ class SettingChanges:
 
     def path(self, scope: FileScope) -> Path:
         """Return the file of a scope. Raise `ConfigInvalid` if the project's cannot be read."""
-        own = homes(self._environ).config
+        user_path = homes(self._environ).config
         if scope == "user":
-            return own
-        file = project_file(self._cwd, own)
+            return user_path
+        file = project_file(self._cwd, user_path)
         path = (repository(self._cwd) or self._cwd) / CONFIG_PATH if file is None else file.path
-        if os.path.realpath(path) == os.path.realpath(own):
-            raise UsageError(f"{str(path)!r} is your own config, so this folder can have none. Set it for the user.")
+        if os.path.realpath(path) == os.path.realpath(user_path):
+            raise UsageError(
+                f"{str(path)!r} is your user config, so this folder has no project config. Set it for the user."
+            )
         return path
 
     def set(self, name: str, text: str, scope: FileScope) -> SettingChange:
-        """Set a setting to what `text` stands for. Raise `HoldfastError`, with nothing changed."""
+        """Set a setting to the value of `text`. If it raises `HoldfastError`, nothing is changed."""
         path = setting_path(name)
         value = parsed_value(path, text)
         self._check_scope(name, scope)
         if path[0] == "keys":
             _check_keys(path, value, read_config(self.path(scope)).keys)
         if path == ("model",) and isinstance(value, str):
-            own = read_config(homes(self._environ).config)
-            split(value, known_providers(own.providers, own.models))  # raises for an unknown provider
+            config = read_config(homes(self._environ).config)
+            split(value, known_providers(config.providers, config.models))  # raises for an unknown provider
         try:
             self.write(lambda before: with_setting(before, path, value), scope)
         except ConfigInvalid as error:
             if not isinstance(error.__cause__, msgspec.ValidationError):
                 raise
-            why = str(error.__cause__)
-            if f"`$.{'.'.join(path)}" in why or why.endswith("`$[...]`"):
-                why = f"expected {form(path, ProjectConfig if scope == 'project' else Config).expected}"
-            raise UsageError(f"Cannot set {key_text(path)} to {text!r}: {why}. Nothing was changed.") from error
+            reason = str(error.__cause__)
+            if f"`$.{'.'.join(path)}" in reason or reason.endswith("`$[...]`"):
+                reason = f"expected {form(path, ProjectConfig if scope == 'project' else Config).expected}"
+            raise UsageError(f"Cannot set {key_text(path)} to {text!r}: {reason}. Nothing was changed.") from error
         return SettingChange(name=key_text(path), path=self.path(scope), now=value)
 
     def unset(self, name: str, scope: FileScope) -> SettingChange:
-        """Remove a setting, so that its default applies. Raise `HoldfastError`, with nothing changed."""
+        """Remove a setting, so that its default applies. If it raises `HoldfastError`, nothing is changed."""
         path = setting_path(name)
         self._check_scope(name, scope)
         self.write(lambda before: without_setting(before, path), scope)
         return SettingChange(name=key_text(path), path=self.path(scope))
 
     def write(self, edit: Callable[[str], str], scope: FileScope) -> None:
-        """Replace the text of a scope's file by what `edit` returns for it. Raise `HoldfastError`, likewise."""
+        """Replace the text of a scope's file by the result of `edit`. If it raises, nothing is changed."""
         path = self.path(scope)
         if scope == "user":
             SettingsFile(path, Config).change(edit, check=check_config)
@@ -96,7 +98,7 @@ class SettingChanges:
 
     def overridden(self, name: str) -> str:
         """Return a sentence if the project's config wins over the user's for this setting, "" if not."""
-        file = trusted_project(self._environ, self._cwd, ask=None, say=lambda _: None)
+        file = trusted_project(self._environ, self._cwd, ask=None, notify=lambda _: None)
         if file is None or flat(file.config()).get(name) is None:
             return ""
         return f" In this project, {str(file.path)!r} sets it."
@@ -107,11 +109,11 @@ class SettingChanges:
 
 
 def _check_keys(path: KeyPath, value: object, configured: Mapping[str, str | tuple[str, ...]]) -> None:
-    """Raise `UsageError` for an action or a key that there is not, or that another action needs."""
+    """Raise `UsageError` for an action or key that does not exist, or a key that another action needs."""
     from holdfast.ui.tui.keys.key_map import key_map  # noqa: PLC0415 - only for a key
 
     words = tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
-    said = key_map({**configured, path[-1]: words}).faults
-    own = [each for each in said if f" {path[-1]}: " in each or repr(path[-1]) in each]
-    if faults := [each for each in own if "was the key of" not in each]:
+    all_faults = key_map({**configured, path[-1]: words}).faults
+    about_setting = [each for each in all_faults if f" {path[-1]}: " in each or repr(path[-1]) in each]
+    if faults := [each for each in about_setting if "was the key of" not in each]:
         raise UsageError(f"{faults[0]} Nothing was changed. See /keys.")

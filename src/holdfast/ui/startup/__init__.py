@@ -1,1 +1,1 @@
-"""What happens before a run: options, settings, project trust, the session to open."""
+"""Preparation of a run: options, settings, project trust, the session to open."""

@@ -23,7 +23,7 @@ commands:
   holdfast check|repair FILE                                      validate / repair a conversation file
   holdfast acp                                                    serve an editor (Agent Client Protocol)
   holdfast worker --store URL                                     drive sessions of a fleet (extra: fleet)
-  holdfast fleet init|status --store URL                          make the record of a fleet, see its state
+  holdfast fleet init|status --store URL                          create the database of a fleet, show its state
   holdfast serve                                                  serve an HTTP API and a page for your sessions
   holdfast completion bash|zsh|fish                               print a shell completion script
   holdfast demo                                                   watch a demo (no key, no network)
@@ -94,12 +94,12 @@ def parser() -> Parser:
     add("-r", "--resume", nargs="?", const="", metavar="ID",
         help="resume a session by ID or unique prefix; without ID, pick one")  # fmt: skip
     add("--fork", "--fork-session", dest="fork", action="store_true", help="fork: continue in a copy (with -c or -r)")
-    add("--no-session", action="store_true", help="with -p: keep nothing of the session when the run ends")
+    add("--no-session", action="store_true", help="with -p: delete the session when the run ends")
     add(
         "--session-id",
         default="",
         metavar="ID",
-        help="with -p: the ID of the new session, e.g. one that a script knows",
+        help="with -p: use this ID for the new session",
     )
     add("--input-format", choices=("text", "stream-json"), default="text",
         help="with -p: read prompts as JSON lines from standard input, one turn each")  # fmt: skip
@@ -124,15 +124,15 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--max-output", type=int, metavar="N", help="maximum tokens of an answer")
     add("--service-tier", metavar="TIER", help="the provider's service tier, e.g. flex")
     add("--fallback-model", metavar="PROVIDER:MODEL",
-        help="model for the rest of a turn whose model is overloaded or does not answer")  # fmt: skip
-    add("--permission-mode", choices=get_args(Mode), default=None, help="what runs without asking (default: ask)")
+        help="model to switch to for the rest of a turn if the model is overloaded or does not answer")  # fmt: skip
+    add("--permission-mode", choices=get_args(Mode), default=None, help="which calls run without asking (default: ask)")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
     add("--on-approval", choices=get_args(OnApproval), default=None,
-        help="with -p, a call that needs approval is denied, or ends the turn (default: deny)")  # fmt: skip
+        help="with -p: deny a call that needs approval, or stop the turn (default: deny)")  # fmt: skip
     add("--allow", action="append", metavar="RULE",
         help="allow calls without asking, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
-    add("--deny", action="append", metavar="RULE", help="never run such calls, in any mode; repeatable")
-    add("--mcp-config", action="append", metavar="FILE", help="also use the MCP servers of this file; repeatable")
+    add("--deny", action="append", metavar="RULE", help="never run these calls, in any mode; repeatable")
+    add("--mcp-config", action="append", metavar="FILE", help="also use the MCP servers in this file; repeatable")
     add("--strict-mcp-config", action="store_true", help="use only the MCP servers of --mcp-config")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
     add(
@@ -142,8 +142,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help="end the turn before a request once the run has cost this much",
     )
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this time")
-    add("--append-system-prompt", metavar="TEXT", help="end the system prompt of a new session with this text")
-    add("--append-system-prompt-file", metavar="FILE", help="end the system prompt of a new session with this file")
+    add("--append-system-prompt", metavar="TEXT", help="append this text to the system prompt of a new session")
+    add("--append-system-prompt-file", metavar="FILE", help="append this file to the system prompt of a new session")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
     add("--trust-project", action=argparse.BooleanOptionalAction, default=None,
         help="trust (or stop trusting) this project's .holdfast/config.toml; remembered")  # fmt: skip

@@ -1,4 +1,4 @@
-"""A bound on what a run costs is kept only with models whose prices are known."""
+"""Refuses a cost limit for models whose prices are not known: it could not be enforced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.ui.startup.run_options import RunOptions
 
 
 def refuse_unpriced(options: RunOptions) -> None:
-    """Raise `UsageError` if the run has a bound on its cost, and a model of it has no known price.
+    """Raise `UsageError` if the run has a cost limit and one of its models has no known price.
 
     A provider that reports the cost of each response needs no price.
     """
@@ -21,6 +21,6 @@ def refuse_unpriced(options: RunOptions) -> None:
         reports = provider.kind == "openai-chat" and provider.compat.reports_cost
         if not reports and facts_of(name, kind=provider.kind, overrides=overrides).prices is None:
             raise UsageError(
-                f"--max-cost cannot be kept: the price of {name!r} is not known. Set `input_price` and `output_price` "
-                f'in [models."{name}"] of the config (0 if it costs nothing), or leave out the limit.'
+                f"--max-cost cannot be enforced: the price of {name!r} is not known. Set `input_price` and "
+                f'`output_price` in [models."{name}"] of the config (0 if it costs nothing), or leave out the limit.'
             )

@@ -43,11 +43,11 @@ def keep_traceback(trace: str, *, environ: Mapping[str, str], secrets: tuple[str
 
 
 def internal_error(error: Exception | None, keep: Callable[[str], tuple[str, str]]) -> str:
-    """Return what to say of a bug that closes the screen, with its traceback, which `keep` stores and redacts."""
-    what = "".join(traceback.format_exception(error)) if error else traceback.format_exc()
-    trace, where = keep(what)
-    said = "Internal error. This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
-    return f"{said} Please report it with the following traceback ({where}).\n\n{printable(trace)}"
+    """Return the message about a bug that closes the screen. `keep` stores and redacts the traceback."""
+    details = "".join(traceback.format_exception(error)) if error else traceback.format_exc()
+    trace, location = keep(details)
+    message = "Internal error. This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
+    return f"{message} Please report it with the following traceback ({location}).\n\n{printable(trace)}"
 
 
 def _head() -> str:

@@ -22,8 +22,8 @@ NAME = "debug.log"
 
 
 @contextmanager
-def debug_log(options: RunOptions, session: str, *, say: Callable[[str], None]) -> Generator[Log | None]:
-    """Yield the debug log of a session with --debug, else None; `say` reports its path."""
+def debug_log(options: RunOptions, session: str, *, notify: Callable[[str], None]) -> Generator[Log | None]:
+    """Yield the debug log of a session with --debug, else None; `notify` reports its path."""
     if not options.arguments.debug:
         yield None
         return
@@ -37,7 +37,7 @@ def debug_log(options: RunOptions, session: str, *, say: Callable[[str], None]) 
             f"Cannot open the debug log {str(path)!r}: {error.strerror}. Fix its permissions, or leave out --debug."
         ) from error
     try:
-        say(f"debug log: {path}")
+        notify(f"debug log: {path}")
         from holdfast.agent.debug_log.log import Log  # noqa: PLC0415 - only --debug needs it
 
         log = Log(file.write, session=session, secrets=options.secrets, providers=options.providers)

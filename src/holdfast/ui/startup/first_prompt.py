@@ -1,4 +1,4 @@
-"""The prompt on the command line, with which the screen opens: `holdfast "fix the tests"`."""
+"""The prompt on the command line, sent when the screen opens: `holdfast "fix the tests"`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from holdfast.errors import UsageError
 from holdfast.ui.startup.arguments import Arguments, parser
 
 NEAR = 0.7
-"""How alike a word and a command must be for the word to be a misspelt command, from 0 to 1."""
+"""How similar to a command a word must be to count as a misspelt command, from 0 to 1."""
 
 
 def parsed_arguments(argv: Sequence[str], commands: Sequence[str]) -> Arguments:
-    """Return the options of a run; words that belong to none are its first prompt, and so is all behind `--`.
+    """Return the options of a run. Words that belong to no option are its first prompt, also all words after `--`.
 
     Raise `UsageError` for an unknown option, and for a word that is nearly one of the `commands`.
     """
@@ -31,7 +31,7 @@ def parsed_arguments(argv: Sequence[str], commands: Sequence[str]) -> Arguments:
 
 
 def _refuse(what: str, word: str, known: Sequence[str], *, only_near: bool = False) -> None:
-    """Raise `UsageError` for an unknown word, with what was probably meant."""
+    """Raise `UsageError` for an unknown word, with the known one that was probably meant."""
     import difflib  # noqa: PLC0415 - only when there is one
 
     near = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=NEAR)

@@ -1,7 +1,7 @@
-"""The MCP servers of a run: of the command line, the project and the user, and whether they are trusted.
+"""The MCP servers of a run, from the command line, the project and the user, and whether they are trusted.
 
 A project's file may start any program, so it counts only once the user trusts exactly its text. So may the file of
-Claude Code, which other programs write: its servers count once the user has said that they are read, and trusts them.
+Claude Code, which other programs write: its servers count once the user has set `mcp.read_claude`, and trusts them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, claude_server_decisions, server_decisions
 
 HEADLESS_WAIT = 10.0
-"""Seconds that the first run with a server waits for the list of its tools."""
+"""Seconds to wait for a server's list of tools on the first run with it."""
 
 _HINTS_ARE_YOURS = "Only your own files may set it. Write the server in your config.toml, or remove it there."
 
 
 class _Shown(msgspec.Struct, frozen=True):
-    """What is shown of servers when the user is asked about them."""
+    """The servers as shown when the user is asked to trust them."""
 
     servers: tuple[str, ...]
 
@@ -48,67 +48,66 @@ def mcp_settings(
     cwd: Path,
     arguments: Arguments,
     *,
-    own: McpTable,
+    table: McpTable,
     ask: AskTrust | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> McpSettings | None:
-    """Return the servers that may be asked in `cwd`, None if there are none; `say` reports what is not used.
+    """Return the servers to use in `cwd`, None if there are none. `notify` reports those that are ignored.
 
-    `own` are those of the user's config. Of several with one name the first counts: of the command line, of Claude Code
-    for this project, of the project, of the config, of the user's `mcp.json`, of Claude Code for all projects.
-    Raise `ConfigInvalid` for a file of the command line that cannot be read, and `StorageFailed` if an answer cannot be
-    stored.
+    `table` is the `mcp` table of the user's config. Of several servers with one name the first is used, in this order:
+    command line, Claude Code for this project, project, config, the user's `mcp.json`, Claude Code for all projects.
+    Raise `ConfigInvalid` for a file on the command line that cannot be read, and `StorageFailed` if the user's answer
+    cannot be stored.
     """
     files = [server_file(Path(each).expanduser().absolute()) for each in arguments.mcp_config or ()]
     if not arguments.strict_mcp_config:
-        claude = _claude(environ, cwd, say) if own.read_claude else None
-        files += () if claude is None else _trusted_claude(environ, claude.project, claude.local, ask, say)
-        files += _projects(environ, cwd, ask, say)
-        files.append(servers_of_tables(own.servers, path=homes(environ).config))
-        files += _own(environ, say)
-        files += () if claude is None else _trusted_claude(environ, "", claude.user, ask, say)
+        claude = _found_claude_servers(environ, cwd, notify) if table.read_claude else None
+        files += () if claude is None else _trusted_claude(environ, claude.project, claude.local, ask, notify)
+        files += _project_servers(environ, cwd, ask, notify)
+        files.append(servers_of_tables(table.servers, path=homes(environ).config))
+        files += _user_servers(environ, notify)
+        files += () if claude is None else _trusted_claude(environ, "", claude.user, ask, notify)
     servers, faults = together(files)
     for fault in faults:
-        say(fault)
-    asks = arguments.prompt is None
+        notify(fault)
+    can_ask = arguments.prompt is None
     if not servers:
         return None
-    return McpSettings(servers=servers, lists=mcp_lists(environ), can_ask_user=asks, sign_ins=sign_ins(environ))
+    return McpSettings(servers=servers, lists=mcp_lists(environ), can_ask_user=can_ask, sign_ins=sign_ins(environ))
 
 
 def with_client_servers(
     settings: McpSettings | None, servers: Sequence[McpServer], *, environ: Mapping[str, str]
 ) -> McpSettings | None:
-    """Return the settings with further servers, which a client of holdfast passes for one session.
+    """Return the settings with the servers that a client of holdfast passes for one session.
 
-    They come before configured servers that are called the same, as those of the command line do. None if there are
-    none at all.
+    Like those on the command line, they replace configured servers of the same name. None if there are no servers.
     """
     known = () if settings is None else settings.servers
     both, _ = together((ServerFile(path=Path(), servers=tuple(servers)), ServerFile(path=Path(), servers=known)))
     if not both:
         return None
-    asks = settings is None or settings.can_ask_user
-    return McpSettings(servers=both, lists=mcp_lists(environ), can_ask_user=asks, sign_ins=sign_ins(environ))
+    can_ask = settings is None or settings.can_ask_user
+    return McpSettings(servers=both, lists=mcp_lists(environ), can_ask_user=can_ask, sign_ins=sign_ins(environ))
 
 
 def mcp_lists(environ: Mapping[str, str]) -> Path:
-    """Return the folder with the lists of tools that servers gave."""
+    """Return the folder where the servers' lists of tools are cached."""
     return homes(environ).cache / "mcp"
 
 
 def sign_ins(environ: Mapping[str, str]) -> StoredSignIns:
-    """Return the user's sign-ins at servers."""
+    """Return the stored sign-ins to servers."""
     return StoredSignIns(homes(environ).keys)
 
 
-def own_server_path(environ: Mapping[str, str]) -> Path:
-    """Return the path of the user's own servers."""
+def user_server_path(environ: Mapping[str, str]) -> Path:
+    """Return the path of the user's file of servers."""
     return homes(environ).config.with_name(USER_FILE)
 
 
 def ask_new_servers(settings: McpSettings, cwd: Path) -> None:
-    """Ask the servers whose tools are not known yet, for at most HEADLESS_WAIT. A failure is reported later."""
+    """Ask the servers for tools that are not known yet, for at most HEADLESS_WAIT. Failures are reported later."""
     from holdfast.tools.mcp.discovery import ask_servers, unknown_servers  # noqa: PLC0415 - once for each server
 
     new = unknown_servers(settings)
@@ -116,67 +115,67 @@ def ask_new_servers(settings: McpSettings, cwd: Path) -> None:
         asyncio.run(ask_servers(new, cwd=cwd, within=HEADLESS_WAIT))
 
 
-def _own(environ: Mapping[str, str], say: Callable[[str], None]) -> Iterator[ServerFile]:
-    path = own_server_path(environ)
-    file = _read(path, say) if path.exists() else None
+def _user_servers(environ: Mapping[str, str], notify: Callable[[str], None]) -> Iterator[ServerFile]:
+    path = user_server_path(environ)
+    file = _read(path, notify) if path.exists() else None
     if file is not None:
         yield file
 
 
-def _projects(
-    environ: Mapping[str, str], cwd: Path, ask: AskTrust | None, say: Callable[[str], None]
+def _project_servers(
+    environ: Mapping[str, str], cwd: Path, ask: AskTrust | None, notify: Callable[[str], None]
 ) -> Iterator[ServerFile]:
     path = project_server_path(cwd)
-    file = _read(path, say) if path is not None else None
+    file = _read(path, notify) if path is not None else None
     if file is not None:
-        yield from _trusted(file, lambda: server_decisions(environ, file.path), ask, say)
+        yield from _trusted(file, lambda: server_decisions(environ, file.path), ask, notify)
 
 
-def _claude(environ: Mapping[str, str], cwd: Path, say: Callable[[str], None]) -> ClaudeServers | None:
+def _found_claude_servers(environ: Mapping[str, str], cwd: Path, notify: Callable[[str], None]) -> ClaudeServers | None:
     path = claude_path(environ.get("HOME", ""))
     try:
         return None if path is None else claude_servers(path, cwd)
     except ConfigInvalid as error:  # a broken file must not stop the session
-        say(f"{error} Its servers are not used.")
+        notify(f"{error} Its servers are not used.")
         return None
 
 
 def _trusted_claude(
-    environ: Mapping[str, str], project: str, file: ServerFile, ask: AskTrust | None, say: Callable[[str], None]
+    environ: Mapping[str, str], project: str, file: ServerFile, ask: AskTrust | None, notify: Callable[[str], None]
 ) -> Iterator[ServerFile]:
-    yield from _trusted(file, lambda: claude_server_decisions(environ, file.path, project), ask, say)
+    yield from _trusted(file, lambda: claude_server_decisions(environ, file.path, project), ask, notify)
 
 
 def _trusted(
-    file: ServerFile, made: Callable[[], Project], ask: AskTrust | None, say: Callable[[str], None]
+    file: ServerFile, read_decisions: Callable[[], Project], ask: AskTrust | None, notify: Callable[[str], None]
 ) -> Iterator[ServerFile]:
-    """Yield the file if it may count: the user trusts it, or it starts nothing."""
+    """Yield the file if the user trusts it, or if it has no servers."""
     if not file.servers:
         yield file
         return
-    decisions = made()
+    decisions = read_decisions()
     trusted = decisions.trusts(file.digest)
     if trusted is None and ask is not None and not decisions.unread:
         shown = tuple(f"{each.name}: {each.shown}" for each in file.servers)
         trusted = ask(file.path, _Shown(servers=shown))
         decisions.set_trust(file.digest, trusted=trusted)
     if trusted:
-        yield _without_hints(file, say)
+        yield _without_hints(file, notify)
     else:
-        say(f"Ignoring the untrusted MCP servers of {str(file.path)!r}. {TRUST_IT}")
+        notify(f"Ignoring the untrusted MCP servers of {str(file.path)!r}. {TRUST_IT}")
 
 
-def _without_hints(file: ServerFile, say: Callable[[str], None]) -> ServerFile:
+def _without_hints(file: ServerFile, notify: Callable[[str], None]) -> ServerFile:
     """Return the file without `trust_hints`: the user was asked whether it may start programs, no more."""
     if ignored := [each.name for each in file.servers if each.trust_hints]:
-        say(f"Ignoring `trust_hints` of {', '.join(map(repr, ignored))} in {str(file.path)!r}. {_HINTS_ARE_YOURS}")
+        notify(f"Ignoring `trust_hints` of {', '.join(map(repr, ignored))} in {str(file.path)!r}. {_HINTS_ARE_YOURS}")
     servers = tuple(msgspec.structs.replace(each, trust_hints=False) for each in file.servers)
     return msgspec.structs.replace(file, servers=servers)
 
 
-def _read(path: Path, say: Callable[[str], None]) -> ServerFile | None:
+def _read(path: Path, notify: Callable[[str], None]) -> ServerFile | None:
     try:
         return server_file(path)
     except ConfigInvalid as error:  # a broken file must not stop the session
-        say(f"{error} Its servers are not used.")
+        notify(f"{error} Its servers are not used.")
         return None

@@ -8,7 +8,7 @@ from holdfast.errors import UsageError
 from holdfast.ui.startup.arguments import Arguments
 
 
-def own_instructions(arguments: Arguments) -> str:
+def session_instructions(arguments: Arguments) -> str:
     """Return the text of --append-system-prompt or of its file, "" if there is none.
 
     Raise `UsageError` if the file cannot be read, or for a session that exists: its system prompt is journalled.
@@ -21,18 +21,18 @@ def own_instructions(arguments: Arguments) -> str:
     if arguments.continue_ or arguments.resume is not None:
         raise UsageError(
             "--append-system-prompt is for new sessions: a session keeps the system prompt that it began with. "
-            "Leave out -c, -r and --fork, or say it in the prompt."
+            "Leave out -c, -r and --fork, or put the text in the prompt."
         )
     if file is not None:
         try:
             text = Path(file).read_text("utf-8")
         except OSError as error:
             raise UsageError(
-                f"File {file!r} of --append-system-prompt-file cannot be read: {error.strerror}. Pass another file."
+                f"Cannot read --append-system-prompt-file {file!r}: {error.strerror}. Pass another file."
             ) from error
         except UnicodeDecodeError as error:
             raise UsageError(
-                f"File {file!r} of --append-system-prompt-file is not UTF-8 text (byte {error.start}). Convert it."
+                f"--append-system-prompt-file {file!r} is not UTF-8 text (byte {error.start}). Convert it."
             ) from error
     if not (text or "").strip():
         raise UsageError("--append-system-prompt is empty. Pass a text, or leave it out.")

@@ -1,4 +1,4 @@
-"""Whether a project's own config, and its settings of Claude Code, are trusted, and asking for it once."""
+"""Whether the user trusts a project's config and its Claude Code settings; asks once for each version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.tool_calls import Pattern
 
 
 def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None) -> None:
-    """Store the trust decision of an option for the project config of `cwd` as it is now; None: no decision.
+    """Store the decision of --trust-project about the project config of `cwd` as it is now. None: no decision.
 
     Called once, at the start of a run: the file may change later, and later changes must not become trusted. Raise
     `StorageFailed`.
@@ -45,7 +45,7 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
 
 
 def _judge_claude_servers(environ: Mapping[str, str], cwd: Path, *, trusted: bool) -> None:
-    """Store the decision for the MCP servers of Claude Code as they are now. Raise as above."""
+    """Store the decision about the MCP servers of Claude Code as they are now. Raise `StorageFailed`."""
     from holdfast.config.claude_servers import claude_path, claude_servers  # noqa: PLC0415 - for those who read them
 
     path = claude_path(environ.get("HOME", ""))
@@ -58,7 +58,7 @@ def _judge_claude_servers(environ: Mapping[str, str], cwd: Path, *, trusted: boo
 
 
 AskTrust = Callable[[Path, msgspec.Struct], bool]
-"""Asks the user whether to trust the file at a path, with these settings."""
+"""Asks the user whether to trust the file at this path with these settings."""
 
 TRUST_IT = "Review it, then run with --trust-project."
 
@@ -68,40 +68,40 @@ def trusted_project(
     cwd: Path,
     *,
     ask: AskTrust | None,
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> ProjectFile | None:
-    """Return the project config of `cwd`, None if it sets nothing or is not trusted; `say` reports why.
+    """Return the project config of `cwd`, None if it sets nothing or is not trusted; `notify` reports why.
 
     The user's stored decision about exactly this text counts. Without one, `ask` is called, if given, and the answer is
     stored. Raise `StorageFailed` if it cannot be stored.
     """
     if unread := project_decisions(environ, cwd).unread:
-        say(unread)
+        notify(unread)
     try:
         file = project_file(cwd, homes(environ).config)
         config = file.config() if file is not None else None
     except ConfigInvalid as error:  # a broken project config must not stop the session
-        say(f"{error} The project config is ignored.")
+        notify(f"{error} The project config is ignored.")
         return None
     if file is None or config is None or config == ProjectConfig():  # it sets nothing
         return None
     decisions = project_decisions(environ, file.root)
     trusted = decisions.trusts(file.digest)
     if decisions.unread and file.root != cwd:
-        say(decisions.unread)
+        notify(decisions.unread)
     if trusted is None and ask is not None and not decisions.unread:  # else the answer could not be stored
         trusted = ask(file.path, config)
         decisions.set_trust(file.digest, trusted=trusted)
     if trusted:
         return file
-    say(f"Ignoring untrusted project config {str(file.path)!r}. {TRUST_IT}")
+    notify(f"Ignoring untrusted project config {str(file.path)!r}. {TRUST_IT}")
     return None
 
 
 def ask_about_claude(
-    environ: Mapping[str, str], cwd: Path, *, ask: AskTrust | None, say: Callable[[str], None]
+    environ: Mapping[str, str], cwd: Path, *, ask: AskTrust | None, notify: Callable[[str], None]
 ) -> None:
-    """Settle whether the allow rules in a project's settings of Claude Code are trusted, as `trusted_project` does.
+    """Ask, as `trusted_project` does, whether to trust the allow rules in a project's settings of Claude Code.
 
     Raise `StorageFailed` if the answer cannot be stored.
     """
@@ -119,7 +119,7 @@ def ask_about_claude(
         trusted = ask(path, PermissionLists(allow=tuple(rule.text for rule in allow)))
         decisions.set_trust(project.digest, trusted=trusted)
     if not trusted:
-        say(f"Ignoring what untrusted settings allow, {str(path)!r}. {TRUST_IT}")
+        notify(f"Ignoring the allow rules of untrusted settings {str(path)!r}. {TRUST_IT}")
 
 
 def stored_decisions(environ: Mapping[str, str]) -> Path:
@@ -133,22 +133,22 @@ def project_decisions(environ: Mapping[str, str], root: Path) -> Project:
 
 
 def claude_decisions(environ: Mapping[str, str], project: ClaudeProject) -> Project:
-    """Return the user's decisions about a project's settings of Claude Code: they are trusted on their own."""
+    """Return the user's decisions about a project's Claude Code settings: separate from those about its config."""
     return Project(stored_decisions(environ), project.root / ".claude")
 
 
 def server_decisions(environ: Mapping[str, str], path: Path) -> Project:
-    """Return the user's decisions about the MCP servers in the project's file at `path`: likewise."""
+    """Return the user's decisions about the MCP servers in the project's file at `path`: separate ones too."""
     return Project(stored_decisions(environ), path)
 
 
 def claude_server_decisions(environ: Mapping[str, str], path: Path, project: str) -> Project:
-    """Return the user's decisions about the MCP servers of Claude Code for a project; "": for all projects."""
+    """Return the user's decisions about the MCP servers of Claude Code for a project, or for all if `project` is ""."""
     return server_decisions(environ, Path(f"{path}:{project}") if project else path)
 
 
 def granted_patterns(environ: Mapping[str, str], cwd: Path) -> tuple[Pattern, ...]:
-    """Return what the project config allows in `cwd`: its file patterns are relative to its folder, so only there."""
+    """Return the patterns that the project config allows in `cwd`. File patterns apply only in the config's folder."""
     try:
         file = project_file(cwd, homes(environ).config)
         if file is None or not project_decisions(environ, file.root).trusts(file.digest):

@@ -1,6 +1,6 @@
 """The options of one run, read once from its command line, the configs, the key file and the environment.
 
-Every interface reads this one value. What lives, such as a connection to a model, is made from it and is not in it.
+Every interface reads this one value. It has no live objects: a connection to a model is made from it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode, ToolSchema
 from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.own_instructions import own_instructions
+from holdfast.ui.startup.own_instructions import session_instructions
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
@@ -57,14 +57,14 @@ DEMO = "demo"
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of one run in the folder `cwd`, or in that of the session `resumed` (None: a new session).
+    """The options of one run in the folder `cwd`, or in the folder of the `resumed` session (None: a new session).
 
     `config` has the user's settings, overridden by the project's if trusted, then by the command line. `model` is ""
-    if none is configured. `environ` is the run's own environment; stored keys are only in `keys`. `unread` says what is
-    wrong with the key file, "" if nothing. `project` is the project's config if it is in use; `notices` say what else
-    the user should know, e.g. that it is ignored. `instructions` end the system prompt of a new session. With `fork`
-    the session is copied, with `choose` the user picks one. The screen opens with `first_prompt` sent, "" if none.
-    `mcp` are the MCP servers, None if there are none.
+    if none is configured. `environ` is the run's own environment; stored keys are only in `keys`. `unread` is the
+    problem with the key file, or "". `project` is the project's config if it is in use; `notices` are messages for the
+    user, e.g. that it is ignored. `instructions` end the system prompt of a new session. With `fork` the session is
+    copied, with `choose` the user picks one. The screen sends `first_prompt` when it opens, unless it is "". `mcp` are
+    the MCP servers, None if there are none.
     """
 
     cwd: Path
@@ -104,7 +104,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.chosen_settings.over(self.config.model_settings(model))
 
     def prepare(self, toolbox: LocalToolbox) -> None:
-        """Have the tools of a session work as the options say. Call this before any is used."""
+        """Configure a session's tools by the options. Call this before any tool is used."""
         from holdfast.ui.startup.toolbox_settings import prepare  # noqa: PLC0415 - when a session is opened
 
         prepare(toolbox, self.config, self.environ)
@@ -122,10 +122,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.config.fallback_model or ""
 
     def project_of(self, cwd: Path) -> Project:
-        """Return what is decided about calls in `cwd`: what the user allowed there, and every rule."""
+        """Return the decisions about calls in `cwd`: the user's approvals there, and every rule."""
         return project_of(self.environ, cwd, config=self.config, arguments=self.arguments)
 
-    def new_agent(  # noqa: PLR0913 - what an interface joins to it
+    def new_agent(  # noqa: PLR0913 - everything that an interface connects to it
         self,
         *,
         store: Store,
@@ -138,9 +138,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         log: Log | None = None,
         mode: Mode | None = None,
     ) -> Agent:
-        """Return an agent for a session, with the limits and settings of the run; `project` is that of its folder.
+        """Return an agent for a session with the run's limits and settings. `project` has the decisions for its folder.
 
-        Every interface has its agents from here. `mode` stands in for the run's own.
+        Every interface gets its agents from here. `mode` overrides the run's mode.
         """
         from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
         from holdfast.providers.model_table import window_of  # noqa: PLC0415 - likewise
@@ -168,7 +168,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return agent
 
     def remote_schemas(self) -> tuple[ToolSchema, ...]:
-        """Return what a new session declares for the MCP servers of the run."""
+        """Return the tools that a new session declares for the run's MCP servers."""
         if self.mcp is None:
             return ()
         from holdfast.tools.mcp.tool_declarations import session_schemas  # noqa: PLC0415 - if there are servers
@@ -176,7 +176,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
 
     def prompt_commands(self) -> tuple[ServerPrompt, ...]:
-        """Return the commands for the prompts of MCP servers, as far as their lists are known."""
+        """Return the commands for the prompts of MCP servers whose lists are known."""
         if self.mcp is None:
             return ()
         from holdfast.tools.mcp.prompt_commands import known_commands  # noqa: PLC0415 - if there are servers
@@ -185,7 +185,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def catalog(self) -> Catalog:
-        """Return the sessions, or the temporary ones for a run whose session is not kept."""
+        """Return the catalog of sessions; with --no-session, that of temporary ones."""
         places = homes(self.environ)
         return Catalog(places.temporary_sessions if self.arguments.no_session else places.sessions)
 
@@ -209,20 +209,20 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def providers_in_use(self, model: str) -> list[Provider]:
         """Return the provider of `model`, then those in the config, then those that have a key."""
-        own = model.partition(":")[0]
+        current = model.partition(":")[0]
         used = (
             each
             for name, each in self.providers.items()
-            if name == own or each.key_variable in self.keys or name in self.config.providers
+            if name == current or each.key_variable in self.keys or name in self.config.providers
         )
-        return sorted(used, key=lambda each: (each.name != own, each.name not in self.config.providers))
+        return sorted(used, key=lambda each: (each.name != current, each.name not in self.config.providers))
 
     def models_at_hand(self, provider: Provider) -> KnownModels:
-        """Return what is known of a provider's models without asking it."""
+        """Return the provider's models that are known without asking it."""
         return models_at_hand(provider, address_of(provider, self.environ), self.lists)
 
     async def listed_models(self, provider: Provider, *, refresh: bool = False) -> KnownModels:
-        """Return the provider's models, as it lists them if it can be asked; its key may come from the keyring."""
+        """Return the provider's own list of its models if it can be asked. Its key may come from the keyring."""
         try:
             target = msgspec.structs.replace(self.endpoint(f"{provider.name}:{provider.model or 'any'}"), model="")
         except ModelUnusable as error:
@@ -234,27 +234,29 @@ def run_options(
     arguments: Arguments,
     environ: Mapping[str, str],
     *,
-    own: Config,
+    user_config: Config,
     cwd: Path,
     resumed: SessionSummary | None = None,
     ask: AskTrust | None = None,
 ) -> RunOptions:
-    """Return the options of a run; `own` is the user's config, `ask` asks whether to trust the project's.
+    """Return the options of a run. `ask` asks the user whether to trust the project's config.
 
     Raise `ConfigInvalid`, `UsageError`, or `StorageFailed` if the answer cannot be stored.
     """
     notices: list[str] = []
-    where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
-    project = trusted_project(environ, where, ask=ask, say=notices.append)
-    if own.permissions.claude_settings:
-        ask_about_claude(environ, where, ask=ask, say=notices.append)
-    config = _overridden(own if project is None else with_project(own, project.config()), arguments, resumed)
+    folder = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
+    project = trusted_project(environ, folder, ask=ask, notify=notices.append)
+    if user_config.permissions.claude_settings:
+        ask_about_claude(environ, folder, ask=ask, notify=notices.append)
+    config = _overridden(
+        user_config if project is None else with_project(user_config, project.config()), arguments, resumed
+    )
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
-    notices += session_rules(environ, where, config=config, arguments=arguments).faults
-    mcp = _mcp(environ, where, arguments, own=own.mcp, ask=ask, say=notices.append)
+    notices += session_rules(environ, folder, config=config, arguments=arguments).faults
+    mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
-    kept, unread = KeyFile(homes(environ).keys).usable()
+    stored_keys, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
         cwd=cwd,
         environ=environ,
@@ -263,12 +265,12 @@ def run_options(
         config=config,
         limits=_limits(config, providers),
         providers=providers,
-        keys=keys_in_use(environ, providers, kept),
+        keys=keys_in_use(environ, providers, stored_keys),
         unread=unread,
         notices=tuple(notices),
         project=project,
         resumed=resumed,
-        instructions=own_instructions(arguments),
+        instructions=session_instructions(arguments),
         fork=arguments.fork,
         first_prompt=arguments.first_prompt,
         mcp=mcp,
@@ -280,38 +282,38 @@ def _mcp(
     cwd: Path,
     arguments: Arguments,
     *,
-    own: McpTable,
+    table: McpTable,
     ask: AskTrust | None,
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> McpSettings | None:
-    configured = own.servers or own.read_claude or homes(environ).config.with_name("mcp.json").exists()
+    configured = table.servers or table.read_claude or homes(environ).config.with_name("mcp.json").exists()
     if not (arguments.mcp_config or configured or nearest(cwd, ".mcp.json") is not None):
         return None
     from holdfast.ui.startup.mcp_servers import mcp_settings  # noqa: PLC0415 - if there are servers
 
-    return mcp_settings(environ, cwd, arguments, own=own, ask=ask, say=say)
+    return mcp_settings(environ, cwd, arguments, table=table, ask=ask, notify=notify)
 
 
 def _model(arguments: Arguments, resumed: SessionSummary | None, config: Config) -> str:
-    """Return the model of the run: that of the command line, else the session's, else the configured one, or ""."""
+    """Return the model of the run: from the command line, else the session, else the config, else ""."""
     return arguments.model or (resumed.model if resumed is not None else "") or config.model or ""
 
 
 def _settings(arguments: Arguments) -> ModelSettings:
-    """Return the settings of the command line. Raise `UsageError` for a value that no model takes."""
-    said: dict[str, object] = {
+    """Return the settings on the command line. Raise `UsageError` for a value that no model accepts."""
+    options: dict[str, object] = {
         "effort": arguments.effort,
         "temperature": arguments.temperature,
         "max_output": arguments.max_output,
         "service_tier": arguments.service_tier,
     }
-    for name, value in said.items():
+    for name, value in options.items():
         try:
             convert_value({name: value}, ModelSettings)
         except msgspec.ValidationError:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} {value} is invalid (expected {_EXPECTED[name]}).") from None
-    return convert_value(said, ModelSettings)
+    return convert_value(options, ModelSettings)
 
 
 _EXPECTED = {
@@ -323,14 +325,14 @@ _EXPECTED = {
 
 
 def check_config(config: Config) -> None:
-    """Raise `ConfigInvalid` if no run could begin with the user's config, though each of its settings is valid."""
+    """Raise `ConfigInvalid` if no run can start with the user's config, though each setting in it is valid."""
     providers = known_providers(config.providers, config.models)
     _check_other_models(config, providers)
     _limits(config, providers)
 
 
 def _check_other_models(config: Config, providers: Providers) -> None:
-    """Raise `ConfigInvalid` unless the other models are of known providers. Their keys are looked up when needed."""
+    """Raise `ConfigInvalid` if the fallback or title model has an unknown provider. Keys are looked up when needed."""
     for what, name in (("Fallback", config.fallback_model), ("Title", config.title_model)):
         if name is None:
             continue
@@ -343,7 +345,7 @@ def _check_other_models(config: Config, providers: Providers) -> None:
 def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | None) -> Config:
     """Return the config with the settings of the command line, for a new session or the `resumed` one.
 
-    Raise `UsageError` for a limit that is not positive, and for a model that is to be its own fallback.
+    Raise `UsageError` for a limit that is not positive, and for a fallback that is the model itself.
     """
     limits = {"max_steps": arguments.max_steps, "max_cost": arguments.max_cost, "timeout": arguments.timeout}
     for name, value in limits.items():
@@ -371,7 +373,7 @@ def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | 
 
 
 def _limits(config: Config, providers: Providers) -> Limits:
-    """Return the limits of the config, with those of each server. Raise `ConfigInvalid`."""
+    """Return the limits of the config, with those of each provider. Raise `ConfigInvalid`."""
     limits = config.limits
     for name in limits.providers.keys() - providers.keys():
         raise ConfigInvalid(

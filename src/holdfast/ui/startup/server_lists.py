@@ -1,4 +1,4 @@
-"""Asks MCP servers for their tools while the user types the first prompt. Nothing waits for it long."""
+"""Asks MCP servers for their tools while the user types the first prompt. Nothing waits long for the answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpSettings
 
 LIST_WAIT = 1.8
-"""Seconds that a new session waits for lists that have not come by then: its first request may be 2 s later in all."""
+"""Seconds that a new session waits for missing lists: its first request may be delayed by 2 s in all."""
 
 _WITHIN = 120.0  # seconds that a server may take: some are downloaded first
 
@@ -43,18 +43,18 @@ class ServerLists:
                 self.failures = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
 
     async def wait(self) -> None:
-        """Wait a little for the lists, which a new session declares; not again, and not for a session that has them."""
+        """Wait once, shortly, for the lists that a new session declares. A resumed session has them already."""
         if self._task is not None and not self._waited and self._options.resumed is None:
             self._waited = True
             await asyncio.wait({self._task}, timeout=LIST_WAIT)
 
     def when_known(self, act: Callable[[], object]) -> None:
-        """Call `act` once the servers have been asked, unless that is given up. Not if none needs to be asked."""
+        """Call `act` once the servers have answered, unless asking was cancelled or was not needed."""
         if self._task is not None:
             self._task.add_done_callback(lambda task: task.cancelled() or act())
 
     async def close(self, *, leaving: bool) -> None:
-        """End the servers that are still being asked, when the user leaves."""
+        """Stop asking, and end the servers being asked, if the user is `leaving`."""
         if self._task is not None and leaving:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=LIST_WAIT)

@@ -12,18 +12,18 @@ from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.ui.startup.arguments import Arguments
 
 
-def chosen(
+def chosen_session(
     catalog: Catalog,
     arguments: Arguments,
     *,
     cwd: Path,
     free: bool = True,
-    say: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> SessionSummary | None:
     """Return the session of -c or -r, None for a new one. Raise `UsageError` or `SessionUnknown`.
 
-    -c is the newest that no other process holds, and `say` gets a sentence if a newer one is held. With `free`, raise
-    `SessionBusy` if there is none, or if another process holds that of -r; a copy does not need a free session.
+    -c is the newest session that no other process has open; `notify` is called if a newer one is open elsewhere. With
+    `free`, raise `SessionBusy` if all are open elsewhere, or if the one of -r is. A copy does not need a free session.
     """
     if arguments.no_session and (arguments.continue_ or arguments.resume is not None):
         raise UsageError("--no-session is for new sessions. Leave out -c, -r and --fork, or leave out --no-session.")
@@ -43,7 +43,7 @@ def chosen(
         return summary if summary.cwd else msgspec.structs.replace(summary, cwd=str(cwd))  # its entry may be damaged
     if not arguments.continue_:
         return None
-    latest = catalog.latest(cwd) if arguments.fork else _latest_free(catalog, cwd, free=free, say=say)
+    latest = catalog.latest(cwd) if arguments.fork else _latest_free(catalog, cwd, free=free, notify=notify)
     if latest is None:
         raise SessionUnknown(
             f"No session to continue in {str(cwd)!r}. Start one with `holdfast`, or pass -r ID: holdfast sessions list."
@@ -51,7 +51,7 @@ def chosen(
     return latest
 
 
-def _latest_free(catalog: Catalog, cwd: Path, *, free: bool, say: Callable[[str], None]) -> SessionSummary | None:
+def _latest_free(catalog: Catalog, cwd: Path, *, free: bool, notify: Callable[[str], None]) -> SessionSummary | None:
     try:
         latest, newer = catalog.latest_free(cwd)
     except SessionBusy:
@@ -59,7 +59,7 @@ def _latest_free(catalog: Catalog, cwd: Path, *, free: bool, say: Callable[[str]
             raise
         return catalog.latest(cwd)
     if newer:
-        say(f"The newest session here, {newer}, is open in another process: continuing the one before it.")
+        notify(f"The newest session here, {newer}, is open in another process: continuing the one before it.")
     return latest
 
 

@@ -1,4 +1,4 @@
-"""The rules of a session: of the command line, the user's config, the project, and the settings of Claude Code."""
+"""The rules of a session, from the command line, the user's config, the project and Claude Code's settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.ui.startup.project_trust import claude_decisions, granted_patterns
 
 
 def project_of(environ: Mapping[str, str], cwd: Path, *, config: Config, arguments: Arguments) -> Project:
-    """Return what is decided about calls in `cwd`: what the user allowed there, and every rule.
+    """Return the decisions about calls in `cwd`: the user's approvals there, and every rule.
 
     `config` is the user's, with the command line's settings.
     """
@@ -37,8 +37,8 @@ def project_of(environ: Mapping[str, str], cwd: Path, *, config: Config, argumen
 
 
 def session_rules(environ: Mapping[str, str], cwd: Path, *, config: Config, arguments: Arguments) -> FoundRules:
-    """Return all rules that apply in `cwd`, those of the command line first. What allows something must be trusted."""
-    found = option_rules(arguments, cwd) + own_rules(environ, config) + _project_rules(environ, cwd)
+    """Return all rules that apply in `cwd`, those of the command line first. Rules that allow must be trusted."""
+    found = option_rules(arguments, cwd) + user_rules(environ, config) + _project_rules(environ, cwd)
     if config.permissions.claude_settings:
         found += _claude_rules(environ, cwd) + user_claude_rules(user_home(environ))
     return found
@@ -61,7 +61,7 @@ def option_rules(arguments: Arguments, cwd: Path) -> FoundRules:
     return found
 
 
-def own_rules(environ: Mapping[str, str], config: Config) -> FoundRules:
+def user_rules(environ: Mapping[str, str], config: Config) -> FoundRules:
     """Return the rules of the user's config. Raise `ConfigInvalid` for one that is invalid."""
     path = homes(environ).config
     found = found_rules(config.permissions, source=str(path), base=path.parent)

@@ -23,7 +23,7 @@ _SECRET = re.compile(r"mcp\.servers\..*\.(?:env|headers)\.")
 """The names of values that are often secrets."""
 
 OPTION = "option"
-"""The source of what the command line sets."""
+"""The source of settings on the command line."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,19 +39,19 @@ class Layer(msgspec.Struct, frozen=True):
     """A source of settings: a file with its text, or the command line."""
 
     name: str
-    said: Mapping[str, object]
+    settings: Mapping[str, object]
     lines: Mapping[str, int]
 
 
 def layer(name: str, text: str) -> Layer:
     """Return the settings in a valid config text."""
-    said = _flat(cast("Mapping[str, object]", tomllib.loads(text)))
-    return Layer(name, said, _lines(text))
+    settings = _flat(cast("Mapping[str, object]", tomllib.loads(text)))
+    return Layer(name, settings, _lines(text))
 
 
-def given(arguments: Arguments) -> Layer:
+def option_layer(arguments: Arguments) -> Layer:
     """Return the settings on the command line."""
-    said: dict[str, object] = {
+    options: dict[str, object] = {
         "model": arguments.model,
         "effort": arguments.effort,
         "temperature": arguments.temperature,
@@ -64,20 +64,20 @@ def given(arguments: Arguments) -> Layer:
         "limits.max_cost": arguments.max_cost,
         "limits.timeout": arguments.timeout,
     }
-    return Layer(OPTION, {name: value for name, value in said.items() if value is not None}, {})
+    return Layer(OPTION, {name: value for name, value in options.items() if value is not None}, {})
 
 
 def values(effective: msgspec.Struct, layers: Sequence[Layer]) -> list[Value]:
     """Return every setting of the effective config, each with the last layer that sets it.
 
-    After them comes what only the command line can set.
+    After them come the settings that only the command line has.
     """
     found: list[Value] = []
     settings = flat(effective)
-    options = {name: value for each in layers if each.name == OPTION for name, value in each.said.items()}
+    options = {name: value for each in layers if each.name == OPTION for name, value in each.settings.items()}
     for name, value in (settings | {name: value for name, value in options.items() if name not in settings}).items():
-        said = next((each for each in reversed(layers) if name in each.said), None)
-        source, line = ("default", 0) if said is None else (said.name, _line(name, said.lines))
+        winner = next((each for each in reversed(layers) if name in each.settings), None)
+        source, line = ("default", 0) if winner is None else (winner.name, _line(name, winner.lines))
         found.append(Value(name=name, value=_harmless(name, value), source=source, line=line))
     return found
 
@@ -87,13 +87,13 @@ def flat(settings: msgspec.Struct) -> dict[str, object]:
     return _flat(msgspec.to_builtins(settings))
 
 
-def shown(value: object) -> str:
+def display_value(value: object) -> str:
     """Return a value as written in a config file."""
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _harmless(name: str, value: object) -> object:
-    """Return the value without a password or key that it may be, or that an address may contain."""
+    """Return the value with passwords and keys redacted."""
     if not isinstance(value, str):
         return value
     if _SECRET.match(name):

@@ -1,4 +1,4 @@
-"""Prepares the tools of a session by the config of its run."""
+"""Configures the tools of a session by the config of its run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.tools.web_search.backends import KEY_VARIABLES, SearchBackend, add
 
 
 def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -> None:
-    """Have the tools work as the config says. Call this before any is used. `environ` is the run's own environment."""
+    """Configure the tools by the config. Call this before any is used. `environ` is the run's own environment."""
     if config.pid_namespace:
         toolbox.contain()
     toolbox.may_fetch(config.fetch.addresses)
@@ -21,7 +21,7 @@ def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -
 
 
 def search_backend(config: Config, environ: Mapping[str, str]) -> SearchBackend | None:
-    """Return the configured search service, None if there is none. Its key is looked up when it is asked."""
+    """Return the configured search service, None if there is none. Its key is looked up when it is used."""
     search = config.search
     if search is None:
         return None
@@ -45,6 +45,6 @@ def search_key(config: Config, environ: Mapping[str, str]) -> ProviderKey | None
     variable = None if search is None else KEY_VARIABLES.get(search.service)
     if variable is None:
         return None
-    if own := environ.get(variable, "").strip():
-        return ProviderKey("environment", own)
+    if value := environ.get(variable, "").strip():
+        return ProviderKey("environment", value)
     return KeyFile(homes(environ).keys).read().get(variable)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from holdfast.errors import HoldfastError
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
-from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.advice import SCREEN, with_advice
 from holdfast.ui.tui.widgets.pickers import Choice, ContentSearch, Picker
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Dialogs:
         try:
             action()
         except HoldfastError as error:
-            self.notify(advised(error, SCREEN))
+            self.notify(with_advice(error, SCREEN))
             return False
         return True
 
@@ -65,7 +65,7 @@ class Dialogs:
             try:
                 result = await in_daemon(work)
             except HoldfastError as error:
-                self.notify(advised(error, SCREEN))
+                self.notify(with_advice(error, SCREEN))
             else:
                 self.attempt(lambda: then(result))
 

@@ -19,11 +19,11 @@ from holdfast.errors import EXIT_OK, HoldfastError, UsageError
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog
 from holdfast.system.user_directories import homes
-from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.advice import SCREEN, with_advice
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import RunOptions, run_options
-from holdfast.ui.startup.session_choice import chosen, working_directory
+from holdfast.ui.startup.session_choice import chosen_session, working_directory
 from holdfast.ui.tui.terminal.terminal_restore import RESET, RESET_INLINE, terminal_guard
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _set_up(environ: Mapping[str, str]) -> tuple[str, str]:
     try:
         return set_up(environ), ""
     except HoldfastError as error:
-        return "", advised(error, SCREEN)
+        return "", with_advice(error, SCREEN)
 
 
 def _prepare_options(
@@ -168,9 +168,9 @@ def _prepare_options(
     if session is not None:
         resumed = catalog.find(session) if session else None
     else:  # a session in use is offered as a copy or read-only
-        resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False, say=messages.append)
+        resumed = None if choose else chosen_session(catalog, arguments, cwd=cwd, free=False, notify=messages.append)
     judge_project(environ, cwd if resumed is None else Path(resumed.cwd or cwd), trusted=trust)
-    options = run_options(arguments, environ, own=user_config, cwd=cwd, resumed=resumed, ask=_trusts)
+    options = run_options(arguments, environ, user_config=user_config, cwd=cwd, resumed=resumed, ask=_trusts)
     remove_keys(options.providers)
     notices = (notice, *messages, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
     return msgspec.structs.replace(
@@ -191,6 +191,6 @@ def _encoding(name: str) -> list[str]:
 
 
 def _trusts(path: Path, config: msgspec.Struct) -> bool:
-    from holdfast.ui.commands.questions import trusts  # noqa: PLC0415 - few projects have a config, and the user is asked once
+    from holdfast.ui.commands.questions import ask_trust  # noqa: PLC0415 - few projects have a config, and the user is asked once
 
-    return trusts(path, config)
+    return ask_trust(path, config)

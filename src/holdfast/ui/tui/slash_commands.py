@@ -104,12 +104,12 @@ def _export(target: CommandTarget, rest: str) -> None:
 
 
 def _write(target: CommandTarget, session: str, form: Form, name: str) -> None:
-    from holdfast.ui.export.export import FORMS, exported, write  # noqa: PLC0415 - likewise
+    from holdfast.ui.export.export import FORMS, session_document, write  # noqa: PLC0415 - likewise
 
     path = target.controller.cwd / Path(name).expanduser()
 
     def export() -> str:
-        document, findings = exported(target.controller.catalog.folder(session), form)
+        document, findings = session_document(target.controller.catalog.folder(session), form)
         write(path, document)
         return f" The session is damaged: {findings[0].what}" if findings else ""
 
@@ -175,10 +175,10 @@ def _mcp(target: CommandTarget, rest: str) -> None:
 
 def _doctor(target: CommandTarget, _rest: str) -> None:
     from holdfast.ui.commands.doctor import report_lines  # noqa: PLC0415 - when it is asked for
-    from holdfast.ui.commands.doctor.probes import examined  # noqa: PLC0415 - likewise
+    from holdfast.ui.commands.doctor.probes import examine_machine  # noqa: PLC0415 - likewise
 
     async def check() -> None:
-        found = await in_daemon(lambda: asyncio.run(examined(target.controller.environ, target.controller.cwd)))
+        found = await in_daemon(lambda: asyncio.run(examine_machine(target.controller.environ, target.controller.cwd)))
         target.dialogs.notify("")
         target.dialogs.read(lines_page("Setup check", report_lines(found)))
 

@@ -1,1 +1,1 @@
-"""What the client sees of a session: its entries and events as updates."""
+"""The display of a session in the client: its entries and events as updates."""

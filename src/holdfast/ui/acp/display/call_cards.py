@@ -1,7 +1,7 @@
 """A tool call as the client shows it: its kind, its files, what it changes, and how it ended. Pure.
 
-The protocol knows two ends, `completed` and `failed`; holdfast knows five outcomes. Whatever is not `ok` is `failed`
-there, and the content says in words which it was: denied, not started, or interrupted with an unknown effect.
+The protocol has two final states, `completed` and `failed`; holdfast has five outcomes. Every outcome but `ok` is
+`failed` there, and the content says which it was: denied, not started, or interrupted with an unknown effect.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ AcpFields = dict[str, object]
 """An object of the protocol."""
 
 LARGEST_SHOWN = 1024 * 1024
-"""Characters of the texts of a change above which only words describe it."""
+"""Maximum characters of a change that is shown; a larger one is only described."""
 
 LONGEST_RAW = 20_000
-"""Characters of arguments that are larger than that."""
+"""Characters shown of arguments that are larger than that."""
 
 _KINDS = {
     "read": "read",
@@ -43,8 +43,8 @@ _KINDS = {
     "todo": "think",
 }
 
-_PRINTS = ("bash", "read", "grep", "glob", "task")
-"""Tools whose results are no Markdown, and go into a fence."""
+_VERBATIM_TOOLS = ("bash", "read", "grep", "glob", "task")
+"""Tools whose results are not Markdown, and are shown in a code block."""
 
 _PROGRESS = {"open": "pending", "doing": "in_progress", "done": "completed"}
 
@@ -57,11 +57,15 @@ OUTCOMES: dict[Outcome, str] = {
 }
 """The status of a call with this outcome."""
 
-_SAID: dict[Outcome, str] = {"denied": "Denied.", "not_started": "Not started.", "interrupted": "Interrupted."}
+_OUTCOME_LABELS: dict[Outcome, str] = {
+    "denied": "Denied.",
+    "not_started": "Not started.",
+    "interrupted": "Interrupted.",
+}
 
 
 class CallCard:
-    """One call. Its methods return the updates to show, in the order of the call's life."""
+    """One call. Its methods return the updates to show, in the order in which a call goes through them."""
 
     def __init__(self, part: CallPart, root: Path, *, longest: int) -> None:
         self.block: CallBlock = call_block(part, part.id, cut=False)
@@ -70,7 +74,7 @@ class CallCard:
         self._longest = longest
         self._shows_change = False
 
-    def written(self) -> AcpFields:
+    def created_update(self) -> AcpFields:
         """Return the call as the model wrote it."""
         return {
             "sessionUpdate": "tool_call",
@@ -86,8 +90,8 @@ class CallCard:
     def title(self) -> str:
         return literal(self.block.title) or self._part.name
 
-    def asked(self, plan: Plan, warnings: tuple[str, ...]) -> AcpFields:
-        """Return the call as the user is asked about it."""
+    def approval_update(self, plan: Plan, warnings: tuple[str, ...]) -> AcpFields:
+        """Return the call with the details that the user needs to approve it."""
         content: list[AcpFields] = []
         if warnings:
             content.append(text_content(f"Attention: {'; '.join(warnings)}."))
@@ -109,8 +113,8 @@ class CallCard:
             "rawInput": raw_input(self._part),
         }
 
-    def started(self, entry: e.CallStarted) -> AcpFields:
-        """Return that the call runs, with the change that it makes."""
+    def started_update(self, entry: e.CallStarted) -> AcpFields:
+        """Return the update that the call runs, with the change that it makes."""
         update = self._update("in_progress")
         changed = [each.path for each in (entry.change, *entry.changes) if each is not None]
         if changed:
@@ -120,24 +124,24 @@ class CallCard:
             update["content"] = changes
         return update
 
-    def printing(self, output: str) -> AcpFields:
-        """Return the end of what the running call has printed."""
+    def output_update(self, output: str) -> AcpFields:
+        """Return the update with the end of the running call's output."""
         return {**self._update("in_progress"), "content": [text_content(code_block(printable(output)))]}
 
-    def finished(self, entry: e.CallEnded) -> AcpFields:
-        """Return how the call ended. A change that was made stays as it is shown."""
+    def finished_update(self, entry: e.CallEnded) -> AcpFields:
+        """Return the update with the call's outcome. A change that was made stays on display."""
         self.block = with_outcome(self.block, entry)
         update = self._update(OUTCOMES[entry.outcome])
         if not (self._shows_change and entry.outcome == "ok"):
             update["content"] = [text_content(self._result(entry.outcome, entry.text))]
         return update
 
-    def late(self, entry: e.CallLate) -> AcpFields:
-        """Return the outcome that came after the end of the turn."""
-        said = self._result(entry.outcome, entry.text)
+    def late_update(self, entry: e.CallLate) -> AcpFields:
+        """Return the update with an outcome that came after the end of the turn."""
+        result = self._result(entry.outcome, entry.text)
         return {
             **self._update(OUTCOMES[entry.outcome]),
-            "content": [text_content(f"After the end of the turn:\n{said}")],
+            "content": [text_content(f"After the end of the turn:\n{result}")],
         }
 
     def plan_update(self) -> AcpFields | None:
@@ -155,11 +159,11 @@ class CallCard:
 
     def _result(self, outcome: Outcome, text: str) -> str:
         shown = head_and_tail(printable(text), self._longest)
-        said = _SAID.get(outcome, "")
-        if said and text.startswith(said.removesuffix(".")):
-            said = ""
-        body = code_block(shown) if self._part.name in _PRINTS and shown.strip() else shown
-        return "\n\n".join(filter(None, (said, body)))
+        label = _OUTCOME_LABELS.get(outcome, "")
+        if label and text.startswith(label.removesuffix(".")):
+            label = ""
+        body = code_block(shown) if self._part.name in _VERBATIM_TOOLS and shown.strip() else shown
+        return "\n\n".join(filter(None, (label, body)))
 
     def _locations(self) -> list[AcpFields]:
         paths = [edit.path for edit in self.block.edits] or [_path_of(self._part)]
@@ -168,7 +172,7 @@ class CallCard:
         return [{"path": str(self._root / path)} for path in paths if path]
 
     def _changes(self, *, exists: bool) -> list[AcpFields]:
-        """Return the changes of the call, none if it makes none that can be shown. `exists`: there is such a file."""
+        """Return the changes of the call that can be shown. `exists` is whether the file exists."""
         edits = self.block.edits
         if sum(len(edit.new) + len(edit.old or "") for edit in edits) > LARGEST_SHOWN:
             return [text_content("The change is too large to be shown here.")]
@@ -183,7 +187,7 @@ def _diff(edit: EditChange, root: Path) -> AcpFields:
 
 
 def raw_input(part: CallPart) -> object:
-    """Return the arguments as JSON, or as the text that the model wrote if that is none or too large to be shown."""
+    """Return the arguments as JSON, or as the model's text if it is not JSON or too large to be shown."""
     if len(part.arguments) > LARGEST_SHOWN:
         return {"text": head_and_tail(part.arguments, LONGEST_RAW)}
     try:
@@ -211,7 +215,7 @@ def text_content(text: str) -> AcpFields:
 
 
 def code_block(text: str) -> str:
-    """Return the text in a fence that it cannot close."""
+    """Return the text as a code block, with a fence that the text cannot close."""
     longest = max((len(found) for found in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{ticks}"

@@ -1,7 +1,7 @@
-"""Events and entries as the updates that a client shows: the same for a turn that runs and for one that is replayed.
+"""Events and entries as the updates that a client shows: the same for a running turn and for a replay.
 
-A replay has no streamed text, so a response is shown when it ends; of a live one only what was not streamed follows
-then. Ids are those of the journal: a client that saw part of a turn sees the same ids in a replay.
+A replay has no streamed text, so a response is shown when it ends; at the end of a live one only the text that was not
+streamed follows. Ids are those of the journal: a client that saw part of a turn sees the same ids in a replay.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from holdfast.ui.acp.protocol.client_abilities import NO_ABILITIES, ClientAbilit
 from holdfast.ui.view.sentences import Narrator, SentenceKind
 
 LONGEST_LIVE = 20_000
-"""Characters of a result that are shown as it comes."""
+"""Characters shown of a result in a live turn."""
 LONGEST_REPLAYED = 2_000
-"""Characters of a result that are shown of an earlier turn."""
+"""Characters shown of a result in a replay."""
 
-_TOLD: frozenset[SentenceKind] = frozenset({"retry", "context", "damage", "repaired", "task"})
-_TOLD_LATER: frozenset[SentenceKind] = frozenset({*_TOLD, "failed", "cut", "end"})
-"""Of a live turn, its answer says these."""
+_SHOWN_KINDS: frozenset[SentenceKind] = frozenset({"retry", "context", "damage", "repaired", "task"})
+_REPLAYED_KINDS: frozenset[SentenceKind] = frozenset({*_SHOWN_KINDS, "failed", "cut", "end"})
+"""In a live turn, the answer to the prompt reports the additional kinds."""
 
 NoticeSeverity = Literal["info", "warning", "error"]
 _SEVERITY: dict[SentenceKind, NoticeSeverity] = {"retry": "warning", "damage": "error", "repaired": "warning"}
 
 
 class SessionUpdates:
-    """Makes the updates of one session, which works in `root`. `live` if they are shown as they happen.
+    """Makes the updates of one session, which works in `root`. `live` is whether they are shown as they happen.
 
     The client's `abilities` say whether it draws notices, which are never part of a replay, and compactions.
     """
@@ -65,15 +65,15 @@ class SessionUpdates:
         self._longest = LONGEST_LIVE if live else LONGEST_REPLAYED
         self._narrator = Narrator()
         self._cards: dict[str, CallCard] = {}
-        self._said: dict[str, str] = {}  # what was streamed, by kind of chunk, of the response that comes
+        self._streamed_text: dict[str, str] = {}  # the streamed text of the current response, by kind of chunk
 
     def of(self, event: Event) -> Iterator[AcpFields]:
         """Yield the updates for an event."""
         match event:
             case LiveText(step=step, text=text):
-                yield self._streamed("agent_message_chunk", f"m{step}", text)
+                yield self._stream_chunk("agent_message_chunk", f"m{step}", text)
             case LiveThinking(step=step, text=text):
-                yield self._streamed("agent_thought_chunk", f"t{step}", text)
+                yield self._stream_chunk("agent_thought_chunk", f"t{step}", text)
             case LiveOutput() | LiveCall() | TurnFailed():
                 pass  # throttled by the session, shown when it is complete, and part of the prompt's answer
             case Shortening(message=message) | NotRecorded(message=message) | CheckFinding(message=message):
@@ -85,8 +85,8 @@ class SessionUpdates:
         """Return the card of a call that was shown."""
         return self._cards.get(call)
 
-    def knows(self, entries: Iterable[e.Entry]) -> None:
-        """Take in what was shown before, or need not be shown."""
+    def add_known(self, entries: Iterable[e.Entry]) -> None:
+        """Add entries that were shown before, or need not be shown."""
         for entry in entries:
             self._narrator.sentences(entry)
             if isinstance(entry, e.ResponseEnded) and entry.cut is None:
@@ -95,87 +95,87 @@ class SessionUpdates:
                         self._cards[part.id] = CallCard(part, self._root, longest=self._longest)
 
     def _fact(self, seq: int, entry: e.Entry) -> Iterator[AcpFields]:
-        told = _TOLD if self._live else _TOLD_LATER
+        kinds = _SHOWN_KINDS if self._live else _REPLAYED_KINDS
         if self._compactions and isinstance(entry, e.Compacted):
             yield _compaction(seq, entry)
-            told -= {"context"}
-        sentences = [each for each in self._narrator.sentences(entry) if each.kind in told]
+            kinds -= {"context"}
+        sentences = [each for each in self._narrator.sentences(entry) if each.kind in kinds]
         match entry:
             case e.PromptAccepted(text=text, queued=queued, images=images) if not self._live or queued:
-                yield _user(seq, "\n".join([text, *(f"[image: {each.described}]" for each in images)]))
+                yield _user_chunk(seq, "\n".join([text, *(f"[image: {each.described}]" for each in images)]))
             case e.Steered(text=text):
-                yield _user(seq, text)
+                yield _user_chunk(seq, text)
             case e.RequestStarted():
-                self._said.clear()
+                self._streamed_text.clear()
             case e.ResponseEnded():
                 yield from self._response(entry)
             case e.CallStarted(call=call) if call in self._cards:
-                yield self._cards[call].started(entry)
+                yield self._cards[call].started_update(entry)
             case e.CallEnded(call=call) if call in self._cards:
-                yield self._cards[call].finished(entry)
+                yield self._cards[call].finished_update(entry)
                 if entry.outcome == "ok" and (plan := self._cards[call].plan_update()) is not None:
                     yield plan
             case e.CallLate(call=call):
                 if call in self._cards:
-                    yield self._cards[call].late(entry)
+                    yield self._cards[call].late_update(entry)
                 text = f"After the end of its turn: {self._narrator.title(call)}: {entry.outcome.replace('_', ' ')}."
                 yield _chunk("agent_message_chunk", f"l{seq}", text)
-            case e.ShellStarted(id=own, command=command):
+            case e.ShellStarted(id=call_id, command=command):
                 yield {
                     "sessionUpdate": "tool_call",
-                    "toolCallId": own,
+                    "toolCallId": call_id,
                     "title": printable(f"! {' '.join(command.split())}"),
                     "kind": "execute",
                     "status": "in_progress",
                 }
-            case e.ShellEnded(id=own):
-                said = head_and_tail(printable(entry.text), self._longest)
+            case e.ShellEnded(id=call_id):
+                output = head_and_tail(printable(entry.text), self._longest)
                 yield {
                     "sessionUpdate": "tool_call_update",
-                    "toolCallId": own,
+                    "toolCallId": call_id,
                     "status": OUTCOMES[entry.outcome],
-                    "content": [text_content(code_block(said))],
+                    "content": [text_content(code_block(output))],
                 }
             case _:
                 pass
         for each in sentences:
             yield self.note(each.text, _SEVERITY.get(each.kind, "info"), f"n{seq}")
 
-    def note(self, text: str, severity: NoticeSeverity = "info", own: str = "n0") -> AcpFields:
-        """Return a note of holdfast: no words of the model, so a client without notices gets it as a thought."""
+    def note(self, text: str, severity: NoticeSeverity = "info", message_id: str = "n0") -> AcpFields:
+        """Return a note from holdfast. A client without notices gets it as a thought: the model did not write it."""
         if self._notices:
             return {"sessionUpdate": "notice", "severity": severity, "title": printable(text)}
-        return _chunk("agent_thought_chunk", own, f"{text}\n")
+        return _chunk("agent_thought_chunk", message_id, f"{text}\n")
 
     def _response(self, entry: e.ResponseEnded) -> Iterator[AcpFields]:
-        """Yield what was not streamed of a response, and its calls."""
+        """Yield the part of a response that was not streamed, and its calls."""
         thought = "".join(part.text for part in entry.parts if isinstance(part, ThinkingPart))
         text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
-        for kind, own, whole in (
+        for kind, message_id, full_text in (
             ("agent_thought_chunk", f"t{entry.step}", thought),
             ("agent_message_chunk", f"m{entry.step}", text),
         ):
-            said = self._said.get(kind, "")
-            if whole.startswith(said) and whole != said:
-                yield _chunk(kind, own, whole[len(said) :])
-        self._said.clear()
+            streamed = self._streamed_text.get(kind, "")
+            if full_text.startswith(streamed) and full_text != streamed:
+                yield _chunk(kind, message_id, full_text[len(streamed) :])
+        self._streamed_text.clear()
         if entry.cut is None:
             for part in entry.parts:
                 if isinstance(part, CallPart):
                     card = self._cards[part.id] = CallCard(part, self._root, longest=self._longest)
-                    yield card.written()
+                    yield card.created_update()
 
-    def _streamed(self, kind: str, own: str, text: str) -> AcpFields:
-        self._said[kind] = self._said.get(kind, "") + text
-        return _chunk(kind, own, text)
+    def _stream_chunk(self, kind: str, message_id: str, text: str) -> AcpFields:
+        self._streamed_text[kind] = self._streamed_text.get(kind, "") + text
+        return _chunk(kind, message_id, text)
 
 
-def _chunk(kind: str, own: str, text: str) -> AcpFields:
+def _chunk(kind: str, message_id: str, text: str) -> AcpFields:
     content = {"type": "text", "text": printable(valid_unicode(text))}
-    return {"sessionUpdate": kind, "messageId": own, "content": content}
+    return {"sessionUpdate": kind, "messageId": message_id, "content": content}
 
 
-def _user(seq: int, text: str) -> AcpFields:
+def _user_chunk(seq: int, text: str) -> AcpFields:
     return _chunk("user_message_chunk", f"u{seq}", head_and_tail(text, LARGEST_SHOWN))
 
 
@@ -187,24 +187,24 @@ def _compaction(seq: int, entry: e.Compacted) -> AcpFields:
 def replayed_updates(
     records: Iterable[StoredEntry], root: Path, abilities: ClientAbilities = NO_ABILITIES
 ) -> Iterator[AcpFields]:
-    """Yield the updates of a whole conversation, without what was rewound. The same entries give the same updates."""
+    """Yield the updates of a whole conversation, without rewound turns. The same entries give the same updates."""
     updates = SessionUpdates(root, live=False, abilities=abilities)
     for record in unrewound(records):
         yield from updates.of(Fact(record.seq, record.entry))
 
 
 def unrewound(records: Iterable[StoredEntry]) -> list[StoredEntry]:
-    """Return the entries of the branch that goes on."""
-    kept: list[StoredEntry] = []
+    """Return the entries without those of rewound turns."""
+    branch: list[StoredEntry] = []
     for record in records:
         match record.entry:
             case e.Rewound(turn=turn):
                 begins = (
                     place
-                    for place, each in enumerate(kept)
+                    for place, each in enumerate(branch)
                     if isinstance(each.entry, e.PromptAccepted) and each.entry.turn >= turn
                 )
-                del kept[next(begins, len(kept)) :]
+                del branch[next(begins, len(branch)) :]
             case _:
-                kept.append(record)
-    return kept
+                branch.append(record)
+    return branch

@@ -1,6 +1,6 @@
-"""What the client sees of an open session: updates of its turns, and what has changed beside the conversation.
+"""The display of an open session in the client: updates of its turns, its title, its choices and its usage.
 
-After its answer nothing of a turn is shown. What is learned later, e.g. the outcome of a call that did not end in
+Nothing of a turn is shown after the answer to its prompt. Later news, e.g. the outcome of a call that did not end in
 time, is held back until the next prompt, where the model reads it too.
 """
 
@@ -22,13 +22,13 @@ from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.startup.run_options import RunOptions
 
 OUTPUT_EVERY = 0.1
-"""Seconds between two looks at what a running call prints."""
+"""Seconds between two updates of a running call's output."""
 OUTPUT_TAIL = 4_000
-"""Characters of it that are shown."""
+"""Characters shown of that output."""
 
 
 class TurnDisplay:
-    """Shows one session. `notify` sends an update; `conversation` and `choices` return how it stands now."""
+    """Shows one session. `notify` sends an update; `conversation` and `choices` return the current state."""
 
     def __init__(
         self,
@@ -47,22 +47,22 @@ class TurnDisplay:
         self.fault: ProviderFault | None = None
         """The fault of the provider that has ended the turn."""
         self._turn = False  # whether a prompt runs whose updates are shown
-        self._held: list[AcpFields] | None = None  # updates for the next prompt; None: they are dropped
+        self._pending: list[AcpFields] | None = None  # updates for the next prompt; None: they are dropped
         self._printed: dict[str, str] = {}
         self._tally = Tally()
 
     def opened(self) -> None:
         """Show updates from now on, and how much of the context is used, if there is any."""
-        self._held = []
+        self._pending = []
         if self._conversation().messages:
             self.notify(self._usage())
 
     def begin_turn(self) -> None:
-        """Show what was held back, and each update as it comes."""
+        """Show the updates that were held back, and from now on each one as it comes."""
         self.fault = None
         self._turn = True
-        held, self._held = self._held or [], []
-        for update in held:
+        pending, self._pending = self._pending or [], []
+        for update in pending:
             self.notify(update)
 
     def end_turn(self) -> None:
@@ -74,8 +74,8 @@ class TurnDisplay:
         """Show an update of a turn now, or with the next prompt."""
         if self._turn:
             self.notify(update)
-        elif self._held is not None:
-            self._held.append(update)
+        elif self._pending is not None:
+            self._pending.append(update)
 
     def card(self, call: str) -> CallCard | None:
         """Return the card of a call that was shown."""
@@ -87,39 +87,39 @@ class TurnDisplay:
             case TurnFailed(fault=fault):
                 self.fault = fault
             case LiveOutput(call=call, text=text):
-                self._prints(call, text)
+                self._add_output(call, text)
             case _:
                 if isinstance(event, Fact) and isinstance(event.entry, e.CallEnded):
                     self._printed.pop(event.entry.call, None)
                 for update in self._updates.of(event):
                     self.show(update)
                 if isinstance(event, Fact):
-                    self._follow(event.entry)
+                    self._show_changes(event.entry)
 
-    def _follow(self, entry: e.Entry) -> None:
-        """Show what has changed with an entry beside the conversation."""
+    def _show_changes(self, entry: e.Entry) -> None:
+        """Show changes that an entry makes outside of the transcript: choices, usage, title."""
         loop = asyncio.get_running_loop()
         match entry:
             case e.ModeChanged() | e.ModelChanged() | e.ModelSettingsChanged():
-                loop.call_soon(self._tell_choices)  # what it says applies after it is journalled
+                loop.call_soon(self._send_choices)  # the change applies after it is journalled
             case e.ApprovalAnswered(mode=mode) if mode is not None:
-                loop.call_soon(self._tell_choices)
+                loop.call_soon(self._send_choices)
             case e.ResponseEnded() | e.Compacted() | e.Uncompacted() if self._turn:
                 self.notify(self._usage(again=not isinstance(entry, e.ResponseEnded)))
             case e.PromptAccepted(turn=1, text=text):
-                self._tell_title(text)
+                self._send_title(text)
             case e.Titled(title=title) if title:
-                self._tell_title(title)
+                self._send_title(title)
             case _:
                 pass
 
-    def _tell_title(self, title: str) -> None:
+    def _send_title(self, title: str) -> None:
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         first = title.strip().partition("\n")[0][:80]
         self.show({"sessionUpdate": "session_info_update", "title": first, "updatedAt": now})
 
-    def _tell_choices(self) -> None:
-        if self._held is None:
+    def _send_choices(self) -> None:
+        if self._pending is None:
             return
         choices = self._choices()
         self.notify({"sessionUpdate": "current_mode_update", "currentModeId": choices.mode})
@@ -138,18 +138,18 @@ class TurnDisplay:
             update["cost"] = {"amount": float(now.usage.cost), "currency": "USD"}
         return update
 
-    def _prints(self, call: str, text: str) -> None:
-        """Keep the end of what a call prints, and show it soon."""
+    def _add_output(self, call: str, text: str) -> None:
+        """Keep the end of a call's output, and show it soon."""
         waits = call in self._printed
         self._printed[call] = (self._printed.get(call, "") + text)[-OUTPUT_TAIL:]
         if not waits:
-            asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._look, call, "")
+            asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._show_output, call, "")
 
-    def _look(self, call: str, before: str) -> None:
-        """Show what a call has printed, as long as it runs."""
+    def _show_output(self, call: str, before: str) -> None:
+        """Show a call's output, again and again until it ends."""
         now, card = self._printed.get(call), self._updates.card(call)
         if now is None or card is None or not self._turn:
             return
         if now != before:
-            self.notify(card.printing(now))
-        asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._look, call, now)
+            self.notify(card.output_update(now))
+        asyncio.get_running_loop().call_later(OUTPUT_EVERY, self._show_output, call, now)

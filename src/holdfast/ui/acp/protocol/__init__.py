@@ -1,1 +1,1 @@
-"""The messages of the protocol: lines, requests and answers, and what becomes of errors."""
+"""The messages of the protocol: lines, requests, answers and errors."""

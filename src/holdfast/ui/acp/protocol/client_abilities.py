@@ -1,6 +1,6 @@
-"""What a client says it can do, of what holdfast would use. Pure.
+"""The capabilities of a client that holdfast uses. Pure.
 
-A capability is there when it is an object; null and anything else mean that it is not.
+A capability is present if it is an object. Null or anything else means that it is absent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.typed_data import convert_value
 
 
 class ClientAbilities(msgspec.Struct, frozen=True, kw_only=True):
-    """The client opens a terminal for a command, shows forms and addresses, and draws notices and compactions."""
+    """Whether the client opens terminals, shows forms and addresses, and draws notices and compactions."""
 
     terminal: bool = False
     forms: bool = False
@@ -26,23 +26,23 @@ NO_ABILITIES = ClientAbilities()
 
 
 def client_abilities(capabilities: Mapping[str, object] | None) -> ClientAbilities:
-    """Return what the `clientCapabilities` of `initialize` offer."""
-    said = capabilities or {}
+    """Return the abilities in the `clientCapabilities` of `initialize`."""
+    offered = capabilities or {}
     return ClientAbilities(
-        terminal=_within(said, "auth").get("terminal") is True,
-        forms=_offers(_within(said, "elicitation"), "form"),
-        addresses=_offers(_within(said, "elicitation"), "url"),
-        notices=_offers(_within(said, "session"), "notices"),
-        compactions=_offers(_within(said, "session"), "compaction"),
+        terminal=_within(offered, "auth").get("terminal") is True,
+        forms=_offers(_within(offered, "elicitation"), "form"),
+        addresses=_offers(_within(offered, "elicitation"), "url"),
+        notices=_offers(_within(offered, "session"), "notices"),
+        compactions=_offers(_within(offered, "session"), "compaction"),
     )
 
 
-def _within(said: Mapping[str, object], name: str) -> Mapping[str, object]:
+def _within(capabilities: Mapping[str, object], name: str) -> Mapping[str, object]:
     try:
-        return convert_value(said.get(name), dict[str, object])
+        return convert_value(capabilities.get(name), dict[str, object])
     except msgspec.ValidationError:
         return {}
 
 
-def _offers(said: Mapping[str, object], name: str) -> bool:
-    return isinstance(said.get(name), dict)
+def _offers(capabilities: Mapping[str, object], name: str) -> bool:
+    return isinstance(capabilities.get(name), dict)

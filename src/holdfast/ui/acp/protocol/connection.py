@@ -1,8 +1,8 @@
 """One connection to a client: lines in, lines out, and the requests to the client that wait for an answer.
 
 Three rules. A thread reads and a thread writes, so the event loop never waits for the client. All lines out go through
-one queue, so an answer never overtakes the updates before it. A client that has gone, or that reads nothing for
-`CLIENT_PATIENCE` seconds, is reported to the owner once, and is never written to again.
+one queue, so an answer never overtakes the updates before it. If the client has closed its end, or reads nothing for
+`CLIENT_PATIENCE` seconds, the owner is notified once, and nothing more is written.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from holdfast.ui.acp.protocol.json_rpc import (
 from holdfast.ui.headless.input_reader import LineReader
 
 LONGEST_MESSAGE = 64 * 1024 * 1024
-"""Maximum bytes of a line of the client. A longer one is refused: it cannot be read far enough to find its id."""
+"""Maximum bytes of a line from the client. A longer one is refused, without its id, because it is not parsed."""
 
 CLIENT_PATIENCE = 30.0
-"""Seconds in which a client must read something of what is written to it."""
+"""Seconds within which a client must read something if there is output for it."""
 
 _PIECE = 4096
-"""Bytes that a pipe takes at once if it takes any (PIPE_BUF), so that a write never blocks."""
+"""Bytes that a writable pipe takes at once (PIPE_BUF), so that a write never blocks."""
 
 
 class LineWriter:
@@ -90,19 +90,19 @@ class LineWriter:
 
 
 class ClientRequest(msgspec.Struct, frozen=True):
-    """A request to the client, and its answer as soon as there is one. A client that has gone gives none."""
+    """A request to the client, and a future for its answer. A closed client never answers."""
 
     id: int
     answer: asyncio.Future[RpcAnswer]
 
 
 class EditorConnection:
-    """Messages of one client. Everything but the threads runs on one event loop."""
+    """The messages of one client. Everything but the threads runs on one event loop."""
 
     def __init__(self, reader: LineReader, writer: LineWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._asked: dict[int, asyncio.Future[RpcAnswer]] = {}
+        self._waiting: dict[int, asyncio.Future[RpcAnswer]] = {}
         self._next = 0
 
     async def messages(self) -> AsyncIterator[RpcRequest | RpcNotification]:
@@ -113,7 +113,7 @@ class EditorConnection:
                 why = f"The line has more than {LONGEST_MESSAGE // 1024**2} MB. Send less, or the path of a file."
                 self.refuse(None, RpcError(PARSE_ERROR, why))
                 continue
-            for message in self._taken(line.text):
+            for message in self._incoming(line.text):
                 yield message
 
     def notify(self, method: str, params: object) -> None:
@@ -132,24 +132,24 @@ class EditorConnection:
         """Send a request to the client."""
         self._next += 1
         answer: asyncio.Future[RpcAnswer] = asyncio.get_running_loop().create_future()
-        self._asked[self._next] = answer
+        self._waiting[self._next] = answer
         self._writer.write(request_line(self._next, method, params))
         return ClientRequest(self._next, answer)
 
     def withdraw(self, request: ClientRequest) -> None:
         """Tell the client that the answer is no longer wanted. A late one is dropped."""
-        if self._asked.pop(request.id, None) is not None:
+        if self._waiting.pop(request.id, None) is not None:
             self.notify("$/cancel_request", {"requestId": request.id})
 
-    def _taken(self, line: bytes) -> Iterator[RpcRequest | RpcNotification]:
+    def _incoming(self, line: bytes) -> Iterator[RpcRequest | RpcNotification]:
         match message_of(line):
             case RpcRequest() | RpcNotification() as message:
                 yield message
-            case RpcAnswer(id=own) as answer:
-                waiting = self._asked.pop(own, None) if isinstance(own, int) else None
+            case RpcAnswer(id=request_id) as answer:
+                waiting = self._waiting.pop(request_id, None) if isinstance(request_id, int) else None
                 if waiting is not None and not waiting.done():
                     waiting.set_result(answer)
-            case RpcFault(code=code, why=why, id=own):
-                self.refuse(own, RpcError(code, why))
+            case RpcFault(code=code, why=why, id=request_id):
+                self.refuse(request_id, RpcError(code, why))
             case None:
                 pass

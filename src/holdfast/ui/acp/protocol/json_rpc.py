@@ -1,6 +1,6 @@
-"""The lines of a JSON-RPC connection as values, and back. Pure.
+"""Converts the lines of a JSON-RPC connection to values, and back. Pure.
 
-A line that is no message becomes a `RpcFault`, which is answered where that is possible. It never ends a connection.
+A line that is not a message becomes a `RpcFault`, which is answered if possible. It never ends a connection.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RpcNotification(msgspec.Struct, frozen=True):
 
 
 class RpcAnswer(msgspec.Struct, frozen=True):
-    """The client's answer to a request; `failed` says why there is no `result`, "" if there is one."""
+    """The client's answer to a request. `failed` is the reason if there is no `result`, else ""."""
 
     id: RequestId
     result: object = None
@@ -59,7 +59,7 @@ class RpcAnswer(msgspec.Struct, frozen=True):
 
 
 class RpcFault(msgspec.Struct, frozen=True):
-    """A line that is no message. `id` is that of the request, if it can be seen."""
+    """A line that is not a valid message. `id` is the request's id, if it can be read."""
 
     code: int
     why: str
@@ -74,7 +74,7 @@ class _Error(msgspec.Struct, frozen=True):
 
 
 class _Message(msgspec.Struct, frozen=True):
-    """Any message, before it is known which."""
+    """Any message, before its kind is known."""
 
     jsonrpc: Literal["2.0"]
     id: str | int | msgspec.UnsetType | None = msgspec.UNSET
@@ -99,9 +99,9 @@ def message_of(line: bytes) -> RpcMessage | None:
     return _kind(message)
 
 
-def request_line(own: int, method: str, params: object) -> bytes:
+def request_line(request_id: int, method: str, params: object) -> bytes:
     """Return the line of a request to the client."""
-    return _line({"id": own, "method": method, "params": params})
+    return _line({"id": request_id, "method": method, "params": params})
 
 
 def notification_line(method: str, params: object) -> bytes:
@@ -116,8 +116,8 @@ def result_line(request: RequestId, result: object) -> bytes:
 
 def error_line(request: RequestId, error: RpcError) -> bytes:
     """Return the line that answers a request with an error."""
-    said: dict[str, object] = {"code": error.code, "message": valid_unicode(str(error))}
-    return _line({"id": request, "error": said if error.data is None else {**said, "data": error.data}})
+    fields: dict[str, object] = {"code": error.code, "message": valid_unicode(str(error))}
+    return _line({"id": request, "error": fields if error.data is None else {**fields, "data": error.data}})
 
 
 def _line(fields: dict[str, object]) -> bytes:
@@ -125,7 +125,7 @@ def _line(fields: dict[str, object]) -> bytes:
 
 
 def _decoded(line: bytes) -> object:
-    """Return what the line says. Raise `ValueError` if it is not JSON."""
+    """Return the decoded line. Raise `ValueError` if it is not JSON."""
     try:
         return msgspec.json.decode(line)
     except msgspec.DecodeError:
@@ -134,7 +134,7 @@ def _decoded(line: bytes) -> object:
 
 
 def _seen_id(raw: object) -> RequestId:
-    """Return the id of what should have been a message, None if there is none."""
+    """Return the id of an invalid message, None if it has none."""
     try:
         return convert_value(raw, _Identified).id
     except (msgspec.ValidationError, RecursionError):
@@ -149,12 +149,12 @@ def _kind(message: _Message) -> RpcMessage:
     match message:
         case _Message(method=str() as method, id=msgspec.UNSET):
             return RpcNotification(method, message.params)
-        case _Message(method=str() as method, id=str() | int() | None as own):
-            return RpcRequest(own, method, message.params)
-        case _Message(error=_Error(message=why), id=str() | int() | None as own):
-            return RpcAnswer(own, failed=why or "no reason was given")
-        case _Message(id=str() | int() | None as own) if message.result is not msgspec.UNSET:
-            return RpcAnswer(own, message.result)
+        case _Message(method=str() as method, id=str() | int() | None as request_id):
+            return RpcRequest(request_id, method, message.params)
+        case _Message(error=_Error(message=why), id=str() | int() | None as request_id):
+            return RpcAnswer(request_id, failed=why or "no reason was given")
+        case _Message(id=str() | int() | None as request_id) if message.result is not msgspec.UNSET:
+            return RpcAnswer(request_id, message.result)
         case _:
-            own = None if message.id is msgspec.UNSET else message.id
-            return RpcFault(INVALID_REQUEST, "The line is no request, no notification and no answer.", own)
+            request_id = None if message.id is msgspec.UNSET else message.id
+            return RpcFault(INVALID_REQUEST, "The line is no request, no notification and no answer.", request_id)

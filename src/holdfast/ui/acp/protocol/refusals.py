@@ -1,4 +1,4 @@
-"""What becomes of an exception while a client is served: the answer to its request. A request is always answered."""
+"""Turns an exception raised while serving a request into its answer: a request is always answered."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from holdfast.ui.startup.debug_log_option import debug_log_note
 
 
 class Refusals:
-    """Turns exceptions into errors of the protocol; a bug is kept with its traceback."""
+    """Turns exceptions into errors of the protocol. The traceback of a bug is stored."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
     @contextmanager
     def to(self, refuse: Callable[[RpcError], None]) -> Generator[None]:
-        """Call `refuse` with whatever is raised within."""
+        """Call `refuse` with the error for an exception raised within."""
         try:
             yield
         except RpcError as error:
@@ -35,7 +35,7 @@ class Refusals:
 
         from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
 
-        trace, where = keep_traceback("".join(traceback.format_exception(error)), environ=self._environ)
-        debug_log_note(f"Internal error. This is a bug in holdfast ({where}).\n{trace}")
-        said = f"Internal error: this is a bug in holdfast. The session is saved. Please report it ({where})."
-        return RpcError(INTERNAL_ERROR, said)
+        trace, location = keep_traceback("".join(traceback.format_exception(error)), environ=self._environ)
+        debug_log_note(f"Internal error. This is a bug in holdfast ({location}).\n{trace}")
+        message = f"Internal error: this is a bug in holdfast. The session is saved. Please report it ({location})."
+        return RpcError(INTERNAL_ERROR, message)

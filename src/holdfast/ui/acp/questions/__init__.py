@@ -1,1 +1,1 @@
-"""Questions to the user, put by the client."""
+"""Questions to the user, shown by the client."""

@@ -1,7 +1,7 @@
 """Asks the user through the client: about a call, for the model, or for a server.
 
 Nothing waits for the client after a stop: the wait ends with the turn, the question is withdrawn, and a late answer is
-dropped. An answer that cannot be used is asked for once more.
+dropped. After an unusable answer the question is asked once more.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ClientQuestions:
             return await self._ask_with_form(call, question, f"{by}{plan.question.text}")
         marked: list[str] = []
         while True:
-            choice = await self._chosen(call, plan, question, marked)
+            choice = await self._choose(call, plan, question, marked)
             if isinstance(choice, ApprovalAnswer):
                 return choice
             if choice.name == "own":
@@ -69,17 +69,17 @@ class ClientQuestions:
             else:
                 marked.append(choice.option)
 
-    async def _chosen(
+    async def _choose(
         self, call: CallPart, plan: Plan, question: Question, marked: list[str]
     ) -> AnswerChoice | ApprovalAnswer:
-        """Return the user's choice, or the answer that stands for none."""
-        asked: AcpFields = {
+        """Return the user's choice, or a denial if the user made none."""
+        params: AcpFields = {
             "sessionId": self._session,
-            "toolCall": self._card(call).asked(plan, question.warnings),
+            "toolCall": self._card(call).approval_update(plan, question.warnings),
             "options": permission_options(question, marked),
         }
         for _ in range(_ATTEMPTS):
-            match chosen_option(await self._answer(call, "session/request_permission", asked), question):
+            match chosen_option(await self._answer(call, "session/request_permission", params), question):
                 case None:
                     continue
                 case "cancelled":
@@ -89,21 +89,23 @@ class ClientQuestions:
                     return choice
         return ApprovalAnswer(allowed=False, reason=_UNUSABLE)
 
-    async def _ask_with_address(self, call: CallPart, question: Question, asked: UserQuestion) -> ApprovalAnswer:
-        """Have the client show the address of a page, which it opens itself if the user wants it."""
+    async def _ask_with_address(
+        self, call: CallPart, question: Question, user_question: UserQuestion
+    ) -> ApprovalAnswer:
+        """Have the client show the address of a page. The client opens it if the user agrees."""
         from holdfast.tools.mcp.form_fields import USER_OPENS  # noqa: PLC0415 - when a server asks
 
         self._pages += 1
-        shown: AcpFields = {
+        params: AcpFields = {
             "sessionId": self._session,
             "toolCallId": call.id,
             "mode": "url",
-            "message": f"{question.by} asks:\n\n{asked.text}",
+            "message": f"{question.by} asks:\n\n{user_question.text}",
             "elicitationId": f"{call.id}-{self._pages}",
-            "url": asked.url,
+            "url": user_question.url,
         }
         for _ in range(_ATTEMPTS):
-            form = filled_form(await self._answer(call, "elicitation/create", shown))
+            form = filled_form(await self._answer(call, "elicitation/create", params))
             if form is None:
                 continue
             match form.action:
@@ -133,12 +135,12 @@ class ClientQuestions:
 
     async def form(self, message: str, schema: AcpFields, call: CallPart) -> FilledForm | None:
         """Show a form for a call and return what the user did with it, None if the client gave no usable answer."""
-        asked = {"sessionId": self._session, "toolCallId": call.id, "mode": "form", "message": message}
-        return filled_form(await self._answer(call, "elicitation/create", {**asked, "requestedSchema": schema}))
+        params = {"sessionId": self._session, "toolCallId": call.id, "mode": "form", "message": message}
+        return filled_form(await self._answer(call, "elicitation/create", {**params, "requestedSchema": schema}))
 
-    async def _answer(self, call: CallPart, method: str, asked: AcpFields) -> object:
-        """Return the client's answer, None if it refuses. If the wait ends before, the question is withdrawn."""
-        request = self._connection.ask(method, asked)
+    async def _answer(self, call: CallPart, method: str, params: AcpFields) -> object:
+        """Return the client's answer, None if it refuses. If the wait is cancelled, the question is withdrawn."""
+        request = self._connection.ask(method, params)
         try:
             answer = await request.answer
         finally:

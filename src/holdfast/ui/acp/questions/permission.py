@@ -1,8 +1,8 @@
-"""The question about a call, as the protocol asks it, and the answer. Pure: the choices are those of every surface.
+"""The approval question in the protocol's form, and its answer. Pure. The choices are the same on every surface.
 
-A client without forms gets the model's own question in the same way. If several options may be chosen, it is asked
-again with each one that is marked, until the user is done. Own words have no place there: the user types them as the
-next prompt. A server's question cannot be answered by a prompt: a field for text can only be declined there.
+A client without forms gets the model's own question in the same form. If several options may be chosen, it is asked
+again after each choice, until the user is done. There is no field for free text: the user types it as the next prompt.
+A server's question cannot be answered by a prompt, so a field for text can only be declined there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.ui.view.question import AnswerChoice, Question
 
 
 def permission_options(question: Question, marked: Sequence[str] = ()) -> list[AcpFields]:
-    """Return the choices as options, in their order; `marked` are the options of the model's question chosen so far."""
+    """Return the choices as options, in order. `marked` are the options of the model's question chosen so far."""
     return [
         {"optionId": each.name, "name": _name(each, question, marked), "kind": _kind(each)}
         for each in question.choices
@@ -51,7 +51,7 @@ class _Permission(msgspec.Struct, frozen=True):
 
 
 def chosen_option(result: object, question: Question) -> AnswerChoice | Literal["cancelled"] | None:
-    """Return what the client's answer chooses: `cancelled` if the user closed the question, None if it is no answer."""
+    """Return the choice in the client's answer: `cancelled` if the user closed the question, None if it is invalid."""
     try:
         outcome = convert_value(result, _Permission).outcome
     except (msgspec.ValidationError, RecursionError):

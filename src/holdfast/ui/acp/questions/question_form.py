@@ -1,6 +1,6 @@
-"""A question of the model or of a server as a form, and the answer that a filled form gives. Pure.
+"""A question of the model or of a server as a form, and the answer in a filled form. Pure.
 
-A form has the options of the question and a field for own words, if it takes any. Both may be filled.
+A form has the options of the question, and a field for free text if the question accepts it. Both may be filled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
 from holdfast.ui.view.question import Question
 
-_ANSWER, _OWN = "answer", "own_words"
+_ANSWER, _FREE_TEXT = "answer", "own_words"
 
 
 def question_form(question: Question) -> AcpFields:
@@ -29,8 +29,8 @@ def question_form(question: Question) -> AcpFields:
         if question.several
         else {"type": "string", "title": "Answer", "oneOf": options}
     )
-    own: AcpFields = {"type": "string", "title": "Your answer" if question.by else "In your own words"}
-    fields = {_ANSWER: answer, _OWN: own} if question.choice("own") is not None else {_ANSWER: answer}
+    free_text: AcpFields = {"type": "string", "title": "Your answer" if question.by else "In your own words"}
+    fields = {_ANSWER: answer, _FREE_TEXT: free_text} if question.choice("own") is not None else {_ANSWER: answer}
     return {"type": "object", "properties": fields, "required": []}
 
 
@@ -42,7 +42,7 @@ class FilledForm(msgspec.Struct, frozen=True):
 
 
 def filled_form(result: object) -> FilledForm | None:
-    """Return the client's answer, None if it is none."""
+    """Return the client's answer, None if it is invalid."""
     try:
         return convert_value(result, FilledForm)
     except (msgspec.ValidationError, RecursionError):
@@ -50,14 +50,14 @@ def filled_form(result: object) -> FilledForm | None:
 
 
 def form_answer(form: FilledForm, question: Question) -> ApprovalAnswer | None:
-    """Return the answer to the question that an accepted form gives, None if it gives none."""
+    """Return the answer to the question in an accepted form, None if the form has no usable answer."""
     content = form.content or {}
-    answer, own = content.get(_ANSWER, []), content.get(_OWN, "")
+    answer, free_text = content.get(_ANSWER, []), content.get(_FREE_TEXT, "")
     names = answer if isinstance(answer, list) else [answer] if answer else []
     choices = [question.choice(str(name)) for name in names]
-    if not isinstance(own, str) or not all(each is not None and each.option for each in choices):
+    if not isinstance(free_text, str) or not all(each is not None and each.option for each in choices):
         return None
     chosen = tuple(dict.fromkeys(each.option for each in choices if each is not None))
-    if not chosen and not own.strip():
+    if not chosen and not free_text.strip():
         return None
-    return ApprovalAnswer(allowed=True, reason=own.strip(), chosen=chosen)
+    return ApprovalAnswer(allowed=True, reason=free_text.strip(), chosen=chosen)

@@ -1,4 +1,4 @@
-"""`holdfast completion`: a script for a shell, and the candidates for which the script asks.
+"""`holdfast completion`: a script for a shell, and the candidates that the script requests.
 
 Two rules. Candidates come from the same parsers that read the command line. An invalid line has no candidates.
 """
@@ -34,20 +34,20 @@ COMPLETED_COMMANDS: Mapping[str, str] = {
     "acp": "serve an editor over the Agent Client Protocol",
     "serve": "serve an HTTP API and a page",
     "worker": "drive sessions of a fleet",
-    "fleet": "make and watch the record of a fleet",
+    "fleet": "create and watch the database of a fleet",
     "demo": "watch a demo",
     "completion": "print a shell completion script",
 }
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A word that may come next, with a description."""
+    """A possible next word, with a description."""
 
     value: str
-    says: str = ""
+    description: str = ""
 
 
-Known = Callable[[str], Iterable[Candidate]]
+CandidateSource = Callable[[str], Iterable[Candidate]]
 """Returns candidates for the value of an option or argument, by its metavar; empty for an unknown one."""
 
 
@@ -58,19 +58,19 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    made = Parser(prog="holdfast completion", description="Print a shell completion script.", allow_abbrev=False)
-    made.add_argument("shell", nargs="?", choices=tuple(SCRIPTS))
-    made.add_argument("--line", help=argparse.SUPPRESS)
-    return made
+    parser = Parser(prog="holdfast completion", description="Print a shell completion script.", allow_abbrev=False)
+    parser.add_argument("shell", nargs="?", choices=tuple(SCRIPTS))
+    parser.add_argument("--line", help=argparse.SUPPRESS)
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Print a script, or the candidates for a line, and return the exit code. Raise `UsageError`."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     if arguments.line is not None:
-        for each in candidates(arguments.line, lambda wanted: known_candidates(wanted, environ)):
+        for each in candidates(arguments.line, lambda metavar: known_candidates(metavar, environ)):
             value = literal(each.value)
-            print(f"{value}\t{single_line(each.says)}" if each.says else value)
+            print(f"{value}\t{single_line(each.description)}" if each.description else value)
     elif arguments.shell is None:
         raise UsageError(
             f"No shell given (expected one of {', '.join(SCRIPTS)}). For bash, add to ~/.bashrc: "
@@ -81,107 +81,109 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def candidates(line: str, known: Known) -> list[Candidate]:
+def candidates(line: str, known: CandidateSource) -> list[Candidate]:
     """Return the candidates for the end of the line, whose last word may be incomplete."""
     words = line.split()[1:]
-    begun = "" if line[-1:].isspace() or not words else words.pop()
-    option, equals, value = begun.partition("=")
-    before = f"{option}=" if equals and begun.startswith("--") else ""
-    typed = value if before else begun
+    last_word = "" if line[-1:].isspace() or not words else words.pop()
+    option, equals, value = last_word.partition("=")
+    before = f"{option}=" if equals and last_word.startswith("--") else ""
+    typed = value if before else last_word
     found = _next([*words, option] if before else words, typed, known)
-    return [Candidate(f"{before}{each.value}", each.says) for each in found if each.value.startswith(typed)]
+    return [Candidate(f"{before}{each.value}", each.description) for each in found if each.value.startswith(typed)]
 
 
-def _next(words: Sequence[str], begun: str, known: Known) -> Iterator[Candidate]:
-    """Yield the candidates after the words; `begun` is the beginning of the next word."""
-    if not words and not begun.startswith("-"):
-        yield from (Candidate(name, says) for name, says in COMPLETED_COMMANDS.items())
+def _next(words: Sequence[str], prefix: str, known: CandidateSource) -> Iterator[Candidate]:
+    """Yield the candidates after the words; `prefix` is the beginning of the next word."""
+    if not words and not prefix.startswith("-"):
+        yield from (Candidate(name, description) for name, description in COMPLETED_COMMANDS.items())
     parser, words = _parser_of(words)
-    wanting = _wanting(parser, words)
-    if wanting is not None and _is_value(parser, words):
-        yield from _values(wanting, known)
+    option = _open_option(parser, words)
+    if option is not None and _is_value(parser, words):
+        yield from _values(option, known)
         return
-    if begun.startswith("-"):
+    if prefix.startswith("-"):
         shown = (action for action in _actions(parser) if action.help != argparse.SUPPRESS)
         yield from (Candidate(name, action.help or "") for action in shown for name in action.option_strings)
         return
-    if wanting is not None:
-        yield from _values(wanting, known)
+    if option is not None:
+        yield from _values(option, known)
     if (argument := _argument(parser, words)) is not None:
         yield from _values(argument, known)
 
 
 def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]]:
-    """Return the parser for the line, and the words that it reads."""
+    """Return the parser for the line, and the words that this parser reads."""
     if not words or words[0] not in COMPLETED_COMMANDS:
         from holdfast.ui.startup.arguments import parser  # noqa: PLC0415 - one of several
 
         return parser(), words
     if list(words[:2]) == ["mcp", "serve"]:
-        from holdfast.ui.mcp_server.main import command_parser as served  # noqa: PLC0415 - one of several
+        from holdfast.ui.mcp_server.main import command_parser as serve_parser  # noqa: PLC0415 - one of several
 
-        return served(), words[2:]
+        return serve_parser(), words[2:]
     found, rest = _command(words[0]), words[1:]
-    below = _below(found)
-    return (below[rest[0]], rest[1:]) if rest and rest[0] in below else (found, rest)
+    subparsers = _subparsers(found)
+    return (subparsers[rest[0]], rest[1:]) if rest and rest[0] in subparsers else (found, rest)
 
 
 def _command(name: str) -> argparse.ArgumentParser:
     match name:
         case "setup":
-            from holdfast.ui.commands.setup import command_parser as made  # noqa: PLC0415 - one of several
+            from holdfast.ui.commands.setup import command_parser as make_parser  # noqa: PLC0415 - one of several
         case "config":
-            from holdfast.ui.commands.config import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.config import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "doctor":
-            from holdfast.ui.commands.doctor import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.doctor import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "models":
-            from holdfast.ui.commands.models import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.models import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "mcp":
-            from holdfast.ui.commands.mcp import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.mcp import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "sessions":
-            from holdfast.ui.commands.sessions import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.sessions import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "acp":
-            from holdfast.ui.acp.main import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.acp.main import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "serve":
-            from holdfast.ui.service.main import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.service.main import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "worker":
-            from holdfast.ui.commands.fleet.worker import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.fleet.worker import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "fleet":
-            from holdfast.ui.commands.fleet.fleet import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.fleet.fleet import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "demo":
-            from holdfast.ui.demo import command_parser as made  # noqa: PLC0415 - likewise
+            from holdfast.ui.demo import command_parser as make_parser  # noqa: PLC0415 - likewise
         case "check" | "repair":
-            from holdfast.ui.commands.check import command_parser as of  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.check import command_parser as make_parser_of  # noqa: PLC0415 - likewise
 
-            return of(name)
+            return make_parser_of(name)
         case _:
-            made = command_parser
-    return made()
+            make_parser = command_parser
+    return make_parser()
 
 
-def _wanting(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Action | None:
-    """Return the option in the last word, if a value must follow it."""
+def _open_option(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Action | None:
+    """Return the option in the last word, if a value can follow it."""
     last = words[-1] if words else ""
     found = (action for action in _actions(parser) if last in action.option_strings and action.nargs != 0)
     return next(found, None)
 
 
 def _argument(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Action | None:
-    """Return the argument that comes after the words, None if it has all of them."""
-    given = [each for at, each in enumerate(words) if not each.startswith("-") and not _is_value(parser, words[:at])]
+    """Return the argument that comes after the words, None if there are no more."""
+    positionals = [
+        each for at, each in enumerate(words) if not each.startswith("-") and not _is_value(parser, words[:at])
+    ]
     arguments = [each for each in _actions(parser) if not each.option_strings]
-    if len(given) < len(arguments):
-        return arguments[len(given)]
+    if len(positionals) < len(arguments):
+        return arguments[len(positionals)]
     return arguments[-1] if arguments and arguments[-1].nargs in ("*", "+") else None
 
 
 def _is_value(parser: argparse.ArgumentParser, words: Sequence[str]) -> bool:
     """Return whether the word after these is the value of an option."""
-    wanting = _wanting(parser, words)
-    return wanting is not None and wanting.nargs != "?"
+    option = _open_option(parser, words)
+    return option is not None and option.nargs != "?"
 
 
-def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
+def _values(action: argparse.Action, known: CandidateSource) -> Iterator[Candidate]:
     if below := _commands(action):
         yield from (Candidate(name, parser.description or "") for name, parser in below.items())
     elif action.choices is not None:
@@ -190,7 +192,7 @@ def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
         yield from known(action.metavar)
 
 
-def _below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+def _subparsers(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """Return the subcommands of a command."""
     none: Mapping[str, argparse.ArgumentParser] = {}
     return next((below for each in _actions(parser) if (below := _commands(each))), none)
@@ -206,23 +208,23 @@ def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return parser._actions  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - argparse has no other way to tell
 
 
-def known_candidates(wanted: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
+def known_candidates(metavar: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
     """Yield the candidates from sessions, models, providers and settings."""
-    if wanted == "ID":
+    if metavar == "ID":
         yield from (Candidate(each.id, each.title) for each in _sessions(environ))
-    elif wanted == "TRASHED-ID":
+    elif metavar == "TRASHED-ID":
         yield from (Candidate(each.id, each.title) for each in _sessions(environ, trashed=True))
-    elif wanted == "SETTING":
+    elif metavar == "SETTING":
         from holdfast.ui.settings.setting_catalog import setting_names  # noqa: PLC0415 - only `config` has settings
 
         yield from (Candidate(name) for name in setting_names())
-    elif wanted in ("PROVIDER:MODEL", "PROVIDER"):
+    elif metavar in ("PROVIDER:MODEL", "PROVIDER"):
         try:
             config = read_config(homes(environ).config)
             providers = known_providers(config.providers)
         except ConfigInvalid:  # completion must not print errors
             return
-        if wanted != "PROVIDER:MODEL":
+        if metavar != "PROVIDER:MODEL":
             yield from (Candidate(name) for name in providers)
             return
         used = (each.model for each in _sessions(environ))

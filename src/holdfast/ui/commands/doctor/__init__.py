@@ -1,4 +1,4 @@
-"""`holdfast doctor`: check this machine's setup, and say what to do about problems."""
+"""`holdfast doctor`: check this machine's setup, and suggest fixes."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    made = Parser(
+    parser = Parser(
         prog="holdfast doctor",
-        description="Check this machine's setup, and say what to do about problems. Exit code 1 if a check fails.",
+        description="Check this machine's setup, and suggest fixes. Exit code 1 if a check fails.",
         allow_abbrev=False,
     )
-    made.add_argument("--format", choices=("text", "json"), default="text")
-    made.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
-    return made
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Run the checks, print the findings, and return 1 if a check failed, else 0."""
-    from holdfast.ui.commands.doctor.probes import examined  # noqa: PLC0415 - not to learn the options
+    from holdfast.ui.commands.doctor.probes import examine_machine  # noqa: PLC0415 - not for the parser
 
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
-    found = asyncio.run(examined(environ, working_directory(None)))
+    found = asyncio.run(examine_machine(environ, working_directory(None)))
     if arguments.format == "json":
         print(json.dumps(msgspec.to_builtins(found), indent=2))
     else:
@@ -61,5 +61,5 @@ def report_lines(found: Sequence[DoctorFinding]) -> Iterator[str]:
             yield literal(f"      {'':<{wide}}  {each.todo}")
     bad = {level: sum(each.level == level for each in found) for level in ("fail", "warn")}
     yield ""
-    told = f"{count_noun(bad['fail'], 'failure')}, {count_noun(bad['warn'], 'warning')}."
-    yield told if any(bad.values()) else "Everything is OK."
+    summary = f"{count_noun(bad['fail'], 'failure')}, {count_noun(bad['warn'], 'warning')}."
+    yield summary if any(bad.values()) else "Everything is OK."

@@ -1,6 +1,6 @@
-"""The finding of each check, and what to do about it. Pure.
+"""The finding of each check, and how to fix it. Pure.
 
-Two rules. `fail` prevents holdfast from working, `warn` is something missing or soon a problem. No finding quotes a
+Two rules. `fail` prevents holdfast from working; `warn` is something missing, or soon a problem. No finding quotes a
 key.
 """
 
@@ -19,7 +19,7 @@ from holdfast.providers.registry import Provider, Providers
 from holdfast.session.verify import Report
 from holdfast.tool_calls import SearchName
 from holdfast.ui.commands.config import RuleRow
-from holdfast.ui.commands.provider_failures import unreached
+from holdfast.ui.commands.provider_failures import unreachable_reason
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.view.columns import byte_count, count_noun
 
@@ -33,7 +33,7 @@ SHARED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ce
 
 
 class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one check, and what to do, "" if nothing."""
+    """The result of one check, and what to do about it, "" if nothing."""
 
     name: str
     level: Level
@@ -43,10 +43,10 @@ class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 def versions(found: Mapping[str, str], python: tuple[int, int]) -> DoctorFinding:
     """Return the versions in use; `found` has a version for each installed package."""
-    told = ", ".join(f"{name} {version}" for name, version in found.items())
+    text = ", ".join(f"{name} {version}" for name, version in found.items())
     if python > NEWEST_TRIED:
-        told += f" (newer than the Pythons it was tried with: up to {NEWEST_TRIED[0]}.{NEWEST_TRIED[1]})"
-    return DoctorFinding(name="versions", level="ok", what=told)
+        text += f" (not tested with Python later than {NEWEST_TRIED[0]}.{NEWEST_TRIED[1]})"
+    return DoctorFinding(name="versions", level="ok", what=text)
 
 
 def terminal_finding(*, tty: bool, term: str, columns: int, lines: int, encoding: str) -> DoctorFinding:
@@ -68,12 +68,12 @@ def terminal_finding(*, tty: bool, term: str, columns: int, lines: int, encoding
 
 
 def keys(providers: Providers, found: Keys) -> DoctorFinding:
-    """Return which keys are set, and where."""
-    wanted = dict.fromkeys(each.key_variable for each in providers.values() if each.key_variable)
-    told = {name: found[name].source for name in wanted if name in found}
-    if told:
+    """Return the keys that are set, with their sources."""
+    variables = dict.fromkeys(each.key_variable for each in providers.values() if each.key_variable)
+    sources = {name: found[name].source for name in variables if name in found}
+    if sources:
         return DoctorFinding(
-            name="keys", level="ok", what=", ".join(f"{name} ({where})" for name, where in told.items())
+            name="keys", level="ok", what=", ".join(f"{name} ({source})" for name, source in sources.items())
         )
     keyless = ", ".join(each.name for each in providers.values() if each.key_variable is None)
     todo = f"Run holdfast setup, or set a provider's variable. Providers without a key: {keyless}."
@@ -81,7 +81,7 @@ def keys(providers: Providers, found: Keys) -> DoctorFinding:
 
 
 def model(name: str | None, problem: str) -> DoctorFinding:
-    """Return whether the configured model is usable; `problem` says why not, "" if it is."""
+    """Return whether the configured model is usable; `problem` is why not, "" if it is."""
     if name == DEMO:
         return DoctorFinding(name="model", level="ok", what="demo (scripted; full-screen UI only, not with -p)")
     if not name:
@@ -97,11 +97,11 @@ _ASSUMED: Mapping[str, str] = {
     "prices": "its cost is unknown",
     "reasoning": "it is used as a model without reasoning settings",
 }
-"""What holdfast assumes of a model without the fact."""
+"""The consequence if a fact about a model is not known."""
 
 
 def model_table_finding(table: str, facts: ModelFacts | None, *, window: int) -> DoctorFinding:
-    """Return the age of the `table` of models and what is assumed of the chosen model, None if there is none.
+    """Return the age of the `table` of models, and assumptions about the chosen model (`facts`, None if there is none).
 
     `window` is the context window that the config sets for models without a known one, 0 if none.
     """
@@ -109,30 +109,30 @@ def model_table_finding(table: str, facts: ModelFacts | None, *, window: int) ->
         return DoctorFinding(name="model table", level="ok", what=table)
     assumed = [text for field, text in _ASSUMED.items() if field in facts.assumed]
     if "context_window" in facts.assumed and window:
-        assumed[0] = f"its context window is taken to be {window:,} tokens ([context] window)"
+        assumed[0] = f"its context window is assumed to be {window:,} tokens ([context] window)"
     unlisted = f"{facts.name} is not in it" + (f": {', '.join(assumed)}" if assumed else "")
     if "context_window" not in facts.assumed or window:
         return DoctorFinding(name="model table", level="ok", what=f"{table}; {unlisted}")
     todo = (
-        f'Set context_window below [models."{facts.name}"] in the config. Until then holdfast summarizes a long '
+        f'Set context_window in [models."{facts.name}"] of the config. Until then holdfast summarizes a long '
         "conversation only when the provider refuses it."
     )
     return DoctorFinding(name="model table", level="warn", what=f"{table}; {unlisted}", todo=todo)
 
 
 def provider_finding(provider: Provider, way: ConnectivityResult, *, chosen: bool) -> DoctorFinding:
-    """Return whether a provider is reachable; if not, that is a failure for the `chosen` one."""
+    """Return whether a provider is reachable. If the `chosen` one is not, that is a failure, else a warning."""
     name = f"provider {provider.name}"
     through = f"{f' (from {way.variable})' if way.variable else ''}{f' through {way.proxy}' if way.proxy else ''}"
     if way.step == "reached":
         return DoctorFinding(name=name, level="ok", what=f"{way.place} reachable{through}")
-    todo = unreached(way)
-    said = f" ({way.detail})" if way.detail and way.detail != todo else ""
-    return DoctorFinding(name=name, level="fail" if chosen else "warn", what=f"{way.place}{through}{said}", todo=todo)
+    todo = unreachable_reason(way)
+    detail = f" ({way.detail})" if way.detail and way.detail != todo else ""
+    return DoctorFinding(name=name, level="fail" if chosen else "warn", what=f"{way.place}{through}{detail}", todo=todo)
 
 
 def search_finding(name: SearchName | None, host: str, *, variable: str, key: ProviderKey | None) -> DoctorFinding:
-    """Return which service searches the web, None if none does, and whether it has its key in `variable`, if any."""
+    """Return the web search service in use, and whether its key (in `variable`, "" if it needs none) is set."""
     if name is None:
         return DoctorFinding(name="search", level="ok", what="not configured ([search] in the config)")
     if not variable:
@@ -173,7 +173,7 @@ _PROGRAMS: Mapping[str, str] = {
 
 
 def program(name: str, version: str | None, problem: str = "") -> DoctorFinding:
-    """Return whether an optional program is installed; `problem` says what failed when it was asked for its version."""
+    """Return whether an optional program is installed. `problem` says why it could not print its version."""
     if problem:
         todo = f"It does not work. {_PROGRAMS[name]}"
         return DoctorFinding(name=name, level="warn", what=f"installed, but {problem}", todo=todo)
@@ -182,24 +182,24 @@ def program(name: str, version: str | None, problem: str = "") -> DoctorFinding:
     return DoctorFinding(name=name, level="ok", what=version)
 
 
-def bubblewrap(version: str | None, *, works: bool, wanted: bool, namespaces: str) -> DoctorFinding:
-    """Return whether commands can have a PID namespace; `wanted` is the config's `pid_namespace`.
+def bubblewrap(version: str | None, *, works: bool, configured: bool, namespaces: str) -> DoctorFinding:
+    """Return whether commands can run in a PID namespace; `configured` is the config's `pid_namespace`.
 
-    `namespaces` says which kernel setting refuses them, "" if none is known to.
+    `namespaces` names the kernel setting that refuses them, "" if none is known.
     """
-    name, level = "bubblewrap", "warn" if wanted else "ok"
+    name, level = "bubblewrap", "warn" if configured else "ok"
     if version is not None and works:
         return DoctorFinding(name=name, level="ok", what=f"{version}, available")
     if version is None:
         what, todo = "not installed", "Install bubblewrap: pid_namespace in the config has no effect without it."
     else:
-        what = f"{version}, but it cannot make a namespace"
+        what = f"{version}, but it cannot create a namespace"
         todo = namespaces or "The kernel, or the container, refuses user namespaces."
-    return DoctorFinding(name=name, level=level, what=what, todo=todo if wanted else "")
+    return DoctorFinding(name=name, level=level, what=what, todo=todo if configured else "")
 
 
 def commands_finding(problem: str) -> DoctorFinding:
-    """Return whether the process that runs commands starts; `problem` says why not."""
+    """Return whether the process that runs commands starts; `problem` is why not."""
     if problem:
         return DoctorFinding(name="commands", level="fail", what="cannot run", todo=problem)
     return DoctorFinding(name="commands", level="ok", what="supervised; child processes are cleaned up")
@@ -243,16 +243,16 @@ def config(path: str, *, there: bool, problem: str) -> DoctorFinding:
 
 
 def project_finding(notes: Sequence[str]) -> DoctorFinding:
-    """Return whether the project's config is in use; `notes` say why not."""
+    """Return whether the project's config is in use; `notes` are the reasons if it is not."""
     return DoctorFinding(name="project", level="warn" if notes else "ok", what=" ".join(notes) or "nothing ignored")
 
 
 def rule_findings(rows: Iterable[RuleRow]) -> Iterator[DoctorFinding]:
-    """Yield a finding for the rules about calls that match nothing, if there are any."""
-    told = [f"{each.rule} in {each.source}: {each.note}" for each in rows if each.note]
-    if told:
+    """Yield a finding if there are rules about calls that match nothing."""
+    notes = [f"{each.rule} in {each.source}: {each.note}" for each in rows if each.note]
+    if notes:
         todo = "Correct or remove them: they have no effect here."
-        yield DoctorFinding(name="rules", level="warn", what="; ".join(told), todo=todo)
+        yield DoctorFinding(name="rules", level="warn", what="; ".join(notes), todo=todo)
 
 
 def python() -> tuple[int, int]:

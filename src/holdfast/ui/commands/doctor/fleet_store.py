@@ -1,4 +1,4 @@
-"""The finding about the record of a fleet that HOLDFAST_STORE names: does it answer, take writes, and keep them?"""
+"""The finding about the fleet's database in HOLDFAST_STORE: does it answer, accept writes, and keep them?"""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _NAME = "fleet"
 
 
-def examined_store(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Yield the finding about the record, if the environment names one. The server is asked for some seconds."""
+def store_findings(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Yield the finding about the database, if the environment names one. It may take some seconds."""
     url = environ.get(STORE_VARIABLE, "")
     if not url:
         return
@@ -36,10 +36,10 @@ def examined_store(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
 
 
 def store_finding(place: str, health: ServerHealth) -> DoctorFinding:
-    """Return whether the record at `place` is usable, and whether what it was told survives."""
+    """Return whether the database at `place` is usable, and whether committed entries survive a crash."""
     what = f"PostgreSQL {health.version} at {place}"
     if health.is_standby:
-        todo = f"It is a standby, which takes no writes. Name the primary in {STORE_VARIABLE}, or promote this one."
+        todo = f"It is a read-only standby. Name the primary in {STORE_VARIABLE}, or promote this one."
         return DoctorFinding(name=_NAME, level="fail", what=what, todo=todo)
     if health.problem:
         return DoctorFinding(name=_NAME, level="fail", what=what, todo=health.problem)

@@ -1,4 +1,4 @@
-"""The checks on this machine: simple, with timeouts, side by side; `findings` interprets the results."""
+"""The checks on this machine: simple, with timeouts, and concurrent. `findings` interprets the results."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import CONTAINED
 from holdfast.tools.process.supervisor_client import Supervisor
 from holdfast.tools.web_search.backends import KEY_VARIABLES
-from holdfast.ui.advice import COMMAND_LINE, advised
+from holdfast.ui.advice import COMMAND_LINE, with_advice
 from holdfast.ui.commands.config import rule_rows
 from holdfast.ui.commands.doctor import findings
 from holdfast.ui.commands.doctor.findings import DoctorFinding
-from holdfast.ui.commands.doctor.fleet_store import examined_store
-from holdfast.ui.commands.verify import verified
+from holdfast.ui.commands.doctor.fleet_store import store_findings
+from holdfast.ui.commands.verify import verify_session
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.toolbox_settings import search_backend, search_key
@@ -52,14 +52,14 @@ _PACKAGES = ("pydantic-ai-slim", "textual", "msgspec")
 _RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": CONTAINED[0]}
 
 
-async def examined(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
-    """Return the findings for this machine, in the order in which to fix them."""
-    options, seen = _before(environ, cwd)
+async def examine_machine(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
+    """Return the findings about this machine, in the order in which to fix them."""
+    options, setup = _setup_findings(environ, cwd)
     (programs, commands), ways, store = await asyncio.gather(
-        _programs(options.config), _ways(options), in_daemon(lambda: tuple(examined_store(environ)))
-    )  # side by side, because each waits for something else
+        _programs(options.config), _ways(options), in_daemon(lambda: tuple(store_findings(environ)))
+    )  # concurrently, because each waits for something else
     return [
-        *seen,
+        *setup,
         *ways,
         *store,
         *_storage(environ),
@@ -75,13 +75,13 @@ def _temporary(root: Path) -> Iterator[DoctorFinding]:
     return findings.temporary_findings(home(str(root)), len(abandoned(root)))
 
 
-def _before(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[DoctorFinding]]:
-    """Return the options of a run here and what is found of them; the defaults for a config that cannot be used."""
+def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[DoctorFinding]]:
+    """Return the options of a run here, and findings about them. An unusable config gives the defaults."""
     path = homes(environ).config
     try:
-        options, problem = run_options(Arguments(), environ, own=read_config(path), cwd=cwd), ""
+        options, problem = run_options(Arguments(), environ, user_config=read_config(path), cwd=cwd), ""
     except ConfigInvalid as error:
-        options, problem = run_options(Arguments(), environ, own=Config(), cwd=cwd), str(error)
+        options, problem = run_options(Arguments(), environ, user_config=Config(), cwd=cwd), str(error)
     found_keys = findings.keys(options.providers, options.keys)
     if options.unread:
         found_keys = DoctorFinding(name="keys", level="warn", what=found_keys.what, todo=options.unread)
@@ -104,7 +104,7 @@ def _search(options: RunOptions) -> DoctorFinding:
         return findings.search_finding(None, "", variable="", key=None)
     try:
         key = search_key(options.config, options.environ)
-    except ConfigInvalid:  # the finding about keys has why
+    except ConfigInvalid:  # the finding about keys has the reason
         key = None
     return findings.search_finding(backend.name, backend.host, variable=KEY_VARIABLES.get(backend.name, ""), key=key)
 
@@ -114,7 +114,7 @@ def _unusable(options: RunOptions) -> str:
         if options.model not in ("", DEMO):
             options.endpoint(options.model)
     except ModelUnusable as error:
-        return advised(error, COMMAND_LINE)
+        return with_advice(error, COMMAND_LINE)
     return ""
 
 
@@ -127,13 +127,13 @@ def _model_table(options: RunOptions) -> DoctorFinding:
 
 
 def _versions() -> dict[str, str]:
-    told = {"holdfast": __version__, "Python": platform.python_version()}
+    versions = {"holdfast": __version__, "Python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            told[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return told
+    return versions
 
 
 def _terminal() -> DoctorFinding:
@@ -148,7 +148,7 @@ def _terminal() -> DoctorFinding:
 
 
 async def _ways(options: RunOptions) -> list[DoctorFinding]:
-    """Return which of the usable providers are reachable."""
+    """Return findings about whether the usable providers are reachable."""
     chosen = options.model.partition(":")[0]
     usable = [
         each
@@ -189,9 +189,9 @@ def _kind(path: Path) -> str:
 
 
 async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]:
-    """Return which programs are installed, run under a supervisor like any command, and whether that starts."""
-    said: dict[str, str | None] = dict.fromkeys(_RUNS)
-    wrong = dict.fromkeys(_RUNS, "")
+    """Return the findings about programs, run under a supervisor like any command, and about the supervisor."""
+    versions: dict[str, str | None] = dict.fromkeys(_RUNS)
+    problems = dict.fromkeys(_RUNS, "")
     works, problem = False, ""
     with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as name:
         folder = Path(name)
@@ -200,23 +200,23 @@ async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]
             problem, _ = await _run(supervisor, ["true"], folder, within=STARTING)
             for each, command in _RUNS.items():
                 if shutil.which(command):
-                    wrong[each], output = await _run(supervisor, [command, "--version"], folder, within=ANSWERING)
-                    said[each] = _first(output)
-            if said["bubblewrap"] is not None and not wrong["bubblewrap"]:
+                    problems[each], output = await _run(supervisor, [command, "--version"], folder, within=ANSWERING)
+                    versions[each] = _first(output)
+            if versions["bubblewrap"] is not None and not problems["bubblewrap"]:
                 works = not (await _run(supervisor, [*CONTAINED, "true"], folder, within=ANSWERING))[0]
         except ToolFailed as error:
             problem = str(error)
         finally:
             await supervisor.close()
     wrapped = findings.bubblewrap(
-        said["bubblewrap"], works=works, wanted=config.pid_namespace, namespaces=_namespaces()
+        versions["bubblewrap"], works=works, configured=config.pid_namespace, namespaces=_namespaces()
     )
-    found = [*(findings.program(each, said[each], wrong[each]) for each in ("git", "ripgrep")), wrapped]
+    found = [*(findings.program(each, versions[each], problems[each]) for each in ("git", "ripgrep")), wrapped]
     return found, findings.commands_finding(problem)
 
 
 async def _run(supervisor: Supervisor, argv: list[str], folder: Path, *, within: float) -> tuple[str, bytes]:
-    """Run a program. Return what went wrong, "" if nothing, and its output."""
+    """Run a program. Return its problem, "" if none, and its output."""
     try:
         async with asyncio.timeout(within):
             # A separate call and spool, because an earlier program may still be ending.
@@ -232,7 +232,7 @@ def _first(output: bytes) -> str:
 
 
 def _namespaces() -> str:
-    """Return which kernel setting refuses user namespaces, "" if none is known to."""
+    """Return a sentence about the kernel setting that refuses user namespaces, "" if none is known."""
     for setting, refusing in (
         ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
         ("/proc/sys/user/max_user_namespaces", "0"),
@@ -261,5 +261,5 @@ def _sessions(catalog: Catalog, providers: Providers) -> DoctorFinding:
     for summary in listed:
         if time.monotonic() > until:
             break
-        reports.append(verified(catalog, summary.id, providers))
+        reports.append(verify_session(catalog, summary.id, providers))
     return findings.sessions(reports, len(listed))

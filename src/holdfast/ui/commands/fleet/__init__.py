@@ -1,1 +1,1 @@
-"""The commands of a fleet: `worker`, `fleet`, and the moves of `sessions`. Each imports the extra when it runs."""
+"""The commands of a fleet: `worker`, `fleet`, and `sessions push`, `pull` and `backup`."""

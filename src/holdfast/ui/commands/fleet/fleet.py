@@ -1,4 +1,4 @@
-"""`holdfast fleet`: make the record of a fleet in PostgreSQL, and see its state."""
+"""`holdfast fleet`: create the database of a fleet in PostgreSQL, and show its state."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> Parser:
     """Return the parser of this command's options."""
-    made = Parser(prog="holdfast fleet", description="Make and watch the record of a fleet.", allow_abbrev=False)
-    commands = made.add_subparsers(dest="command", metavar="init|status", required=True, parser_class=Parser)
-    add_store(commands.add_parser("init", help="make the record, or bring it up to date", allow_abbrev=False))
-    status = commands.add_parser("status", help="show workers, sessions by state, and what waits", allow_abbrev=False)
+    parser = Parser(prog="holdfast fleet", description="Create and watch the database of a fleet.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", metavar="init|status", required=True, parser_class=Parser)
+    add_store(commands.add_parser("init", help="create the database, or bring it up to date", allow_abbrev=False))
+    status = commands.add_parser(
+        "status", help="show workers, sessions by state, and waiting messages", allow_abbrev=False
+    )
     add_store(status)
     status.add_argument("--json", action="store_true")
-    return made
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
@@ -53,7 +55,7 @@ def _init(url: str) -> int:
         prepare_engine(url, role=worker_role(database))
     finally:
         database.close()
-    print("The record of the fleet is ready." if applied else "The record of the fleet is up to date.")
+    print("The fleet's database is ready." if applied else "The fleet's database is up to date.")
     print("Start workers with `holdfast worker`, and the service with `holdfast serve`, each with the same --store.")
     return EXIT_OK
 
@@ -78,7 +80,7 @@ def _status(url: str, *, as_json: bool) -> int:
         print(printable(f"  {worker.host}  pid {worker.pid}  {worker.holds} of {worker.slots} slots  {since}"))
     print("Sessions: " + ", ".join(f"{count} {state}" for state, count in status.sessions.items()))
     if status.oldest is not None:
-        print(f"What waits longest has waited {status.oldest:.0f} s.")
+        print(f"The oldest waiting message has waited {status.oldest:.0f} s.")
     for note in status.notes:
         print(note)
     return EXIT_OK

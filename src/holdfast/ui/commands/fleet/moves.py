@@ -20,7 +20,7 @@ MOVE_COMMANDS = ("push", "pull", "backup")
 
 
 class MoveArguments(argparse.Namespace):
-    """What the moves read of the options of `holdfast sessions`."""
+    """The options of `holdfast sessions` that these commands read."""
 
     command: str
     session: str
@@ -32,9 +32,9 @@ class MoveArguments(argparse.Namespace):
 
 def add_moves(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name
     """Add the options of these commands."""
-    store = {"metavar": "URL", "help": f"the fleet's record, postgresql://… (default: {STORE_VARIABLE})"}
-    for name, said in (("push", "move a session into a fleet"), ("pull", "move a session of a fleet here")):
-        add = commands.add_parser(name, help=said, allow_abbrev=False)
+    store = {"metavar": "URL", "help": f"the fleet's database, postgresql://… (default: {STORE_VARIABLE})"}
+    for name, help_text in (("push", "move a session into a fleet"), ("pull", "move a session of a fleet here")):
+        add = commands.add_parser(name, help=help_text, allow_abbrev=False)
         if name == "push":
             add.add_argument("session", metavar="ID", help="session ID or unique prefix")
         else:
@@ -42,8 +42,8 @@ def add_moves(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright:
         add.add_argument("--store", metavar=store["metavar"], help=store["help"])
         if name == "push":
             add.add_argument("--repo", metavar="URL", help="work in a git worktree of this repository, on any machine")
-            add.add_argument("--base", default="", metavar="BRANCH", help="with --repo: the branch to begin from")
-    add = commands.add_parser("backup", help="copy every changed session, whole, into a folder", allow_abbrev=False)
+            add.add_argument("--base", default="", metavar="BRANCH", help="with --repo: the branch to start from")
+    add = commands.add_parser("backup", help="copy every changed session into a folder", allow_abbrev=False)
     add.add_argument("folder", metavar="DIR")
     commands.choices["verify"].add_argument("--store", metavar="URL", help="check every session of this fleet")
 
@@ -118,7 +118,7 @@ def _backup(catalog: Catalog, folder: str, stdout: TextIO) -> int:
 
     target = Path(folder).expanduser().absolute()
     if target == catalog.folder("x").parent:
-        raise UsageError("The backup would be the sessions themselves. Name another folder.")
+        raise UsageError("Cannot back up sessions into their own folder. Pass another folder.")
     written = back_up(catalog, target)
     print(f"Wrote {len(written)} sessions to {target}; the others there are up to date.", file=stdout)
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""Makes the agents of a worker's sessions, with the options that a run in their folders would have."""
+"""Creates the agents of a worker's sessions, with the options of a run in their folders."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from holdfast.ui.startup.run_options import RunOptions, run_options
 from holdfast.ui.view.question import question_of
 
 Emit = Callable[[str, Event], None]
-"""Gets each event of each session, with the session's id."""
+"""Receives each event of each session, with the session's id."""
 
 
 class SessionAgents:
-    """An `AgentMaker` for one process. `folder_of` returns where a session keeps its own files on this machine."""
+    """An `AgentMaker` for one process. `folder_of` returns the folder of a session's files on this machine."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class SessionAgents:
         self._emit = emit
 
     def __call__(self, held_session: HeldSession, place: SessionPlace, ask: ApprovalPrompt) -> DrivenAgent:
-        """Return the agent of a session. A session without entries gets its first ones; raises `HoldfastError`."""
+        """Return the agent of a session. A session without entries gets its first ones. Raise `HoldfastError`."""
         options = self._options(place.cwd)
         folder = self._folder_of(held_session.id)
         make_folder(folder)
@@ -76,7 +76,7 @@ class SessionAgents:
         before = held_session.place_before
         restored = bool(before.get("identity")) and before.get("identity") != place.identity
 
-        async def connected(model: str) -> Model:
+        async def connect_model(model: str) -> Model:
             aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
             return await connect(aim, options.limits.of(model))
 
@@ -93,7 +93,7 @@ class SessionAgents:
             store=held_session.store,
             toolbox=RestoredToolbox(toolbox, loss_note(before)) if restored else toolbox,
             project=options.project_of(place.cwd),
-            connect=connected,
+            connect=connect_model,
             emit=emit,
             ask=ask,
             reading=reading,
@@ -101,15 +101,15 @@ class SessionAgents:
         return DrivenAgent(agent=agent, offers=_offers, check_model=lambda name: split(name, options.providers))
 
     def _options(self, cwd: Path) -> RunOptions:
-        own = read_config(homes(self._environ).config)
-        options = run_options(self._arguments, self._environ, own=own, cwd=cwd)
+        user_config = read_config(homes(self._environ).config)
+        options = run_options(self._arguments, self._environ, user_config=user_config, cwd=cwd)
         remove_keys(options.providers)
         return options
 
     def _begin(
         self, held_session: HeldSession, place: SessionPlace, options: RunOptions, folder: Path, reading: Reading
     ) -> tuple[LocalToolbox, Reading]:
-        """Write the first entries of a session, in the place it now has."""
+        """Write the first entries of a session, for the place where it runs now."""
         if reading.records or reading.findings:
             raise UsageError(
                 f"The first entry of session {held_session.id!r} is damaged. Pull it, and repair it in a terminal."
@@ -133,5 +133,5 @@ class SessionAgents:
 
 
 def _offers(plan: Plan, mode: Mode, why: str) -> tuple[OfferedAnswer, ...]:
-    """Return what a question offers: nothing is remembered for a folder on one of many machines."""
+    """Return the answers to a question, except those remembered for a folder: that is on one of many machines."""
     return tuple(each for each in question_of(plan, mode=mode, why=why).choices if each.remember != "project")

@@ -1,4 +1,4 @@
-"""`holdfast worker`: drive sessions of a fleet until a signal asks for the end."""
+"""`holdfast worker`: drive sessions of a fleet until a signal."""
 
 from __future__ import annotations
 
@@ -27,29 +27,35 @@ class WorkerArguments(Arguments):
 
 def command_parser() -> Parser:
     """Return the parser of this command's options."""
-    made = Parser(
+    parser = Parser(
         prog="holdfast worker",
-        description="Drive sessions of a fleet: take those in which something waits, until SIGTERM.",
+        description="Drive the sessions of a fleet that have work, until SIGTERM.",
         allow_abbrev=False,
     )
-    add_store(made)
-    add = made.add_argument
-    add("--slots", type=int, default=16, metavar="N", help="sessions that it drives at once (default: 16)")
+    add_store(parser)
+    add = parser.add_argument
+    add("--slots", type=int, default=16, metavar="N", help="maximum sessions to drive at once (default: 16)")
     add(
         "--ttl",
         type=float,
         default=15.0,
         metavar="SECONDS",
-        help="when others take over if it is cut off (default: 15)",
+        help="time after which other workers take over if it is cut off (default: 15)",
     )
-    add("--grace", type=float, default=30.0, metavar="SECONDS", help="for running turns, at the end (default: 30)")
+    add(
+        "--grace",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="time for running turns to end after SIGTERM (default: 30)",
+    )
     add("--host", default="", metavar="NAME", help="name of this machine in the fleet (default: its host name)")
-    add_settings(made)
-    return made
+    add_settings(parser)
+    return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
-    """Serve until a signal, and return the exit code. Raise `HoldfastError` if the record cannot be reached."""
+    """Serve until a signal, and return the exit code. Raise `HoldfastError` if the database cannot be reached."""
     arguments = command_parser().parse_args(argv, namespace=WorkerArguments())
     if arguments.slots < 1 or arguments.ttl < 1 or arguments.grace < 0:
         raise UsageError("--slots and --ttl must be at least 1, and --grace not negative.")
@@ -91,21 +97,21 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             ttl=arguments.ttl,
             grace=arguments.grace,
             host=host,
-            notify=_say,
+            notify=_report,
         )
         current[:] = [worker]
         lost = worker.run()
         if not lost:
             break
-    _say("ended; every session was given back")
+    _report("ended; every session was released")
     return EXIT_OK
 
 
-def store_url(given: str | None, environ: Mapping[str, str]) -> str:
-    """Return the address of the record: of --store, or of HOLDFAST_STORE. Raise `UsageError` if neither is given."""
-    url = given or environ.get(STORE_VARIABLE, "")
+def store_url(option: str | None, environ: Mapping[str, str]) -> str:
+    """Return the address of the database, from --store or HOLDFAST_STORE. Raise `UsageError` if neither is set."""
+    url = option or environ.get(STORE_VARIABLE, "")
     if not url:
-        raise UsageError(f"No store is given. Pass --store postgresql://USER@HOST/DATABASE, or set {STORE_VARIABLE}.")
+        raise UsageError(f"No database given. Pass --store postgresql://USER@HOST/DATABASE, or set {STORE_VARIABLE}.")
     return url
 
 
@@ -115,11 +121,11 @@ def extra_missing(error: ModuleNotFoundError) -> StateError:
 
 
 def add_store(parser: Parser) -> None:
-    """Add the option that names the record."""
+    """Add the option for the fleet's database."""
     parser.add_argument(
-        "--store", metavar="URL", help=f"the fleet's record, postgresql://… (default: {STORE_VARIABLE})"
+        "--store", metavar="URL", help=f"the fleet's database, postgresql://… (default: {STORE_VARIABLE})"
     )
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(f"holdfast worker: {text}", file=sys.stderr, flush=True)

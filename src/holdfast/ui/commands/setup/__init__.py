@@ -17,7 +17,7 @@ from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.providers.registry import known_providers
 from holdfast.system.user_directories import homes
 from holdfast.ui.commands import questions
-from holdfast.ui.commands.setup.wizard import Chosen, Wizard
+from holdfast.ui.commands.setup.wizard import SetupChoice, Wizard
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import home
 
@@ -33,7 +33,7 @@ def command_parser() -> argparse.ArgumentParser:
         prog="holdfast setup", description="Choose a provider, store its key, and test it.", allow_abbrev=False
     )
     parser.add_argument("--forget", metavar="PROVIDER", help="delete the stored key of this provider")
-    parser.add_argument("--search-key", action="store_true", help="store the key of the configured search service")
+    parser.add_argument("--search-key", action="store_true", help="store the API key of the configured search service")
     return parser
 
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
         raise UsageError(
             "Setup needs a terminal for its questions. Without a terminal, "
             "set the provider's key in the environment (e.g. export ANTHROPIC_API_KEY=…; docs/reference/providers.md "
-            f"has the others) and pass the model with -m, or as `model` in {home(str(homes(environ).config))}."
+            f"lists the others) and pass the model with -m, or as `model` in {home(str(homes(environ).config))}."
         )
     if arguments.search_key:
         from holdfast.ui.commands.setup.search_key import store_search_key  # noqa: PLC0415 - for those who search
@@ -59,7 +59,7 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
 
 
 def set_up(environ: Mapping[str, str]) -> str:
-    """Run the setup and return PROVIDER:MODEL, "" if the user cancelled (nothing changed). Raise `HoldfastError`."""
+    """Run the setup and return PROVIDER:MODEL, "" if the user cancelled without changes. Raise `HoldfastError`."""
     print(f"holdfast {__version__}, setup. Ctrl+C cancels without changes.\n")
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -73,11 +73,11 @@ def set_up(environ: Mapping[str, str]) -> str:
         return ""
     finally:
         signal.signal(signal.SIGINT, before)
-    _written(chosen, wizard)
+    _write(chosen, wizard)
     return chosen.name
 
 
-def _written(chosen: Chosen, wizard: Wizard) -> None:
+def _write(chosen: SetupChoice, wizard: Wizard) -> None:
     """Write the choices; Ctrl+C takes effect only afterwards."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

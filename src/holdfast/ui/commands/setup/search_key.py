@@ -1,4 +1,4 @@
-"""`holdfast setup --search-key`: stores the key of the configured search service, as those of providers are."""
+"""`holdfast setup --search-key`: stores the key of the search service, in the same place as providers' keys."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def store_search_key(environ: Mapping[str, str]) -> int:
     variable = None if search is None else KEY_VARIABLES.get(search.service)
     if search is None or variable is None:
         raise UsageError(
-            f'No search service that needs a key is configured. Set service = "brave", "tavily" or "exa" below '
-            f"[search] in {home(str(places.config))} first."
+            f'No search service that needs a key is configured. First set service = "brave", "tavily" or "exa" in '
+            f"[search] of {home(str(places.config))}."
         )
     file = KeyFile(places.keys)
     try:
@@ -34,7 +34,7 @@ def store_search_key(environ: Mapping[str, str]) -> int:
         print(f"{variable} is {'deleted' if file.forget(variable) else 'not stored'}.")
         return EXIT_OK
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError("A key has no spaces. Paste the whole key and nothing else. Nothing was changed.")
+        raise UsageError("A key has no spaces. Paste the complete key and nothing else. Nothing was changed.")
     place: KeyPlace = "file" if unavailable_reason() else "keyring"
     file.keep(variable, key, place=place)
     where = "the keyring" if place == "keyring" else f"{home(str(file.path))}, readable only by you"

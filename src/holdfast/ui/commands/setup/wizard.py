@@ -1,4 +1,4 @@
-"""The questions of the setup, its test request, and what it writes."""
+"""The setup: its questions, its test request, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from holdfast.providers.smoke_request import smoke_request
 from holdfast.system.user_directories import homes
 from holdfast.text import literal
 from holdfast.ui.commands import questions
-from holdfast.ui.commands.provider_failures import explained
+from holdfast.ui.commands.provider_failures import failure_explanation
 from holdfast.ui.view.columns import home
 
 OTHER = "other"
@@ -55,9 +55,9 @@ _KINDS: Mapping[str, str] = {
     "gemini": "Google's Gemini",
     "mistral": "Mistral Chat",
 }
-Again = Literal["again", "key", "model", "provider", "keep", "leave"]
+NextStep = Literal["again", "key", "model", "provider", "keep", "leave"]
 
-_SAYS: Mapping[Again, str] = {
+_NEXT_STEPS: Mapping[NextStep, str] = {
     "again": "retry",
     "key": "another key",
     "model": "another model",
@@ -67,8 +67,8 @@ _SAYS: Mapping[Again, str] = {
 }
 
 
-class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices: `server` is a new server that is not in the config yet, `key` a key to store."""
+class SetupChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The user's choices. `server` is a new server that is not in the config yet, `key` a key to store, else ""."""
 
     provider: Provider
     model: str
@@ -77,7 +77,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     place: KeyPlace = "file"
 
     def __repr__(self) -> str:
-        return f"Chosen(name={self.name!r}, server={self.server!r}, place={self.place!r})"  # without the key
+        return f"SetupChoice(name={self.name!r}, server={self.server!r}, place={self.place!r})"  # without the key
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wizard:
-    """Asks until a model answers or the user gives up; writes only when `write` is called."""
+    """Asks until a model answers or the user gives up. Writes nothing before `write` is called."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the existing configuration. Raise `ConfigInvalid` if it cannot be read."""
@@ -95,18 +95,18 @@ class Wizard:
         self._config = read_config(self._path)
         self._file = KeyFile(homes(environ).keys)
         self._providers = known_providers(self._config.providers)
-        self._kept, self._unread = self._file.usable()
+        self._stored_keys, self._unread = self._file.usable()
 
-    def run(self) -> Chosen | None:
+    def run(self) -> SetupChoice | None:
         """Return the choices, None if there are none. Raise `EOFError` or `KeyboardInterrupt` if the user cancels."""
         if self._unread:
-            print(literal(f"{self._unread}\nThis setup repairs that at its end, without losing anything.\n"))
+            print(literal(f"{self._unread}\nThe setup repairs that when it ends. Nothing is lost.\n"))
         chosen = self._model(self._key(self._provider()))
         while True:
-            failed = self._tried(chosen)
+            failed = self._test_model(chosen)
             if failed is None:
-                return self._placed(chosen)
-            match self._what_now(chosen, failed):
+                return self._with_key_place(chosen)
+            match self._ask_next_step(chosen, failed):
                 case "again":
                     pass
                 case "key":
@@ -116,38 +116,38 @@ class Wizard:
                 case "provider":
                     chosen = self._model(self._key(self._provider()))
                 case "keep":
-                    return self._placed(chosen)
+                    return self._with_key_place(chosen)
                 case "leave":
                     return None
 
     # --- the questions ------------------------------------------------------------------------------------------
 
-    def _provider(self) -> Chosen:
+    def _provider(self) -> SetupChoice:
         names = [*self._providers, OTHER]
-        says = [self._says(each) for each in self._providers.values()]
-        keys = keys_in_use(self._environ, self._providers, self._kept)
+        descriptions = [self._description(each) for each in self._providers.values()]
+        keys = keys_in_use(self._environ, self._providers, self._stored_keys)
         usable = [each.name for each in self._providers.values() if each.key_variable in keys]
         configured = (self._config.model or "").partition(":")[0]
         default = next((name for name in (configured, *usable) if name in names), names[0])
         while True:
             print("Which provider?")
-            name = questions.one_of("Number or name", names, says=[*says, "your own server"],
+            name = questions.ask_choice("Number or name", names, descriptions=[*descriptions, "your own server"],
                                  default=default)  # fmt: skip
             if name == OTHER:
-                return self._own_server()
+                return self._new_server()
             try:
                 resolve_base_url(self._providers[name], self._environ)
             except ModelUnusable as error:
                 print(literal(f"{error}\n"))
                 continue
-            return Chosen(provider=self._providers[name], model="")
+            return SetupChoice(provider=self._providers[name], model="")
 
-    def _says(self, provider: Provider) -> str:
-        key = keys_in_use(self._environ, self._providers, self._kept).get(provider.key_variable or "")
+    def _description(self, provider: Provider) -> str:
+        key = keys_in_use(self._environ, self._providers, self._stored_keys).get(provider.key_variable or "")
         known = f" (key: {_where(key)})" if key else ""
         return f"{info_of(provider).title}{known}"
 
-    def _own_server(self) -> Chosen:
+    def _new_server(self) -> SetupChoice:
         while True:
             address = questions.ask_line("Base URL, e.g. http://localhost:8080/v1")
             if not is_address(address):
@@ -157,12 +157,12 @@ class Wizard:
             usual = re.sub(r"[^a-z0-9-]+", "-", host.lower()).strip("-")
             print("Which protocol?")
             kinds: tuple[ProtocolKind, ...] = get_args(ProtocolKind)
-            typed = questions.one_of("Number or name", kinds, says=[_KINDS.get(each, "") for each in kinds],
+            typed = questions.ask_choice("Number or name", kinds, descriptions=[_KINDS.get(each, "") for each in kinds],
                                   default="openai-chat")  # fmt: skip
             kind: ProtocolKind = next(each for each in kinds if each == typed)
             name = questions.ask_line("Name (used as PREFIX:model)", usual)
-            wants = questions.yes("Does it need an API key?")
-            server = Server(kind=kind, base_url=address, api_key_env=self._variable(name) if wants else None)
+            needs_key = questions.ask_yes_no("Does it need an API key?")
+            server = Server(kind=kind, base_url=address, api_key_env=self._variable(name) if needs_key else None)
             if name in self._providers:
                 print(literal(f"A provider {name!r} already exists. Choose another name."))
                 continue
@@ -171,44 +171,44 @@ class Wizard:
             except ConfigInvalid as error:
                 print(literal(str(error)))
                 continue
-            return Chosen(provider=provider, model="", server=server)
+            return SetupChoice(provider=provider, model="", server=server)
 
     def _variable(self, name: str) -> str:
-        """Return the environment variable for a new server's key: valid in a shell, and no other provider's."""
+        """Return an environment variable for a new server's key: valid in a shell, and not used by a provider."""
         known = (*PROVIDERS.values(), *self._providers.values())
-        taken = {*(each.key_variable for each in known), *(each.also_key_variable for each in known)}
+        used = {*(each.key_variable for each in known), *(each.also_key_variable for each in known)}
         variable = f"{re.sub('[^A-Z0-9]+', '_', name.upper())}_API_KEY"
-        while variable in taken or variable[0].isdecimal():
+        while variable in used or variable[0].isdecimal():
             variable = f"SERVER_{variable}"
         return variable
 
-    def _key(self, chosen: Chosen) -> Chosen:
-        """Return the choices with a key: from the environment, stored, or typed now."""
+    def _key(self, chosen: SetupChoice) -> SetupChoice:
+        """Return the choices with a key: existing or typed now."""
         provider = chosen.provider
         if provider.key_variable is None:
             return chosen
-        there = self._there(chosen)
-        if there is not None and there.source == "environment":
+        existing = self._existing_key(chosen)
+        if existing is not None and existing.source == "environment":
             print(f"\nUsing the key in {provider.key_variable} from the environment, which overrides any other.")
             return chosen
         if get := info_of(provider).keys:
             print(f"\nCreate a key at {get}")
-        hint = f"; Enter to use the one in the {there.source}" if there else ""
+        hint = f"; Enter to use the one in the {existing.source}" if existing else ""
         while True:
             typed = questions.ask_hidden(f"API key (hidden{hint})")
-            if not typed and there:
+            if not typed and existing:
                 return chosen
             try:
                 self._target(msgspec.structs.replace(chosen, model="any", key=typed))
             except ModelUnusable:
-                print("A key has no spaces. Paste the whole key and nothing else.")
+                print("A key has no spaces. Paste the complete key and nothing else.")
             else:
                 return msgspec.structs.replace(chosen, key=typed)
 
-    def _there(self, chosen: Chosen) -> ProviderKey | None:
-        """Return the existing key; if the keyring does not return it, print why."""
+    def _existing_key(self, chosen: SetupChoice) -> ProviderKey | None:
+        """Return the existing key. If the keyring fails, print why and return None."""
         variable = chosen.provider.key_variable
-        keys = keys_in_use(self._environ, self._known(chosen), self._kept)
+        keys = keys_in_use(self._environ, self._known(chosen), self._stored_keys)
         try:
             keys = with_keyring_value(keys, variable)
         except ConfigInvalid as error:
@@ -216,21 +216,21 @@ class Wizard:
             return None
         key = keys.get(variable or "")
         if variable and key and key.source == "keyring":
-            self._kept = {**self._kept, variable: key}
+            self._stored_keys = {**self._stored_keys, variable: key}
         return key
 
-    def _model(self, chosen: Chosen) -> Chosen:
+    def _model(self, chosen: SetupChoice) -> SetupChoice:
         preload(self._target(msgspec.structs.replace(chosen, model="any")))
-        provider, _, own = (self._config.model or "").partition(":")
-        usual = own if provider == chosen.provider.name else chosen.provider.model
+        provider, _, model_name = (self._config.model or "").partition(":")
+        usual = model_name if provider == chosen.provider.name else chosen.provider.model
         while True:
             model = questions.ask_line(f"\nModel of {chosen.provider.name}", chosen.model or usual)
             if model.isprintable() and model:
                 return msgspec.structs.replace(chosen, model=model.removeprefix(f"{chosen.provider.name}:"))
             print("A model name has no spaces. Type it as in the provider's list of models.")
 
-    def _placed(self, chosen: Chosen) -> Chosen:
-        """Return the choices with the place for the key; asks only if there is a keyring."""
+    def _with_key_place(self, chosen: SetupChoice) -> SetupChoice:
+        """Return the choices with the place for the key. Ask only if there is a keyring."""
         if not chosen.key or importlib.util.find_spec("keyring") is None:
             return chosen
         from holdfast.providers.credentials.system_keyring import unavailable_reason  # noqa: PLC0415 - slow, and an extra
@@ -240,25 +240,27 @@ class Wizard:
             return chosen
         print("Where should the key be stored?")
         places: tuple[KeyPlace, ...] = ("file", "keyring")
-        says = [f"{home(str(self._file.path))}, readable only by you", "the system keyring"]
-        typed = questions.one_of("Number or name", places, says=says, default="keyring")
+        descriptions = [f"{home(str(self._file.path))}, readable only by you", "the system keyring"]
+        typed = questions.ask_choice("Number or name", places, descriptions=descriptions, default="keyring")
         return msgspec.structs.replace(chosen, place=next(each for each in places if each == typed))
 
-    def _what_now(self, chosen: Chosen, failed: ProviderFailed) -> Again:
-        ours = keys_in_use(self._environ, self._known(chosen), {}).get(chosen.provider.key_variable or "")
-        wants = chosen.provider.key_variable is not None and ours is None
-        choices: list[Again] = [each for each in _SAYS if each != "key" or wants]
-        usual: Again = "model" if failed.fault in ("rejected", "redirected") else "again"
-        usual = "key" if failed.fault == "credentials" and wants else usual
+    def _ask_next_step(self, chosen: SetupChoice, failed: ProviderFailed) -> NextStep:
+        existing = keys_in_use(self._environ, self._known(chosen), {}).get(chosen.provider.key_variable or "")
+        can_change_key = chosen.provider.key_variable is not None and existing is None
+        choices: list[NextStep] = [each for each in _NEXT_STEPS if each != "key" or can_change_key]
+        usual: NextStep = "model" if failed.fault in ("rejected", "redirected") else "again"
+        usual = "key" if failed.fault == "credentials" and can_change_key else usual
         print("\nWhat now?")
-        typed = questions.one_of("Number or name", choices, says=[_SAYS[each] for each in choices], default=usual)
+        typed = questions.ask_choice(
+            "Number or name", choices, descriptions=[_NEXT_STEPS[each] for each in choices], default=usual
+        )
         return next(each for each in choices if each == typed)
 
-    # --- what is tried ------------------------------------------------------------------------------------------
+    # --- the test request ---------------------------------------------------------------------------------------
 
-    def _tried(self, chosen: Chosen) -> ProviderFailed | None:
-        """Return why the model did not answer, already printed; None if it did."""
-        environ = self._with(chosen)
+    def _test_model(self, chosen: SetupChoice) -> ProviderFailed | None:
+        """Send a test request. Return the failure, already printed, or None if the model answered."""
+        environ = self._environ_with(chosen)
         by = overriding_variable(chosen.provider, environ)
         at = f" at {strip_credentials(address_of(chosen.provider, environ))} ({by})" if by else ""
         print(literal(f"\nTesting {chosen.name}{at} …"), flush=True)
@@ -267,7 +269,7 @@ class Wizard:
             seconds = asyncio.run(smoke_request(endpoint, self._config.limits.of(chosen.name)))
         except ProviderFailed as failed:
             way = asyncio.run(check_provider(chosen.provider, environ))
-            words = explained(failed, way, model=chosen.model)
+            words = failure_explanation(failed, way, model=chosen.model)
             words = redact(words, secrets_of(environ, self._known(chosen)))
             print(f"Failed. {literal(words)}")
             return failed
@@ -277,26 +279,26 @@ class Wizard:
         print(f"OK ({seconds:.1f} s)\n")
         return None
 
-    def _target(self, chosen: Chosen) -> ModelEndpoint:
-        return resolve_endpoint(chosen.name, self._with(chosen), self._known(chosen))
+    def _target(self, chosen: SetupChoice) -> ModelEndpoint:
+        return resolve_endpoint(chosen.name, self._environ_with(chosen), self._known(chosen))
 
-    def _known(self, chosen: Chosen) -> Providers:
+    def _known(self, chosen: SetupChoice) -> Providers:
         return {**self._providers, chosen.provider.name: chosen.provider}
 
-    def _with(self, chosen: Chosen) -> Mapping[str, str]:
-        kept = dict(self._kept)
+    def _environ_with(self, chosen: SetupChoice) -> Mapping[str, str]:
+        keys = dict(self._stored_keys)
         if chosen.key and chosen.provider.key_variable:
-            kept[chosen.provider.key_variable] = ProviderKey("file", chosen.key)
-        return with_keys(self._environ, keys_in_use(self._environ, self._known(chosen), kept))
+            keys[chosen.provider.key_variable] = ProviderKey("file", chosen.key)
+        return with_keys(self._environ, keys_in_use(self._environ, self._known(chosen), keys))
 
-    # --- what is written ----------------------------------------------------------------------------------------
+    # --- the files ----------------------------------------------------------------------------------------------
 
-    def write(self, chosen: Chosen) -> Iterator[str]:
-        """Write the key, then the config, and yield what was written. Raise `StorageFailed` or `ConfigInvalid`."""
+    def write(self, chosen: SetupChoice) -> Iterator[str]:
+        """Write the key, then the config, and yield a line for each. Raise `StorageFailed` or `ConfigInvalid`."""
         settings = {("model",): chosen.name}
         if (server := chosen.server) is not None:
-            said = {"kind": server.kind, "base_url": server.base_url, "api_key_env": server.api_key_env}
-            settings |= {("providers", chosen.provider.name, key): value for key, value in said.items() if value}
+            fields = {"kind": server.kind, "base_url": server.base_url, "api_key_env": server.api_key_env}
+            settings |= {("providers", chosen.provider.name, key): value for key, value in fields.items() if value}
 
         def edit(text: str) -> str:
             for path, value in settings.items():

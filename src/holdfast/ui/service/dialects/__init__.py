@@ -1,1 +1,1 @@
-"""What a client reads of a session: one module for each dialect."""
+"""The dialects in which a client can read the events of a session: one module for each."""

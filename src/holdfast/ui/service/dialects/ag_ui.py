@@ -1,10 +1,10 @@
-"""A session in the words of AG-UI 1.0: runs, messages, tool calls, interrupts.
+"""A session as AG-UI 1.0 events: runs, messages, tool calls, interrupts.
 
-A run is a turn, or the part of one that ends at a question: AG-UI has no question within a run. The answer begins the
-next one. Between two runs AG-UI allows no event, so what happens there is held back and sent at the beginning of the
+A run is a turn, or a part of one that ends at a question, because AG-UI has no question within a run. The answer starts
+the next run. Between two runs AG-UI allows no events, so events there are held back and sent at the beginning of the
 next run.
 
-AG-UI cannot resume a stream: its clients want `RUN_STARTED` first. So a client that comes back in the middle of a run
+AG-UI cannot resume a stream: its clients expect `RUN_STARTED` first. So a client that reconnects in the middle of a run
 gets that run from its beginning, with the same ids and the same bytes (`resume_position`).
 """
 
@@ -22,14 +22,14 @@ from holdfast.session.model_notices import clause_for_user
 from holdfast.ui.service.event_stream import ServerEvent
 
 VERSION = "1.0"
-"""The version of the protocol that is spoken, as it is said in `RUN_STARTED`."""
+"""The version of the protocol, sent in `RUN_STARTED`."""
 
 AgUiEvent = dict[str, object]
 """An event of AG-UI, with its `type`."""
 
 
 class AgUiBegin(msgspec.Struct, frozen=True):
-    """Where a stream begins: behind the position `after`, in part `part` of turn `turn`."""
+    """Where a stream begins: after the position `after`, in part `part` of turn `turn`."""
 
     after: int
     turn: int = 0
@@ -39,8 +39,8 @@ class AgUiBegin(msgspec.Struct, frozen=True):
 class AgUiDialect:
     """Translates the entries of one session. Live events have no translation: their text could still be retracted.
 
-    It begins at `begin`. `run` is the id of the first run, instead of that of its turn. With `one_run` the stream ends
-    with the first run. `known` is the position of a prompt that the client shows already, because it sent it.
+    It begins at `begin`. `run` is the id of the first run, instead of one derived from its turn. With `one_run` the
+    stream ends with the first run. `known` is the position of a prompt that the client sent and shows already.
     `can_cancel` is False for a client that does not know the outcome `cancelled`.
     """
 
@@ -62,60 +62,60 @@ class AgUiDialect:
         self._turn = begin.turn
         self._part = begin.part
         self._run = ""  # of the open run
-        self._held: list[AgUiEvent] = []
+        self._pending: list[AgUiEvent] = []
 
-    def of(self, seen: StoredEntry | Event) -> Iterable[ServerEvent]:
+    def of(self, item: StoredEntry | Event) -> Iterable[ServerEvent]:
         """Return the events of an entry."""
-        if not isinstance(seen, StoredEntry):
+        if not isinstance(item, StoredEntry):
             return
-        for event in self._translated(seen):
-            stamped = {**event, "timestamp": round(seen.at * 1000)}
+        for event in self._translate(item):
+            stamped = {**event, "timestamp": round(item.at * 1000)}
             ends = event["type"] in {"RUN_FINISHED", "RUN_ERROR"}
             yield ServerEvent(msgspec.json.encode(stamped), last=ends and self._one_run)
 
-    def _translated(self, record: StoredEntry) -> Iterator[AgUiEvent]:
+    def _translate(self, record: StoredEntry) -> Iterator[AgUiEvent]:
         match record.entry:
             case e.PromptAccepted(turn=turn):
                 if self._run:  # a damaged journal: its turn has no end
-                    yield self._finished(self._cancelled)
+                    yield self._finish_run(self._cancelled)
                 self._turn, self._part = turn, 0
-                yield from self._began()
+                yield from self._begin_run()
             case e.ApprovalAnswered() if not self._run:
-                yield from self._began()
+                yield from self._begin_run()
             case e.TurnEnded(turn=turn) if not self._run:
                 self._turn = turn
-                yield from self._began()
+                yield from self._begin_run()
             case _:
                 pass
-        own = list(_events(record)) if record.seq != self._known else []
+        events = list(_events(record)) if record.seq != self._known else []
         if self._run:
-            yield from own
+            yield from events
         else:
-            self._held += own
+            self._pending += events
         match record.entry:
             case e.ApprovalAsked(call=call, why=why) if self._run:
-                asked = {"id": call, "reason": "tool_approval", "message": why, "toolCallId": call}
-                yield self._finished({"type": "interrupt", "interrupts": [asked]})
+                interrupt = {"id": call, "reason": "tool_approval", "message": why, "toolCallId": call}
+                yield self._finish_run({"type": "interrupt", "interrupts": [interrupt]})
             case e.TurnEnded(reason="end_turn" | "cancelled" as reason, cause=cause):
                 outcome: AgUiEvent | None = {"type": "success"} if reason == "end_turn" else self._cancelled
-                yield self._finished(outcome, {"reason": reason, "cause": cause})
+                yield self._finish_run(outcome, {"reason": reason, "cause": cause})
             case e.TurnEnded(cause=cause, detail=detail):
                 self._run = ""
                 yield {"type": "RUN_ERROR", "message": clause_for_user(cause, detail), "code": cause}
             case _:
                 pass
 
-    def _began(self) -> Iterator[AgUiEvent]:
-        own = f"t{self._turn}" if not self._part else f"t{self._turn}.{self._part}"
+    def _begin_run(self) -> Iterator[AgUiEvent]:
+        run_id = f"t{self._turn}" if not self._part else f"t{self._turn}.{self._part}"
         parent = "" if not self._part else f"t{self._turn}" if self._part == 1 else f"t{self._turn}.{self._part - 1}"
         self._part += 1
-        self._run, self._first = self._first or own, ""
+        self._run, self._first = self._first or run_id, ""
         started = run_started(self._session, self._run)
         yield {**started, "parentRunId": parent} if parent else started
-        held, self._held = self._held, []
-        yield from held
+        pending, self._pending = self._pending, []
+        yield from pending
 
-    def _finished(self, outcome: AgUiEvent | None, result: AgUiEvent | None = None) -> AgUiEvent:
+    def _finish_run(self, outcome: AgUiEvent | None, result: AgUiEvent | None = None) -> AgUiEvent:
         run, self._run = self._run, ""
         ended: AgUiEvent = {"type": "RUN_FINISHED", "threadId": self._session, "runId": run}
         more: AgUiEvent = {"outcome": outcome, "result": result}
@@ -128,18 +128,23 @@ def run_started(session: str, run: str) -> AgUiEvent:
 
 
 def _events(record: StoredEntry) -> Iterator[AgUiEvent]:
-    """Yield what an entry is, beside the beginning and the end of runs."""
-    own = f"m{record.seq}"
+    """Yield the events of an entry, without the beginning and the end of runs."""
+    message_id = f"m{record.seq}"
     match record.entry:
         case e.PromptAccepted(text=text) | e.Steered(text=text):
-            yield {"type": "TEXT_MESSAGE_CHUNK", "messageId": own, "role": "user", "delta": text}
+            yield {"type": "TEXT_MESSAGE_CHUNK", "messageId": message_id, "role": "user", "delta": text}
         case e.ResponseEnded(parts=parts, cut=cut):
             for number, part in enumerate(parts):
-                yield from _part(own, number, part, cut=cut is not None)
+                yield from _part(message_id, number, part, cut=cut is not None)
             if cut is not None:
-                yield {"type": "CUSTOM", "name": "holdfast.cut", "value": {"messageId": own, "cause": cut}}
+                yield {"type": "CUSTOM", "name": "holdfast.cut", "value": {"messageId": message_id, "cause": cut}}
         case e.CallEnded(call=call, outcome=outcome, text=text):
-            result: AgUiEvent = {"type": "TOOL_CALL_RESULT", "messageId": own, "toolCallId": call, "role": "tool"}
+            result: AgUiEvent = {
+                "type": "TOOL_CALL_RESULT",
+                "messageId": message_id,
+                "toolCallId": call,
+                "role": "tool",
+            }
             yield {**result, "content": text}
             yield {"type": "CUSTOM", "name": "holdfast.outcome", "value": {"call": call, "outcome": outcome}}
         case e.TurnEnded():
@@ -149,26 +154,30 @@ def _events(record: StoredEntry) -> Iterator[AgUiEvent]:
             yield {"type": "CUSTOM", "name": f"holdfast.{e.kind(entry)}", "value": body}
 
 
-def _part(own: str, number: int, part: e.Part, *, cut: bool) -> Iterator[AgUiEvent]:
+def _part(message_id: str, number: int, part: e.Part, *, cut: bool) -> Iterator[AgUiEvent]:
     match part:
         case TextPart(text=text):
             if text:
-                chunk: AgUiEvent = {"type": "TEXT_MESSAGE_CHUNK", "messageId": f"{own}.{number}", "role": "assistant"}
+                chunk: AgUiEvent = {
+                    "type": "TEXT_MESSAGE_CHUNK",
+                    "messageId": f"{message_id}.{number}",
+                    "role": "assistant",
+                }
                 yield {**chunk, "delta": text}
         case ThinkingPart(text=text):
             if text:
-                yield {"type": "REASONING_MESSAGE_CHUNK", "messageId": f"{own}.{number}", "delta": text}
+                yield {"type": "REASONING_MESSAGE_CHUNK", "messageId": f"{message_id}.{number}", "delta": text}
         case CallPart(id=call, name=name, arguments=arguments):
             if not cut:  # a call of a response that was cut never starts
                 begun: AgUiEvent = {"type": "TOOL_CALL_START", "toolCallId": call, "toolCallName": name}
-                yield {**begun, "parentMessageId": own}
+                yield {**begun, "parentMessageId": message_id}
                 if arguments:
                     yield {"type": "TOOL_CALL_ARGS", "toolCallId": call, "delta": arguments}
                 yield {"type": "TOOL_CALL_END", "toolCallId": call}
 
 
 def resume_position(records: Sequence[StoredEntry], after: int) -> AgUiBegin:
-    """Return where a client begins that has seen everything up to `after`: behind the last run that it saw end."""
+    """Return where to begin for a client that has seen everything up to `after`: after the last run that it saw end."""
     found = AgUiBegin(0)
     turn = part = 0
     open_ = False

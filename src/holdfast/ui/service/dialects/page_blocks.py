@@ -1,14 +1,14 @@
-"""A session as the page shows it: its blocks as HTML, and what stands beside them.
+"""A session as messages for the page: its blocks as HTML, and its status.
 
 The messages:
 
-- `reset`: forget all blocks; `order`: these are the blocks there are, forget others;
-- `set`: the block `key` is now `html`, before the block `before` if it is new; `drop`: these blocks are gone;
+- `reset`: forget all blocks; `order`: these are all blocks, forget others;
+- `set`: the block `key` is now `html`, placed before the block `before` if it is new; `drop`: delete these blocks;
 - `status`: title, model, mode, tokens, cost, the open question, the queued messages.
 
-A connection begins with the whole transcript, or, if the client has seen it up to a position, with the order of its
-blocks and those that have no end yet. Live text changes blocks without a position: a client that reconnects gets what
-the journal has of them.
+A connection begins with the full transcript, or, if the client has seen it up to a position, with the order of its
+blocks and those that are not finished. Live text changes blocks without a position: a client that reconnects gets their
+journalled text.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from holdfast.ui.view.session_costs import Spending
 from holdfast.ui.view.view import View
 
 _LIVE_EVERY = 0.1
-"""Seconds between two messages with live text: a block is drawn as a whole each time."""
+"""Seconds between two messages with live text: each redraws the full block."""
 
 
 class PageDialect:
     """Translates entries and live events to messages for the page.
 
-    `before` are the entries up to now, of which the client has those up to `seen`. With `project`, an answer may be
-    remembered for the folder.
+    `before` are the entries so far; the client has those up to `seen`. With `project`, an answer may be remembered for
+    the folder.
     """
 
     def __init__(self, before: Sequence[StoredEntry], *, seen: int, project: bool) -> None:
@@ -65,18 +65,18 @@ class PageDialect:
             first = [{"type": "reset"}, *self._sets(set(self._view.keys))]
         first += self._changed_status()
         self.first = [ServerEvent(msgspec.json.encode(each)) for each in first]
-        """What comes before everything."""
+        """The first messages of the connection."""
 
-    def of(self, seen: StoredEntry | Event) -> Iterable[ServerEvent]:
+    def of(self, item: StoredEntry | Event) -> Iterable[ServerEvent]:
         """Return the messages for an entry or a live event."""
         messages: list[dict[str, object]]
-        if isinstance(seen, StoredEntry):
-            self._take(seen)
-            messages = self._sets(self._view.take(Fact(seen.seq, seen.entry)) | self._pending)
+        if isinstance(item, StoredEntry):
+            self._take(item)
+            messages = self._sets(self._view.take(Fact(item.seq, item.entry)) | self._pending)
             self._pending = set()
             messages += self._changed_status() or [self._status]
         else:
-            self._pending |= self._view.take(seen)
+            self._pending |= self._view.take(item)
             if (now := time.monotonic()) - self._drawn < _LIVE_EVERY:
                 return []
             self._drawn = now
@@ -89,16 +89,16 @@ class PageDialect:
         self._costs.take(record.entry)
 
     def _sets(self, changed: Iterable[str]) -> list[dict[str, object]]:
-        """Return the messages that show these blocks, the last ones first: a new one goes before its successor."""
+        """Return the messages that show these blocks, last first: a new one is placed before its successor."""
         keys = list(self._view.keys)
-        gone = sorted(self._shown - set(keys))
-        found: list[dict[str, object]] = [{"type": "drop", "keys": gone}] if gone else []
-        self._shown -= set(gone)
-        wanted = set(changed)
+        deleted = sorted(self._shown - set(keys))
+        found: list[dict[str, object]] = [{"type": "drop", "keys": deleted}] if deleted else []
+        self._shown -= set(deleted)
+        changed_keys = set(changed)
         after = ""
         placed: list[dict[str, object]] = []
         for key in reversed(keys):
-            block = self._view.block(key) if key in wanted else None
+            block = self._view.block(key) if key in changed_keys else None
             if block is not None and (html := block_html(block)):
                 message: dict[str, object] = {"type": "set", "key": key, "label": _label(block), "html": html}
                 placed.append({**message, "before": after} if after else message)
@@ -111,7 +111,7 @@ class PageDialect:
         now = self._fold.conversation()
         usage = self._costs.total()
         mode = now.mode or "ask"
-        asks: PageQuestion | None = None
+        question: PageQuestion | None = None
         for call in now.open_calls:
             if (
                 call.approval_request is not None
@@ -119,7 +119,7 @@ class PageDialect:
                 and call.started is None
                 and now.open_turn is not None
             ):
-                asks = page_question(call.part, call.approval_request, mode=mode, project=self._project)
+                question = page_question(call.part, call.approval_request, mode=mode, project=self._project)
                 break
         status: dict[str, object] = {
             "type": "status",
@@ -128,7 +128,7 @@ class PageDialect:
             "mode": mode,
             "tokens": usage.input_tokens + usage.output_tokens,
             "cost": usage.cost or "",
-            "asks": asks,
+            "asks": question,
             "queued": [{"id": each.message.id, "text": each.message.text, "held": each.on_hold} for each in now.queued],
         }
         if status == self._status:
@@ -150,7 +150,7 @@ def _is_open(block: Block) -> bool:
 
 
 def _label(block: Block) -> str:
-    """Return what a screen reader calls the block."""
+    """Return the block's label for screen readers."""
     match block:
         case Prompt(turn=turn):
             return f"Prompt of turn {turn}" if turn else "Message during the turn"

@@ -1,4 +1,4 @@
-"""The question about a call, from its entries alone: the page may be far from the agent that asks. Pure."""
+"""The question about a call, from its entries alone: the agent may run on another machine. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from holdfast.ui.view.question import (
 )
 
 _REASON = re.compile(r"^The call (?:'.*?'|\".*?\") (?=[a-z]+ )", re.DOTALL)
-"""How a reason begins, which the title says already."""
+"""The beginning of a reason that repeats the title."""
 
 
 class PageChoice(msgspec.Struct, frozen=True):
-    """One possible answer, with what it gives."""
+    """One possible answer, with its effect."""
 
     text: str
     allows: bool
@@ -38,7 +38,7 @@ class PageChoice(msgspec.Struct, frozen=True):
 
 
 class PageQuestion(msgspec.Struct, frozen=True):
-    """An open question: `title` names the call, `why` says why the user is asked."""
+    """An open question: `title` names the call, `why` is the reason for asking."""
 
     call: str
     text: str
@@ -48,23 +48,23 @@ class PageQuestion(msgspec.Struct, frozen=True):
     several: bool = False
 
 
-def page_question(part: CallPart, asked: e.ApprovalAsked, *, mode: Mode, project: bool) -> PageQuestion:
-    """Return the question that the entry asks about a call; with `project`, an answer may count for the folder too."""
+def page_question(part: CallPart, approval: e.ApprovalAsked, *, mode: Mode, project: bool) -> PageQuestion:
+    """Return the question about a call. With `project`, an answer may be remembered for the folder."""
     title = call_block(part, part.id, cut=False).title
     match declared_name(part):
         case "present_plan":
-            return PageQuestion(part.id, "Carry out this plan?", "", "", _shown(PLAN_CHOICES))
+            return PageQuestion(part.id, "Carry out this plan?", "", "", _page_choices(PLAN_CHOICES))
         case "ask_user":
             return _of_the_model(part)
         case _:
-            patterns = asked.patterns or ((asked.pattern,) if asked.pattern is not None else ())
-            kept = [each for each in remembering_choices(patterns) if project or each.remember != "project"]
+            patterns = approval.patterns or ((approval.pattern,) if approval.pattern is not None else ())
+            choices = [each for each in remembering_choices(patterns) if project or each.remember != "project"]
             if mode == "ask" and patterns and all(each.effect == "write" for each in patterns):
-                kept.append(EDITS)
+                choices.append(EDITS)
             runs = declared_name(part) == "bash"
             text = "Run this command?" if runs else "Allow this call?"
-            why = _REASON.sub("It ", asked.why)
-            return PageQuestion(part.id, text, title, why, _shown((ONCE, *kept, NO)))
+            why = _REASON.sub("It ", approval.why)
+            return PageQuestion(part.id, text, title, why, _page_choices((ONCE, *choices, NO)))
 
 
 def _of_the_model(part: CallPart) -> PageQuestion:
@@ -78,10 +78,10 @@ def _of_the_model(part: CallPart) -> PageQuestion:
         return PageQuestion(part.id, "The model asks:", "", "", ())
     question = question_of_the_model(plan.question, detail=plan.detail)
     title = plan.detail or ""
-    return PageQuestion(part.id, question.text, title, "", _shown(question.choices), several=question.several)
+    return PageQuestion(part.id, question.text, title, "", _page_choices(question.choices), several=question.several)
 
 
-def _shown(choices: tuple[AnswerChoice, ...]) -> tuple[PageChoice, ...]:
+def _page_choices(choices: tuple[AnswerChoice, ...]) -> tuple[PageChoice, ...]:
     return tuple(
         PageChoice(each.text, each.allows, each.remember, each.mode or "", each.option, each.note) for each in choices
     )

@@ -19,18 +19,18 @@ from holdfast.ui.service.event_stream import ServerEvent
 
 
 class StreamJsonDialect:
-    """Translates entries and live events. `before` are the entries that the client has: `result` counts them."""
+    """Translates entries and live events. `before` are the entries that the client has: `result` includes them."""
 
     def __init__(self, session: str, before: Sequence[StoredEntry]) -> None:
         self._lines: list[str] = []
-        self._written = JsonLines(self._lines.append)
+        self._writer = JsonLines(self._lines.append)
         self._watch = TurnWatch()
         self._fold = Fold(())
         for record in before:
             self._take(record.entry, record.seq)
         now = self._fold.conversation()
         opened = now.opened
-        self._written.begin(
+        self._writer.begin(
             RunOpened(
                 session=session,
                 model=now.chosen_model,
@@ -44,20 +44,20 @@ class StreamJsonDialect:
 
     @property
     def first(self) -> list[ServerEvent]:
-        """Return what comes before everything: the `init` line. It has no position."""
-        return self._taken()
+        """Return the first event: the `init` line. It has no position."""
+        return self._drain_lines()
 
-    def of(self, seen: StoredEntry | Event) -> Iterable[ServerEvent]:
+    def of(self, item: StoredEntry | Event) -> Iterable[ServerEvent]:
         """Return the lines of an entry, or of a live event."""
-        if not isinstance(seen, StoredEntry):
-            self._written.event(seen)
-            return self._taken()
-        self._take(seen.entry, seen.seq)
-        self._written.event(Fact(seen.seq, seen.entry))
-        if isinstance(seen.entry, e.TurnEnded):
-            self._written.end(self._watch.ended(seen.entry, self._fold.conversation()))
+        if not isinstance(item, StoredEntry):
+            self._writer.event(item)
+            return self._drain_lines()
+        self._take(item.entry, item.seq)
+        self._writer.event(Fact(item.seq, item.entry))
+        if isinstance(item.entry, e.TurnEnded):
+            self._writer.end(self._watch.ended(item.entry, self._fold.conversation()))
             self._watch = TurnWatch()
-        return self._taken()
+        return self._drain_lines()
 
     def _take(self, entry: e.Entry, seq: int) -> None:
         self._fold.add(entry)
@@ -66,11 +66,11 @@ class StreamJsonDialect:
         if isinstance(entry, e.RequestFailed):
             try:
                 self._watch.see(TurnFailed(convert_value(entry.fault, ProviderFault)))
-            except msgspec.ValidationError:  # a fault of a newer version has the exit code of one that is not retried
+            except msgspec.ValidationError:  # a fault of a newer version counts as one that is not retried
                 return
         self._watch.see(Fact(seq, entry))
 
-    def _taken(self) -> list[ServerEvent]:
+    def _drain_lines(self) -> list[ServerEvent]:
         found = [ServerEvent(line.strip().encode()) for line in self._lines]
         self._lines.clear()
         return found

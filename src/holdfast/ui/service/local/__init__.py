@@ -1,1 +1,1 @@
-"""The local sessions of one user behind the same interface as a fleet's."""
+"""The local sessions of one user, behind the interface of a fleet."""

@@ -20,7 +20,7 @@ from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 LINGER = 10.0
-"""Seconds that an idle session stays open, so that what follows soon need not open it again."""
+"""Seconds that an idle session stays open, so that a message soon afterwards need not open it again."""
 
 _RULES = DriveRules(
     grace=0.0,

@@ -7,13 +7,13 @@ between the two, the next one finds the name in the journal, marks the row, and 
 
 What is known after a crash, at each point:
 
-- before `add` returns: the row is there or not, and the sender repeats the request with the same key;
+- before `add` returns: the row may or may not exist, and the sender repeats the request with the same key;
 - after `add`, before the entry: the row waits, the next server takes it;
 - after the entry, before `done`: the name is in the journal, the row is marked (`LocalHeld`);
 - an answer is matched by its call, which is answered once in a journal; a stop is done by the crash itself; a new
   title, model or mode is set again to the same value.
 
-Why not hold rows in the session's own folder? A row must be written while another process holds the session.
+Why not keep rows in the session's own folder? A row must be written while another process has the session open.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class InboxFile:
     """The inbox of all local sessions. One process at a time has it open; any thread may call it.
 
     Laws (`tests/ui/service/local/test_inbox_file_laws.py`): a row that `add` returned is read back by this and any
-    later process, once, in order; a key is taken once for a session; what is done stays done.
+    later process, once, in order; a key is accepted once per session; a row that is done stays done.
     """
 
     def __init__(self, path: Path, *, now: Callable[[], float] = time.time) -> None:
-        """Open or create the file. Raise `StateError` if another server has it, `StorageFailed` if it cannot be."""
+        """Open or create the file. Raise `StateError` if another server has it open, `StorageFailed` if it cannot."""
         self._path = path
         self._now = now
         self._lock = threading.Lock()
@@ -77,14 +77,14 @@ class InboxFile:
             ) from busy
         self._closed = False
         try:
-            self._connection = self._opened()
+            self._connection = self._open_connection()
         except BaseException as error:
             self._lease.release()
             if isinstance(error, sqlite3.Error):
                 raise self._failed(str(error)) from error
             raise
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         with contextlib.suppress(FileExistsError):
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             os.close(os.open(self._path, flags, 0o600))
@@ -103,7 +103,7 @@ class InboxFile:
         return connection
 
     def add(self, session: str, kind: InboxKind, body: Mapping[str, object], *, key: str, sender: str) -> InboxRow:
-        """Write a row, durable on return, and return it; a `key` that the session has returns the row that is there."""
+        """Write a row, durable on return, and return it. If the session has the `key` already, return that row."""
         name = f"in-{secrets.token_hex(8)}"
         with self._lock:
             written = self._execute(
@@ -141,12 +141,12 @@ class InboxFile:
             )
 
     def drive(self, session: str) -> None:
-        """Note that this server drives the session: if it dies, the next one opens the session again."""
+        """Record that this server drives the session: if it dies, the next one opens the session again."""
         with self._lock:
             self._execute("INSERT OR IGNORE INTO driven VALUES (?)", (session,))
 
     def drop(self, session: str) -> None:
-        """Note that the session was closed in order."""
+        """Record that the session was closed in order."""
         with self._lock:
             self._execute("DELETE FROM driven WHERE session = ?", (session,))
 
@@ -180,9 +180,9 @@ class InboxFile:
 
 
 def _row(values: Sequence[object]) -> NamedRow:
-    own, name, session, kind, body, key, sender, at, seq, done, refused = values
+    row_id, name, session, kind, body, key, sender, at, seq, done, refused = values
     fields = {
-        "id": own,
+        "id": row_id,
         "session": session,
         "kind": kind,
         "body": msgspec.json.decode(str(body)),

@@ -26,9 +26,9 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.view.session_costs import Spending
 
 _READINGS = 8
-"""Journals that are kept in memory beside those that are driven."""
+"""Maximum journals kept in memory, besides those of driven sessions."""
 _LOOK_AGAIN = 1.0
-"""Seconds between looks at sessions that another process holds while something waits for them."""
+"""Seconds between two attempts to open a session that another process has open while messages wait for it."""
 _SESSIONS_CLOSE_WITHIN = 15.0
 """Seconds in which all sessions must be closed at the end."""
 
@@ -39,7 +39,7 @@ LiveListener = Callable[[StoredEntry | Event], None]
 class LocalFleet:
     """`FleetRecord` over the sessions of this user. `slots` is how many may run at once.
 
-    Rule: what `ask` returned for is recorded once, at whatever point the process is killed.
+    Rule: once `ask` has returned, its row is recorded exactly once, at whatever point the process is killed.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class LocalFleet:
         slots: int,
         yolo: bool = False,
     ) -> None:
-        """Open the inbox. Raise `StateError` if another server has it. `start` begins to work."""
+        """Open the inbox. Raise `StateError` if another server has it open. `start` starts the work."""
         self._arguments = arguments
         self._environ = environ
         self._cwd = cwd
@@ -73,7 +73,7 @@ class LocalFleet:
         self._thread = threading.Thread(target=self._watch_rows, name="waiting sessions", daemon=True)
 
     def start(self) -> None:
-        """Take up what an earlier server left, and what waits."""
+        """Resume the sessions that an earlier server left, and those with waiting rows."""
         for session in self._inbox.driven():
             self._drive(session)
         self._thread.start()
@@ -82,14 +82,14 @@ class LocalFleet:
 
     def create(self, *, model: str, place: InboxBody, sender: str, title: str = "", id: str = "") -> str:  # noqa: A002 - as the interface has it
         """Return the id of a new session in the folder that `place` names. Its first entry is durable."""
-        wanted = place.get("cwd", "")
-        if not isinstance(wanted, str) or place.keys() - {"cwd"}:
+        path = place.get("cwd", "")
+        if not isinstance(path, str) or place.keys() - {"cwd"}:
             raise UsageError(
                 "Place is invalid (expected an object with a cwd). Name a folder as its cwd, or leave it out."
             )
-        folder = folder_of(wanted, self._cwd, self._roots)
+        folder = folder_of(path, self._cwd, self._roots)
         with self._making:
-            session = create_session(self._arguments, self._environ, folder, model=model, own=id)
+            session = create_session(self._arguments, self._environ, folder, model=model, session_id=id)
         if title:
             self.ask(session, "rename", {"title": title}, sender=sender)
         return session
@@ -97,9 +97,9 @@ class LocalFleet:
     def sessions(
         self, state: FleetState | None = None, *, limit: int = 200, after: str = ""
     ) -> tuple[FleetSession, ...]:
-        """Return sessions, the last used first; `after` is the last id of the page before."""
+        """Return sessions, most recently used first. `after` is the last id of the previous page."""
         waits = self._inbox.waits()
-        found = [self._described(self._catalog.summary(each), waits) for each in self._catalog.ids()]
+        found = [self._describe(self._catalog.summary(each), waits) for each in self._catalog.ids()]
         found.sort(key=lambda each: (each.changed, each.id), reverse=True)
         if state is not None:
             found = [each for each in found if each.state == state]
@@ -109,7 +109,7 @@ class LocalFleet:
 
     def session(self, session: str) -> FleetSession:
         """Return one session."""
-        found = self._described(exact_summary(self._catalog, session), self._inbox.waits())
+        found = self._describe(exact_summary(self._catalog, session), self._inbox.waits())
         return msgspec.structs.replace(found, length=self.lengths([session]).get(session, 0))
 
     def lengths(self, sessions: Sequence[str]) -> dict[str, int]:
@@ -135,10 +135,10 @@ class LocalFleet:
         exact = self._catalog.folder(session)
         stamp = journal_stamp(self._catalog.folder(session))
         with self._lock:
-            kept = self._readings.get(session)
-            if kept is not None and kept[0] == stamp:
+            cached = self._readings.get(session)
+            if cached is not None and cached[0] == stamp:
                 self._readings.move_to_end(session)
-                return kept[1]
+                return cached[1]
         reading = read_copy(exact)
         with self._lock:
             self._readings[session] = stamp, reading
@@ -168,13 +168,13 @@ class LocalFleet:
             states[each.state] = states.get(each.state, 0) + 1
         oldest = min(self._inbox.waits().values(), default=None)
         with self._lock:
-            holds = len(self._driven)
-        worker = FleetWorker(id="local", slots=self._slots, holds=holds, since=self._since)
+            driven_count = len(self._driven)
+        worker = FleetWorker(id="local", slots=self._slots, holds=driven_count, since=self._since)
         age = None if oldest is None else max(0.0, time.time() - oldest)
         return FleetStatus(workers=(worker,), sessions=states, oldest=age)
 
     def close(self) -> None:
-        """Stop what runs, close every session and the inbox. Closing twice is fine."""
+        """Stop the running turns, close every session and the inbox. Closing twice is fine."""
         self._closed.set()
         with self._lock:
             driven = list(self._driven.values())
@@ -188,7 +188,7 @@ class LocalFleet:
     # --- live -----------------------------------------------------------------------------------------------------
 
     def listen(self, session: str, listener: LiveListener) -> Callable[[], None]:
-        """Call `listener` with all that happens in the session while it is driven here. Return what ends that."""
+        """Call `listener` with all events of the session while it is driven here. Return a function that ends that."""
         with self._lock:
             self._listeners.setdefault(session, []).append(listener)
 
@@ -217,7 +217,7 @@ class LocalFleet:
     # --- driving --------------------------------------------------------------------------------------------------
 
     def _drive(self, session: str) -> None:
-        """Have the session's inbox served; with all slots taken, the session waits for one."""
+        """Wake the session for its inbox. If all slots are in use, it waits for one."""
         with self._lock:
             if self._closed.is_set():
                 return
@@ -227,7 +227,7 @@ class LocalFleet:
                 return
             if len(self._driven) >= self._slots:
                 return
-            made = self._driven[session] = DrivenSession(
+            started = self._driven[session] = DrivenSession(
                 session,
                 self._inbox,
                 open_=lambda: open_session(self._arguments, self._environ, session),
@@ -235,7 +235,7 @@ class LocalFleet:
                 ended=self._ended,
                 yolo=self._yolo,
             )
-            made.start()
+            started.start()
 
     def _ended(self, driven: DrivenSession) -> None:
         with self._lock:
@@ -252,7 +252,7 @@ class LocalFleet:
             self._drive(session)
 
     def _watch_rows(self) -> None:
-        """Look again at what waits, e.g. for a session that another process has closed by now."""
+        """Try again to drive sessions with waiting rows, e.g. after another process has closed one."""
         while not self._closed.wait(_LOOK_AGAIN):
             self._drive_waiting()
             for session in self._inbox.driven():
@@ -264,7 +264,7 @@ class LocalFleet:
     # --- descriptions ---------------------------------------------------------------------------------------------
 
     def _open(self, session: str) -> DrivenSession | None:
-        """Return the session if its journal is open in this process. One that is about to be opened is waited for."""
+        """Return the session if its journal is open in this process. Wait if it is about to be opened."""
         with self._lock:
             driven = self._driven.get(session)
         if driven is None:
@@ -278,12 +278,12 @@ class LocalFleet:
             return driven.records
         return self.reading(session).records if journal_stamp(self._catalog.folder(session)) else None
 
-    def _described(self, summary: SessionSummary, waits: Mapping[str, float]) -> FleetSession:
+    def _describe(self, summary: SessionSummary, waits: Mapping[str, float]) -> FleetSession:
         session = summary.id
         with self._lock:
             driven = self._driven.get(session)
         driver = None if driven is None else driven.driver
-        held = holder = ""
+        open_elsewhere = holder = ""
         asking: tuple[str, ...] = ()
         if driver is not None:
             asking = driver.open_questions
@@ -293,8 +293,8 @@ class LocalFleet:
         else:
             state = "waiting" if session in waits else "idle"
             if driven is None:
-                held, holder = self._holder(session)
-                state = "held" if held else state
+                open_elsewhere, holder = self._holder(session)
+                state = "held" if open_elsewhere else state
         return FleetSession(
             id=session,
             state=state,
@@ -306,7 +306,7 @@ class LocalFleet:
             asking=asking,
             created=summary.created,
             changed=summary.modified,
-            held=held,
+            held=open_elsewhere,
             cost=self._cost(session),
         )
 
@@ -318,7 +318,7 @@ class LocalFleet:
                 opened_here = session in self._driven  # in the moment between the two looks
             if not opened_here:
                 return (
-                    f"Open in another program ({busy.holder or 'unknown'}). Close it there to go on here.",
+                    f"Open in another program ({busy.holder or 'unknown'}). Close it there to continue here.",
                     busy.holder,
                 )
         except OSError:
@@ -326,12 +326,12 @@ class LocalFleet:
         return "", ""
 
     def _cost(self, session: str) -> str:
-        """Return what a session has cost, "" unless its journal is in memory anyway."""
+        """Return the cost of a session, "" unless its journal is in memory."""
         with self._lock:
             driven = self._driven.get(session)
-            kept = self._readings.get(session)
+            cached = self._readings.get(session)
         records: Sequence[StoredEntry] | None = (
-            driven.records if driven is not None else kept[1].records if kept else None
+            driven.records if driven is not None else cached[1].records if cached else None
         )
         if records is None:
             return ""

@@ -1,4 +1,4 @@
-"""A local session that this process holds, for a `SessionDriver`: its journal, and the rows that wait for it."""
+"""A local session that this process has open: its journal, and its waiting rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from holdfast.ui.service.local.served_session import ServedSession
 class LocalHeld:
     """A `HeldSession` over a session's own files and the `InboxFile`.
 
-    The journal and the inbox are two files. A row is marked after its entry is durable; rows whose entry is in the
-    journal already, because the process before died between the two, are marked when the session is opened.
+    The journal and the inbox are two files. A row is marked after its entry is durable. If the process dies between the
+    two, the row is marked when the session is opened again.
     """
 
     def __init__(self, served: ServedSession, inbox: InboxFile) -> None:
@@ -60,21 +60,21 @@ class LocalHeld:
                 return
 
     def close_row(self, row: InboxRow, why: str = "") -> None:
-        """Mark `row` as done without an entry. `why` says why nothing was done, "" if something was."""
+        """Mark `row` as done without an entry. `why` is the reason if nothing was done, else ""."""
         self.forget(row)
         self._inbox.done(row.id, refused=why)
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed` called when a row may have arrived, from any thread."""
+        """Call `changed` from any thread when a row may have arrived."""
         self._changed = changed
         changed()
 
     def wake(self) -> None:
-        """Have the rows looked at again; from any thread."""
+        """Check the rows again. Any thread may call it."""
         self._changed()
 
     def put_place(self, place: Mapping[str, object]) -> None:
-        """Note nothing: a local session stays in its folder."""
+        """Do nothing: a local session stays in its folder."""
 
     def release(
         self,
@@ -96,7 +96,7 @@ class LocalHeld:
         return True
 
     def close(self) -> None:
-        """Release the journal, and what was opened beside it. Closing twice is fine."""
+        """Release the journal and the debug log. Closing twice is fine."""
         self._changed = lambda: None
         try:
             self._served.closing.close()
@@ -104,7 +104,7 @@ class LocalHeld:
             self.store.close()
 
     def reconcile(self) -> None:
-        """Mark the rows whose entry is in the journal: the process before died between entry and mark."""
+        """Mark the rows whose entry is in the journal: the previous process died before it marked them."""
         found: dict[str, int] = {}
         answered: dict[str, int] = {}
         for record in self._served.session.reading.records:

@@ -1,4 +1,4 @@
-"""The agent of a session that the local server drives, with the options that a run in its folder has."""
+"""The agent of a session that the local server drives, with the options of a run in its folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.providers.registry import split
 from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
-from holdfast.ui.headless.attachments import attached
+from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.service.local.local_held_session import LocalHeld
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
@@ -26,7 +26,7 @@ from holdfast.ui.view.question import question_of
 
 
 class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder of a local session: a `SessionPlace` that nothing moves."""
+    """The folder of a local session: a `SessionPlace` that never moves."""
 
     cwd: Path
     identity: str = "local"
@@ -37,7 +37,7 @@ class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
         return {"cwd": str(self.cwd)}
 
     def save(self, turn: int) -> dict[str, object]:
-        """Return the folder: it is what it is."""
+        """Return the folder; there is nothing to save."""
         del turn
         return self.values()
 
@@ -46,7 +46,7 @@ class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServedAgent:
-    """An `AgentMaker` for one open session. `publish` gets each durable entry, and live events, and must not block."""
+    """An `AgentMaker` for one open session. `publish` gets durable entries and live events, and must not block."""
 
     def __init__(
         self, served: ServedSession, held: LocalHeld, *, publish: Callable[[StoredEntry | Event], None], yolo: bool
@@ -83,7 +83,7 @@ class ServedAgent:
             modes=modes,
             offers=lambda plan, mode, why: question_of(plan, mode=mode, why=why).choices,
             check_model=lambda name: split(name, options.providers),
-            find_images=lambda agent, text: attached(agent, text, debug_log_note),
+            find_images=lambda agent, text: attached_images(agent, text, debug_log_note),
         )
 
     async def _connect(self, name: str) -> Model:

@@ -1,4 +1,4 @@
-"""Opens a local session for the server: options, folder and tools, as every other surface reads them."""
+"""Opens a local session for the server, with the same options and tools as on every other surface."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ServedSession(msgspec.Struct, frozen=True):
-    """An open session with its options. `closing` ends what was opened beside it."""
+    """An open session with its options. `closing` closes its debug log."""
 
     session: OpenSession
     options: RunOptions
@@ -35,23 +35,23 @@ class ServedSession(msgspec.Struct, frozen=True):
     closing: ExitStack
 
 
-def exact_summary(catalog: Catalog, own: str) -> SessionSummary:
-    """Return the session with exactly this id; the beginning of one will not do."""
-    found = catalog.find(own)
-    if found.id != own:
-        raise SessionUnknown(f"Session {own!r} does not exist (expected a whole ID).", fault="no_session")
+def exact_summary(catalog: Catalog, session_id: str) -> SessionSummary:
+    """Return the session with exactly this ID; it must not be shortened."""
+    found = catalog.find(session_id)
+    if found.id != session_id:
+        raise SessionUnknown(f"Session {session_id!r} does not exist (expected a full ID).", fault="no_session")
     return found
 
 
-def folder_of(wanted: str, cwd: Path, roots: tuple[Path, ...]) -> Path:
-    """Return the folder for a new session: `wanted`, or `cwd`. Raise `UsageError` unless it is within the `roots`."""
+def folder_of(path: str, cwd: Path, roots: tuple[Path, ...]) -> Path:
+    """Return the folder of a new session: `path`, relative to `cwd`. Raise `UsageError` if outside the `roots`."""
     try:
-        folder = (cwd / wanted).resolve(strict=True)
+        folder = (cwd / path).resolve(strict=True)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"Folder {wanted!r} cannot be used: {why}. Name an existing one.") from error
+        raise UsageError(f"Folder {path!r} cannot be used: {why}. Pass an existing one.") from error
     if not folder.is_dir():
-        raise UsageError(f"{wanted!r} is not a folder. Name an existing one.")
+        raise UsageError(f"{path!r} is not a folder. Pass an existing one.")
     if not any(folder.is_relative_to(root) for root in roots):
         served = ", ".join(map(str, roots))
         raise UsageError(
@@ -60,18 +60,20 @@ def folder_of(wanted: str, cwd: Path, roots: tuple[Path, ...]) -> Path:
     return folder
 
 
-def create_session(arguments: Arguments, environ: Mapping[str, str], folder: Path, *, model: str, own: str) -> str:
-    """Create a session, durable on return, and return its id. With an id `own` that exists, nothing is changed."""
-    if own and (Catalog(homes(environ).sessions).folder(own) / "session.db").exists():
-        return own
+def create_session(
+    arguments: Arguments, environ: Mapping[str, str], folder: Path, *, model: str, session_id: str
+) -> str:
+    """Create a session, durable on return, and return its id. If `session_id` exists, change nothing."""
+    if session_id and (Catalog(homes(environ).sessions).folder(session_id) / "session.db").exists():
+        return session_id
     options = _options(arguments, environ, folder, None)
     name = model or options.model
     if not name:
-        raise ModelUnusable("No model configured. Run `holdfast setup`, or name one.")
+        raise ModelUnusable("No model configured. Run `holdfast setup`, or name a model.")
     if name == DEMO:
         raise UsageError(f"Model {DEMO!r} is available only in the full-screen UI. Choose another one.")
     split(name, options.providers)
-    made = create(
+    session = create(
         options.catalog,
         cwd=folder,
         model=name,
@@ -79,26 +81,26 @@ def create_session(arguments: Arguments, environ: Mapping[str, str], folder: Pat
         tools=options.tools_of(name),
         remote=options.remote_schemas(),
         instructions=options.instructions,
-        session_id=own,
+        session_id=session_id,
     )
-    made.store.close()
-    return made.id
+    session.store.close()
+    return session.id
 
 
 def open_session(
-    arguments: Arguments, environ: Mapping[str, str], own: str, *, say: Callable[[str], None] = debug_log_note
+    arguments: Arguments, environ: Mapping[str, str], session_id: str, *, notify: Callable[[str], None] = debug_log_note
 ) -> ServedSession:
-    """Open an existing session. Raise `SessionBusy` if another process holds it."""
+    """Open an existing session. Raise `SessionBusy` if another process has it open."""
     catalog = Catalog(homes(environ).sessions)
-    summary = exact_summary(catalog, own)
+    summary = exact_summary(catalog, session_id)
     options = _options(arguments, environ, Path(summary.cwd or "."), summary)
     for notice in filter(None, (*options.notices, options.unread)):
-        say(notice)
+        notify(notice)
     session = resume(catalog, summary)
     closing = ExitStack()
     try:
         options.prepare(session.toolbox)
-        log = closing.enter_context(debug_log(options, session.id, say=say))
+        log = closing.enter_context(debug_log(options, session.id, notify=notify))
     except BaseException:
         session.store.close()
         raise
@@ -109,8 +111,8 @@ def _options(
     arguments: Arguments, environ: Mapping[str, str], folder: Path, resumed: SessionSummary | None
 ) -> RunOptions:
     judge_project(environ, folder, trusted=arguments.trust_project)
-    own = read_config(homes(environ).config)
-    options = run_options(arguments, environ, own=own, cwd=folder, resumed=resumed)
+    user_config = read_config(homes(environ).config)
+    options = run_options(arguments, environ, user_config=user_config, cwd=folder, resumed=resumed)
     refuse_unpriced(options)
     remove_keys(options.providers)
     return options

@@ -22,7 +22,7 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.tool_calls import Mode, Pattern
-from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.advice import SCREEN, with_advice
 from holdfast.ui.startup.debug_log_option import debug_log
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.startup.server_lists import ServerLists
@@ -238,7 +238,7 @@ class AgentThread:
             await self._commands.run_safely(self._close_session)
             agent = self._agent = self._agent_or_close(session)
         except HoldfastError as error:
-            self._open_failure = advised(error, SCREEN)
+            self._open_failure = with_advice(error, SCREEN)
             raise
         self._send(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
         if model and model != agent.conversation.chosen_model:
@@ -260,7 +260,7 @@ class AgentThread:
     def _agent_of(self, session: OpenSession) -> Agent:
         options = self._options
         log = self._closing.enter_context(
-            debug_log(options, session.id, say=lambda text: self._send(ErrorMessage(text)))
+            debug_log(options, session.id, notify=lambda text: self._send(ErrorMessage(text)))
         )
         options.prepare(session.toolbox)
         self._toolbox = session.toolbox

@@ -11,7 +11,7 @@ from contextlib import suppress
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError
-from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.advice import SCREEN, with_advice
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, Closed, ErrorMessage, InputAccepted
 
 Command = Callable[[], Awaitable[object]]
@@ -96,7 +96,7 @@ class CommandLoop:
         try:
             await command()
         except HoldfastError as error:
-            self._send(ErrorMessage(advised(error, SCREEN)))
+            self._send(ErrorMessage(with_advice(error, SCREEN)))
         except Exception as error:  # noqa: BLE001 - the top: send a sentence and the traceback for a report
             self._report_error(error)
         else:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from holdfast.errors import AppendConflict, HoldfastError, UsageError
 from holdfast.session.journal.entries import TurnEnded, When
 from holdfast.tool_calls import Image
-from holdfast.ui.advice import SCREEN, advised
-from holdfast.ui.headless.attachments import attached
+from holdfast.ui.advice import SCREEN, with_advice
+from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, Busy, ErrorMessage, Idle, InputReturned, Refused
 
@@ -91,7 +91,7 @@ class RunningWork:
                 agent.queue(written, when, images=self._attached(agent, text))
                 return
         except HoldfastError as error:
-            self._send(Refused(text, advised(error, SCREEN)))
+            self._send(Refused(text, with_advice(error, SCREEN)))
             return
         await self.begin(agent, lambda: agent.run(written, images=self._attached(agent, text)), text)
 
@@ -132,7 +132,7 @@ class RunningWork:
         return any(not task.done() for task in self._shells if task is not asyncio.current_task())
 
     def _attached(self, agent: Agent, text: str) -> tuple[Image, ...]:
-        return attached(agent, text, lambda why: self._send(ErrorMessage(why)))
+        return attached_images(agent, text, lambda why: self._send(ErrorMessage(why)))
 
     async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
         """Run a turn or a compaction, send its start and end, and return the queued messages that it did not reach."""
@@ -148,7 +148,7 @@ class RunningWork:
                 # On a conflict the turns that were added are another process's.
                 if not prompt or (agent.conversation.turns > before and not isinstance(error, AppendConflict)):
                     raise
-                self._send(Refused(prompt, advised(error, SCREEN)))
+                self._send(Refused(prompt, with_advice(error, SCREEN)))
                 return
             ended = result if isinstance(result, TurnEnded) else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.text import literal
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_state import ServerState
-from holdfast.ui.commands.mcp import listed_lines, server_details
+from holdfast.ui.commands.mcp import mcp_server_lines, server_details
 from holdfast.ui.tui.agent_thread.messages import ServersShown
 from holdfast.ui.tui.choices import CommandTarget
 from holdfast.ui.tui.widgets.help_pages import lines_page
@@ -32,7 +32,7 @@ def server_lines(shown: ServersShown, settings: McpSettings | None) -> list[str]
     states = {each.server: each for each in shown.states}
     lines: list[str] = []
     if not shown.server:
-        lines += [*listed_lines(settings), *([""] * bool(servers))]
+        lines += [*mcp_server_lines(settings), *([""] * bool(servers))]
     for server in servers:
         if shown.server in ("", server.name):
             state = states.get(server.name, ServerState(server=server.name))

@@ -21,7 +21,7 @@ from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tools.workspace.images import is_image
-from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.advice import SCREEN, with_advice
 
 if TYPE_CHECKING:
     from holdfast.ui.tui.choices import CommandTarget
@@ -98,7 +98,7 @@ def attach_clipboard(target: CommandTarget) -> None:
             if target.app.clipboard:
                 target.composer.insert(target.app.clipboard)
             else:
-                target.dialogs.notify(advised(error, SCREEN))
+                target.dialogs.notify(with_advice(error, SCREEN))
         else:
             target.composer.insert(f"{target.composer.pastes.image_mark(str(path))} ")
 

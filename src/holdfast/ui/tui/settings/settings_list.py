@@ -14,7 +14,7 @@ from holdfast.config.toml_edit import key_text
 from holdfast.errors import HoldfastError
 from holdfast.ui.commands.config import resolved_settings
 from holdfast.ui.settings.setting_catalog import COMMON, SettingForm, form, plain, setting_path
-from holdfast.ui.startup.settings_sources import Value, shown
+from holdfast.ui.startup.settings_sources import Value, display_value
 from holdfast.ui.tui.choices import CommandTarget
 from holdfast.ui.tui.settings.live_settings import LIVE, pick_scope
 from holdfast.ui.tui.settings.setting_input import SettingInput
@@ -124,6 +124,6 @@ class SettingsList:
         path = Path(value.source)
         name = path.name if path.parent.name != CONFIG_PATH.parent.name else str(CONFIG_PATH)
         source = f"{name}:{value.line}" if value.line else home(value.source)
-        text = shown(value.value)
+        text = display_value(value.value)
         text = text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
         return Choice(value.name, f"{value.name:<{_NAMES}}", f"{text:<{_WIDEST}}  {source}", now=value.name == at)
