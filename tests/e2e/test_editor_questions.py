@@ -121,7 +121,7 @@ def test_a_question_that_a_kill_left_open_is_asked_again_once(world: World) -> N
     assert again.updates("tool_call_update")[-1]["status"] == "completed"
     assert again.text() == "Whole."
     again.until(lambda _: len(again.updates("available_commands_update")) > 1)
-    assert "nothing waits" in again.answer(again.prompt(session, "/continue"))["error"]["message"].lower()
+    assert "no question is open" in again.answer(again.prompt(session, "/continue"))["error"]["message"].lower()
     again.answer(again.prompt(session, "more"))
     again.leave()
     assert len(again.questions) == 1

@@ -141,7 +141,7 @@ async def stopped_and_continued(world: World, client: Any) -> None:
     begun = await client.call_tool("continue_session", more)
     assert (begun.structured_content["state"], begun.structured_content["turn"]) == ("running", 2)
     assert (await client.call_tool("continue_session", more)).structured_content["turn"] == 2
-    assert "runs" in text(await client.call_tool("continue_session", {"session": "task-1", "prompt": "x"}))
+    assert "is running" in text(await client.call_tool("continue_session", {"session": "task-1", "prompt": "x"}))
     await until(lambda: world.checkpointed().endswith("half of it"))
     assert "half of it" in text(await client.call_tool("read_session", {"session": "task-1"}))
     stopped = (await client.call_tool("stop_session", {"session": "task-1"})).structured_content

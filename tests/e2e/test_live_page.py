@@ -102,7 +102,7 @@ def sign_in(browser: Browser, served: Served) -> None:
     browser.until(shown("login"))
     enter(browser, "wrong" * 8)
     browser.until("document.getElementById('login-error').textContent")
-    assert "not known" in text_of(browser, "login-error")
+    assert "Unknown token" in text_of(browser, "login-error")
     browser.value("document.getElementById('token').value = ''")
     enter(browser, served.token)
     browser.until(shown("app"))

@@ -91,13 +91,13 @@ class SdksProcess:
     async def end(self, within=0.5):
         await stdio._stop_server_process(self.process)
 
-async def started(supervisor, command, *, call, folder):
+async def start_server(supervisor, command, *, call, folder):
     argv, environ = command.argv, {**os.environ, **command.env}
     return SdksProcess(
         await stdio._create_platform_compatible_process(argv[0], [*argv[1:]], environ, sys.stderr, command.cwd)
     )
 
-connections.started = started
+connections.start_server = start_server
 """
 """Known-bad: a server's process is started and ended as the SDK does it."""
 

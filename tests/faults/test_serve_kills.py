@@ -75,9 +75,9 @@ def waits(module, name):
 plain(handed, "start_worker")
 plain(handed, "stop_worker")
 plain(handed.SessionWorker, "stop")
-waits(handed.HandedSessions, "_begin")
+waits(handed.DelegatedSessions, "_begin")
 from holdfast.ui.mcp_server import sdk_server
-waits(sdk_server, "called")
+waits(sdk_server, "call_tool")
 """
 """Odd and even steps are before and after: a call, the start of its work, and the signal that stops it."""
 

@@ -263,7 +263,7 @@ def test_a_key_that_an_older_version_left_in_the_keyring_is_forgotten(tmp_path: 
 
 COMMAND = """
 from holdfast.ui.main import main
-from holdfast.ui.commands.setup.wizard import Chosen, Wizard
+from holdfast.ui.commands.setup.wizard import SetupChoice, Wizard
 home = {"HOLDFAST_HOME": os.getcwd(), "HOME": os.getcwd(), "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 """
 
@@ -280,7 +280,7 @@ def test_a_keyring_that_fails_stops_nothing_that_needs_no_key(tmp_path: Path, ho
     assert "keyring" in re.findall(r"FAIL  model .*\n(.*)", said)[0].lower(), said
     assert f"{NAME} (keyring)" in said
 
-    ask = "wizard = Wizard(home); print(wizard._there(Chosen(provider=PROVIDERS['anthropic'], model='')))"
+    ask = "wizard = Wizard(home); print(wizard._existing_key(SetupChoice(provider=PROVIDERS['anthropic'], model='')))"
     said = with_ring(tmp_path, COMMAND + ask, how=how)
     assert "keyring" in said.lower()
     assert said.endswith("None\n")

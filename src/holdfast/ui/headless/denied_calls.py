@@ -51,7 +51,7 @@ class DeniedCalls:
                 self._approvals.pop(call, None)
             case e.CallEnded(outcome="denied", call=call, text=text) if call in self._calls:
                 approval = self._approvals.get(call)
-                option = "" if approval is None or text not in ONLY_USER_DECIDES else option_for(approval)
+                option = "" if approval is None or text in ONLY_USER_DECIDES else option_for(approval)
                 self._found.append(DeniedCall(call=self._calls[call], reason=text, option=option))
             case _:
                 pass
