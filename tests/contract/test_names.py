@@ -86,6 +86,51 @@ FORMER = frozenset(
 )
 """Names that said too little, or something else each time: no class and no function has one of them."""
 
+VAGUE = frozenset(
+    {
+        "about",
+        "apart",
+        "asked",
+        "asking",
+        "asks",
+        "become",
+        "becomes",
+        "behind",
+        "beside",
+        "given",
+        "gone",
+        "held",
+        "holds",
+        "kept",
+        "looked",
+        "made",
+        "odd",
+        "owed",
+        "own",
+        "said",
+        "say",
+        "says",
+        "standing",
+        "stands",
+        "taken",
+        "tell",
+        "telling",
+        "tells",
+        "told",
+        "wanted",
+        "went",
+        "whole",
+    }
+)
+"""Words that do not say what a value is, or what a function does, if they are all of its name."""
+
+STORED = {
+    "fleet/record.py": {"asking", "held", "holds"},
+    "fleet/session_summary.py": {"asking"},
+    "session/journal/entries.py": {"said"},
+}
+"""The fields with such a name that are written to a journal, a database or the network, by their module."""
+
 _GERUND = re.compile(r"(?:ing|ed)$")
 
 
@@ -126,6 +171,28 @@ def former(module: Source) -> Iterator[str]:
             yield f"line {node.lineno}: {node.name} was given up, it says too little: name it for what it is"
 
 
+def vague(module: Source) -> Iterator[str]:
+    """Yield a sentence for each name that a module gives to something, and that does not say what it is."""
+    for node in nodes(module.tree):
+        name = given_name(node)
+        if name.strip("_") in VAGUE - STORED.get(module.inner, set()):
+            line = getattr(node, "lineno", 0)
+            yield f"line {line}: {name} does not say what it is: name it for its content or its work"
+
+
+def given_name(node: ast.AST) -> str:
+    """Return the name that the node gives to a function, a class, a parameter, a variable or a field, "" if none."""
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name):
+            return name
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            return name
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return name
+        case _:
+            return ""
+
+
 def _public(tree: ast.Module) -> set[str]:
     names: set[str] = set()
     for node in tree.body:
@@ -157,12 +224,19 @@ def test_no_name_comes_back() -> None:
     expect_none(complaints(former, sources("src/holdfast")))
 
 
+def test_a_name_says_what_it_is() -> None:
+    expect_none(complaints(vague, sources("src/holdfast")))
+
+
 def test_the_exceptions_are_needed() -> None:
     found: dict[str, int] = defaultdict(int)
     for each in sources("src/holdfast"):
         for name in _public(each.tree):
             found[name] += 1
     expect_none(f"{name} stands in one module now: take it out" for name in ONE_FOR_EACH if found[name] < len("ab"))
+    for inner, names in STORED.items():
+        (module,) = (each for each in sources("src/holdfast") if each.inner == inner)
+        expect_none(f"{inner} has no {name} now" for name in names - {given_name(node) for node in nodes(module.tree)})
 
 
 def test_each_of_these_is_found() -> None:
@@ -174,3 +248,5 @@ def test_each_of_these_is_found() -> None:
     assert not list(ill_named(source("src/holdfast/history/pairing.py", "")))
     assert list(crowded(f"src/holdfast/agent/m{at}.py" for at in range(MOST_FILES + 1)))
     assert list(former(source("src/holdfast/a.py", "class Desk: ...\n")))
+    assert list(vague(source("src/holdfast/a.py", "def _told(said): ...\n")))
+    assert not list(vague(source("src/holdfast/session/journal/entries.py", "said = 1\n")))

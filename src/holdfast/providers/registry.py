@@ -96,9 +96,8 @@ def _provider(name: str, server: Server) -> Provider:
         raise ConfigInvalid(
             f"Invalid base_url of provider {name!r} (expected http://… or https://…). Fix it in the config."
         )
-    if server.api_key_env is not None and not VARIABLE_NAME.fullmatch(
-        server.api_key_env
-    ):  # not quoted: it may be the key
+    if server.api_key_env is not None and not VARIABLE_NAME.fullmatch(server.api_key_env):
+        # The name is not quoted: it may be the key itself.
         raise ConfigInvalid(
             f"Invalid api_key_env of provider {name!r} (expected a variable name: letters, digits, '_'). Put the "
             "variable's name there and the key into that variable. Remove it if the server needs no key."

@@ -1,7 +1,18 @@
 """Plans a compaction: which messages are removed, and which texts of them are quoted word for word. Pure.
 
-The user's first request, the request being worked on and the todo list are quoted exactly. Each is taken from its own
-journal entry; nothing is recognized by its wording.
+How it works. The conversation is divided into rounds: a user message and the response to it. `cut` chooses how many of
+the oldest rounds go, so that the rest fits into `keep` tokens. The cut is before a response: the results in the user
+message before it go too, because their calls are gone, and the texts of that message stay. The note takes the place of
+all that goes: a summary by a model and, word for word, the user's first request, the request being worked on, and the
+todo list. Each quotation is taken from its own journal entry; nothing is recognized by its wording.
+
+Why not cut between turns only? One turn of an agent can have hundreds of responses to a single prompt, so such a cut
+would find nothing to remove. Why not let the summary repeat the user's words? A summary is a paraphrase. After the third
+compaction the task would be a paraphrase of a paraphrase, and the model would work on another one.
+
+Example: the prompt is "fix the tests", 60 responses follow, and the last 12 fit into `keep`. The plan removes 48 rounds,
+and the results at the head of the 49th user message, which belong to calls of the 48th response. The next request
+begins with the note; response 49 follows it.
 """
 
 from __future__ import annotations
@@ -62,8 +73,8 @@ def plan_compaction(
     unanswered = _unanswered(conversation) if unsent else ()
     if estimate((UserMessage((), unanswered),), model) <= max(most, LEAST):
         unanswered = ()
-    exchanges = [_exchange(messages[at : at + 2], model, opens=at in prompts) for at in range(0, len(messages), 2)]
-    removed = len(messages) // 2 if unanswered else cut(exchanges, keep=keep, most=most)
+    rounds = [_round(messages[at : at + 2], model, opens=at in prompts) for at in range(0, len(messages), 2)]
+    removed = len(messages) // 2 if unanswered else cut(rounds, keep=keep, most=most)
     first = 2 * removed
     next_message = messages[first] if first < len(messages) else None
     results = next_message.results if isinstance(next_message, UserMessage) else ()
@@ -125,7 +136,7 @@ def truncate_results(conversation: Conversation, *, total: int) -> Pruned | None
     return Pruned(outputs=outputs, saved=saved) if outputs else None
 
 
-def _exchange(pair: Sequence[ConversationMessage], model: str, *, opens: bool) -> Round:
+def _round(pair: Sequence[ConversationMessage], model: str, *, opens: bool) -> Round:
     user_message, *answer = pair
     assert isinstance(user_message, UserMessage)
     return Round(

@@ -153,9 +153,8 @@ class Stream:
                         )
                     )
                 case ThinkingPart():
-                    if all(
-                        valid_unicode(each) == each for each in (part.text, part.signature or "", part.id or "")
-                    ):  # otherwise it cannot be replayed exactly, so it is dropped
+                    # Thinking that cannot be replayed exactly is dropped.
+                    if all(valid_unicode(each) == each for each in (part.text, part.signature or "", part.id or "")):
                         parts.append(msgspec.structs.replace(part, details=_encodable(part.details)))
         calls = any(isinstance(part, CallPart) for part in parts)
         return ResponseEnded(

@@ -126,10 +126,10 @@ class Heartbeat:
         """Take the advisory lock again if the connection was reopened."""
         backend = self._database.call("select pg_backend_pid()")[0][0]
         assert isinstance(backend, int)
-        if (
-            backend != self._locked
-            and self._database.call("select pg_try_advisory_lock(%s, %s)", _CLASS, self._slot)[0][0]
-        ):  # if a peer is testing the lock at this moment, the next round gets it
+        if backend == self._locked:
+            return
+        # If a peer is testing the lock at this moment, the next round gets it.
+        if self._database.call("select pg_try_advisory_lock(%s, %s)", _CLASS, self._slot)[0][0]:
             self._locked = backend
 
     def _check_peers(self) -> None:

@@ -1,6 +1,20 @@
 """Builds the messages of a conversation: closed ones, and the user message in progress.
 
-By construction they alternate, the first is the user's, and every call has one result in the next message.
+How it works. `closed` has the finished messages and ends with the last response of the assistant. The user message
+after it is in progress: the results of that response (`results`), its calls without an outcome (`open`), and the texts
+that arrived since (`content`). The next response closes it. A call that is still open then gets a result which says
+that its outcome is lost; the user message and the response are appended together. So messages alternate, the first is
+the user's, and every call has exactly one result in the next message, in the order of the calls. Positions follow from
+that: user messages have even indexes, the response to each has the next one, and a compaction hides an even number.
+
+Why not append a message for each entry, and repair the list before it is sent? Outcomes of parallel calls arrive in any
+order, with the user's messages between them. A list in the order of arrival is what providers reject, and a repair at
+each request could change a message that was sent already, which would cost the provider's cache. Here a message gets
+its final form once, when it is closed, and every prefix of the journal gives a list that can be sent.
+
+Example: a response has calls A and B. Then come the outcome of B, the user's "also update the docs", and the outcome of
+A. The message in progress has the results of A and B, in this order, then the text. If the process dies before the
+outcome of A, `messages` puts a provisional result in its place.
 """
 
 from __future__ import annotations
@@ -24,9 +38,8 @@ class MessageBuilder:
         self.content: list[c.UserContent] = []  # of the user message in progress
         self.calls: dict[str, str | None] = {}  # every call id of the session, to its name; None after a rewind
         self.cut: c.ActiveCompaction | None = None
-        self._answers: list[
-            tuple[int, c.ActiveCompaction | None]
-        ] = []  # the step of each response, and the compaction in effect then
+        # The step of each response, and the compaction in effect then.
+        self._answers: list[tuple[int, c.ActiveCompaction | None]] = []
         self._cuts = False  # whether there ever was a compaction
 
     def copy(self) -> MessageBuilder:
@@ -118,9 +131,8 @@ class MessageBuilder:
         self._close()
         last = self.closed[-1] if self.closed else None
         if isinstance(last, c.AssistantMessage):  # only in a damaged journal: two responses in a row
-            merged = (
-                part for part in (*last.parts, *sent) if not isinstance(part, ThinkingPart)
-            )  # each was signed without the other
+            # Without thinking: each response was signed without the other.
+            merged = (part for part in (*last.parts, *sent) if not isinstance(part, ThinkingPart))
             self.closed[-1] = c.AssistantMessage(last.model, tuple(merged))
             self._answers[-1] = step, self.cut
         else:

@@ -104,9 +104,8 @@ class OwnFormat:
         if row.role == "assistant":
             makers = [each.model for index in row.sources if isinstance(each := messages[index], c.AssistantMessage)]
             parts = tuple(_built_part(piece, messages) for piece in row.pieces)
-            thinks = any(
-                isinstance(part, ThinkingPart) for part in parts
-            )  # only thinking of the conversation's own model is here
+            # Only thinking of the conversation's own model is here.
+            thinks = any(isinstance(part, ThinkingPart) for part in parts)
             return c.AssistantMessage(self._model if thinks or not makers else makers[0], parts)
         results = tuple(_built_result(piece, messages) for piece in row.pieces if piece.kind == "result")
         content = tuple(_built_content(piece, messages) for piece in row.pieces if piece.kind != "result")

@@ -95,9 +95,8 @@ def usable(path: Path) -> sqlite3.Connection:
 def _connect(path: Path) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=rw"  # never create: a missing file is not an empty journal
     connection = sqlite3.connect(uri, uri=True, timeout=0.2, isolation_level=None, check_same_thread=False)
-    connection.text_factory = partial(
-        str, encoding="utf-8", errors="replace"
-    )  # the checksum decides, not a codec error
+    # Invalid text is replaced, not raised: the checksum of its row finds it.
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # before WAL: no -shm file, so that a full disk can be read
     if sys.platform == "darwin":

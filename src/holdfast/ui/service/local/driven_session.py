@@ -14,7 +14,7 @@ from holdfast.fleet.traces.turn_traces import TurnTraces
 from holdfast.fleet.worker.session_driver import DriveRules, SessionDriver
 from holdfast.session.journal.store import Finding, StoredEntry
 from holdfast.ui.service.local.inbox_file import InboxFile
-from holdfast.ui.service.local.local_held_session import LocalHeld
+from holdfast.ui.service.local.local_held_session import LocalHeldSession
 from holdfast.ui.service.local.served_agent import ServedAgent
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
@@ -59,7 +59,7 @@ class DrivenSession:
         self._leaving = False
         self._again = False
         self.driver: SessionDriver | None = None
-        self._held: LocalHeld | None = None
+        self._held_session: LocalHeldSession | None = None
         self._traces = TurnTraces(session)
         self._thread = threading.Thread(target=self._serve, name=f"session {session}", daemon=True)
 
@@ -69,8 +69,8 @@ class DrivenSession:
 
     def wake(self) -> None:
         """Look at the inbox again."""
-        if self._held is not None:
-            self._held.wake()
+        if self._held_session is not None:
+            self._held_session.wake()
 
     def leave(self) -> None:
         """End soon; what runs is stopped."""
@@ -90,7 +90,7 @@ class DrivenSession:
             debug_log_note(f"Session {self.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
             self._refuse(f"Internal error: {type(error).__name__}. See the server's log.")
         finally:
-            self.driver = self._held = None
+            self.driver = self._held_session = None
             self.opened.set()
             self._ended(self)
 
@@ -112,15 +112,15 @@ class DrivenSession:
         for record in self.records:
             self._traces.replay(record)
         self.findings = served.session.reading.findings
-        held = LocalHeld(served, self._inbox)
-        made = ServedAgent(served, held, publish=self._take, yolo=self._yolo)
-        driver = SessionDriver(held, make=made, open_place=made.place, rules=_RULES, notify=debug_log_note)
-        self.driver, self._held = driver, held
+        held_session = LocalHeldSession(served, self._inbox)
+        maker = ServedAgent(served, held_session, publish=self._take, yolo=self._yolo)
+        driver = SessionDriver(held_session, make=maker, open_place=maker.place, rules=_RULES, notify=debug_log_note)
+        self.driver, self._held_session = driver, held_session
         self.opened.set()
         if self._leaving:
             driver.drain()
         try:
-            held.reconcile()
+            held_session.reconcile()
             await driver.run()
         except StorageFailed as error:  # a full disk: what waits stays there, and is tried again
             debug_log_note(f"Session {self.id!r}: {error}")
@@ -128,7 +128,7 @@ class DrivenSession:
         except HoldfastError as error:
             self._refuse(str(error))
         finally:
-            held.close()
+            held_session.close()
 
     def _take(self, event: StoredEntry | Event) -> None:
         if isinstance(event, StoredEntry):

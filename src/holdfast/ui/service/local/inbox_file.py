@@ -9,7 +9,7 @@ What is known after a crash, at each point:
 
 - before `add` returns: the row may or may not exist, and the sender repeats the request with the same key;
 - after `add`, before the entry: the row waits, the next server takes it;
-- after the entry, before `done`: the name is in the journal, the row is marked (`LocalHeld`);
+- after the entry, before `done`: the name is in the journal, the row is marked (`LocalHeldSession`);
 - an answer is matched by its call, which is answered once in a journal; a stop is done by the crash itself; a new
   title, model or mode is set again to the same value.
 

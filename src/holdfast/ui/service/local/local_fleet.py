@@ -284,10 +284,10 @@ class LocalFleet:
             driven = self._driven.get(session)
         driver = None if driven is None else driven.driver
         open_elsewhere = holder = ""
-        asking: tuple[str, ...] = ()
+        questions: tuple[str, ...] = ()
         if driver is not None:
-            asking = driver.open_questions
-            state: FleetState = "asking" if asking else "running" if driver.running else "idle"
+            questions = driver.open_questions
+            state: FleetState = "asking" if questions else "running" if driver.running else "idle"
             if state == "idle" and session in waits:
                 state = "waiting"
         else:
@@ -303,7 +303,7 @@ class LocalFleet:
             cwd=summary.cwd,
             place={"cwd": summary.cwd},
             holder=holder or ("this server" if driver is not None else ""),
-            asking=asking,
+            asking=questions,
             created=summary.created,
             changed=summary.modified,
             held=open_elsewhere,

@@ -12,7 +12,7 @@ from holdfast.ui.service.local.inbox_file import InboxFile
 from holdfast.ui.service.local.served_session import ServedSession
 
 
-class LocalHeld:
+class LocalHeldSession:
     """A `HeldSession` over a session's own files and the `InboxFile`.
 
     The journal and the inbox are two files. A row is marked after its entry is durable. If the process dies between the

@@ -19,7 +19,7 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.ui.headless.attachments import attached_images
-from holdfast.ui.service.local.local_held_session import LocalHeld
+from holdfast.ui.service.local.local_held_session import LocalHeldSession
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.view.question import question_of
@@ -49,10 +49,15 @@ class ServedAgent:
     """An `AgentMaker` for one open session. `publish` gets durable entries and live events, and must not block."""
 
     def __init__(
-        self, served: ServedSession, held: LocalHeld, *, publish: Callable[[StoredEntry | Event], None], yolo: bool
+        self,
+        served: ServedSession,
+        session: LocalHeldSession,
+        *,
+        publish: Callable[[StoredEntry | Event], None],
+        yolo: bool,
     ) -> None:
         self._served = served
-        self._held = held
+        self._session = session
         self._publish = publish
         self._yolo = yolo
 
@@ -96,4 +101,4 @@ class ServedAgent:
             self._publish(event)
             return
         self._publish(StoredEntry(event.seq, self._served.session.store.appended_at, event.entry))
-        self._held.recorded(event.seq, event.entry)
+        self._session.recorded(event.seq, event.entry)
