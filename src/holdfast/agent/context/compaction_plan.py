@@ -7,12 +7,12 @@ all that goes: a summary by a model and, word for word, the user's first request
 todo list. Each quotation is taken from its own journal entry; nothing is recognized by its wording.
 
 Why not cut between turns only? One turn of an agent can have hundreds of responses to a single prompt, so such a cut
-would find nothing to remove. Why not let the summary repeat the user's words? A summary is a paraphrase. After the third
-compaction the task would be a paraphrase of a paraphrase, and the model would work on another one.
+would find nothing to remove. Why not let the summary repeat the user's words? A summary is a paraphrase. After three
+compactions the task would be a paraphrase of a paraphrase, and the model would work on another one.
 
-Example: the prompt is "fix the tests", 60 responses follow, and the last 12 fit into `keep`. The plan removes 48 rounds,
-and the results at the head of the 49th user message, which belong to calls of the 48th response. The next request
-begins with the note; response 49 follows it.
+Example: the prompt is "fix the tests", and of the 60 responses after it the last 12 fit into `keep`. The plan removes 48
+rounds, and the results at the head of the 49th user message, which belong to calls of the 48th response. The next
+request begins with the note; response 49 follows it.
 """
 
 from __future__ import annotations
