@@ -10,7 +10,7 @@ Why not cut between turns only? One turn of an agent can have hundreds of respon
 would find nothing to remove. Why not let the summary repeat the user's words? A summary is a paraphrase. After three
 compactions the task would be a paraphrase of a paraphrase, and the model would work on another one.
 
-Example: the prompt is "fix the tests", and of the 60 responses after it the last 12 fit into `keep`. The plan removes 48
+Example: the prompt is "fix the tests"; of the 60 responses after it the last 12 fit into `keep`. The plan removes 48
 rounds, and the results at the head of the 49th user message, which belong to calls of the 48th response. The next
 request begins with the note; response 49 follows it.
 """
