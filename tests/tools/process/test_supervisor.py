@@ -222,11 +222,13 @@ def spoken(folder: Path, *within: str) -> Generator[Spoken]:
 def test_it_speaks_lines(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         assert made.hear() == ({"kind": "ready", "pid": made.supervisor}, b"")
-        made.ask("c", "echo ab")
+        go = tmp_path / "go"  # a command that has ended before it is looked at is not reported as started
+        made.ask("c", f"echo ab; until [ -e {go} ]; do sleep 0.01; done")
         started, _ = made.hear()
         assert started.keys() == {"kind", "call", "pid", "start", "boot"}
         assert (started["kind"], started["call"]) == ("started", "c")
         assert made.hear() == ({"kind": "live", "call": "c", "size": 3, "dropped": 0}, b"ab\n")
+        go.touch()
         told = made.hear_end()
         assert (told["call"], told["cause"], told["status"], told["seen"]) == ("c", "exit", 0, 3)
 
