@@ -211,7 +211,7 @@ PURE = (
     "session/model_notices.py",
     "agent/turn/states.py",
     "agent/recovery/settle.py",
-    "tools/approval_decision.py",
+    "tools/approval/decision.py",
     "tools/shell/*",
 )
 WORLD = ("asyncio", "os", "pathlib", "socket", "sqlite3", "subprocess", "time", "random")

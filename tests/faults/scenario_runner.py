@@ -403,7 +403,7 @@ def _state(agent: Agent) -> Iterator[str]:
     """Yield what an agent without a turn still holds of one."""
     held = {
         "everything": agent.turn is None,
-        "the claim": agent._claim is None,
+        "the claim": agent._operation is None,
         "detached tasks": not agent._detached,
         "unwritten outcomes": not agent.recovery._unwritten,
     }

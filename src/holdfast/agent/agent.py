@@ -17,7 +17,6 @@ from holdfast.agent.cancellation import (
     stop_cause_of,
     wait_shielded,
 )
-from holdfast.agent.claim import Claim
 from holdfast.agent.context.compaction import Compactor
 from holdfast.agent.context.summary_request import Summarizer
 from holdfast.agent.conversation_checks import Checks
@@ -25,6 +24,7 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event, Shortening
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.operation import Operation
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
@@ -147,7 +147,7 @@ class Agent:
             log=log,
         )
         self.turn: Turn | None = None
-        self._claim: Claim | None = None
+        self._operation: Operation | None = None
 
     @property
     def mode(self) -> Mode:
@@ -174,13 +174,13 @@ class Agent:
         """
         if not prompt.strip():
             raise UsageError("Prompt is empty. Say what you want done.")
-        with self._claimed() as claim:
-            found = await self.recovery.inspect(claim.stop)
+        with self._begin_operation() as operation:
+            found = await self.recovery.inspect(operation.stop)
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
             accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), queued=queued, images=images)
             self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), accepted)
-            return await self._begin(claim, found.raised)
+            return await self._begin(operation, found.raised)
 
     async def resume_turn(self) -> e.TurnEnded | None:
         """Resume the turn in which a crash interrupted a question to the user, and return how it ended, as `run` does.
@@ -188,13 +188,13 @@ class Agent:
         Calls that had started are settled. The user is asked the open question again, whatever the mode, and later
         calls follow. If there is no such turn, or no `ask`, open calls are settled and None is returned.
         """
-        with self._claimed() as claim:
+        with self._begin_operation() as operation:
             resuming = self._context.ask is not None and self.recovery.can_resume
-            found = await self.recovery.inspect(claim.stop, files=resuming)
+            found = await self.recovery.inspect(operation.stop, files=resuming)
             self.recovery.recover(found.processes, resuming=resuming)
             self.journal.append(*found.files)
             if resuming:
-                return await self._begin(claim, found.raised)
+                return await self._begin(operation, found.raised)
             if found.raised is not None:
                 raise found.raised
             return None
@@ -204,11 +204,11 @@ class Agent:
 
         With `keep_question`, a question to the user stays open.
         """
-        with self._claimed() as claim:
-            await self._recover(claim, resuming=keep_question and self.recovery.can_resume)
+        with self._begin_operation() as operation:
+            await self._recover(operation, resuming=keep_question and self.recovery.can_resume)
 
-    async def _recover(self, claim: Claim, *, resuming: bool = False) -> None:
-        found = await self.recovery.inspect(claim.stop, files=False)
+    async def _recover(self, operation: Operation, *, resuming: bool = False) -> None:
+        found = await self.recovery.inspect(operation.stop, files=False)
         self.recovery.recover(found.processes, resuming=resuming)
         if found.raised is not None:
             raise found.raised
@@ -216,7 +216,7 @@ class Agent:
     def stop(self, cause: StopCause | None = None) -> None:
         """Ask the running turn to end. The first cause wins. Does nothing if no turn runs."""
         self._commands.stop()
-        if (running := self.turn or self._claim) is not None:
+        if (running := self.turn or self._operation) is not None:
             running.stop.set(cause or StopCause("user"))
 
     def use_model(self, name: str) -> None:
@@ -260,8 +260,8 @@ class Agent:
 
     async def wait_for_turn(self) -> bool:
         """Wait for a turn that is about to begin, and return whether a running turn takes messages."""
-        if self._claim is not None:
-            await self._claim.begun.wait()
+        if self._operation is not None:
+            await self._operation.begun.wait()
         return self.turn is not None
 
     async def shell(self, command: str, *, share: bool) -> e.ShellEnded:
@@ -277,8 +277,8 @@ class Agent:
 
         Raises `UsageError` while a turn runs, or if the conversation has no such prompt.
         """
-        with self._claimed() as claim:
-            await self._recover(claim)
+        with self._begin_operation() as operation:
+            await self._recover(operation)
             entry, text = rewind_entry(self.conversation, self.journal.entries(), turn)
             self.journal.append(entry)
             return text
@@ -289,11 +289,11 @@ class Agent:
         `wish` names what the summary should keep. Raises `UsageError` while a turn runs or if there is too little to
         compact, `ProviderFailed` if the model fails: then nothing has changed.
         """
-        with self._claimed() as claim:
+        with self._begin_operation() as operation:
             try:
-                await self._recover(claim)
+                await self._recover(operation)
                 self.journal.append(*back_to_chosen(self.conversation))
-                compacted = await self._compactor.compact(claim.stop, "asked", wish)
+                compacted = await self._compactor.compact(operation.stop, "asked", wish)
             except TurnStopped:
                 self._emit_progress("Stopped. Nothing was compacted.")
                 return None
@@ -311,8 +311,8 @@ class Agent:
 
         Raises `UsageError` while a turn runs, or if no compaction is active.
         """
-        with self._claimed() as claim:
-            await self._recover(claim)
+        with self._begin_operation() as operation:
+            await self._recover(operation)
             undone = self.conversation.compacted
             if undone is None:
                 raise UsageError("Nothing to undo: the conversation is not compacted. See /compact.")
@@ -327,8 +327,8 @@ class Agent:
     async def _close(self) -> None:
         limits = self._context.limits
         try:
-            if self._claim is not None:
-                await self._claim.over.wait()
+            if self._operation is not None:
+                await self._operation.over.wait()
             await asyncio.gather(self._commands.end(limits.stop_grace), self.tasks.end(limits.stop_grace))
             await self._connection.drop()
             await self._toolbox.close()
@@ -336,39 +336,39 @@ class Agent:
         finally:
             self._store.close()
 
-    # --- the claim and the turns --------------------------------------------------------------------------------
+    # --- the operation and the turns --------------------------------------------------------------------------------
 
     @contextmanager
-    def _claimed(self) -> Generator[Claim]:
-        """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it itself."""
-        if self._claim is not None:
+    def _begin_operation(self) -> Generator[Operation]:
+        """Begin an operation; raises `UsageError` while one runs. A turn that has begun ends its operation itself."""
+        if self._operation is not None:
             raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
-        claim = self._claim = Claim(StopSignal(self._detached))
+        operation = self._operation = Operation(StopSignal(self._detached))
         try:
-            yield claim
+            yield operation
         finally:
             if self.turn is None:
-                self._release(claim)
+                self._release(operation)
 
-    def _release(self, claim: Claim) -> None:
-        if self._claim is claim:
-            self._claim = self.turn = None
-        claim.begun.set()
-        claim.over.set()
+    def _release(self, operation: Operation) -> None:
+        if self._operation is operation:
+            self._operation = self.turn = None
+        operation.begun.set()
+        operation.over.set()
 
-    async def _begin(self, claim: Claim, raised: BaseException | None) -> e.TurnEnded:
+    async def _begin(self, operation: Operation, raised: BaseException | None) -> e.TurnEnded:
         """Run the turn in its own task, its prompt is journalled: a cancelled caller only requests a stop."""
-        turn = self._next_turn(claim.stop)
-        claim.begun.set()
-        task = asyncio.get_running_loop().create_task(self._turns(claim, turn), name="turn")
-        task.add_done_callback(lambda task: self._settle_unstarted(claim, task))
+        turn = self._next_turn(operation.stop)
+        operation.begun.set()
+        task = asyncio.get_running_loop().create_task(self._turns(operation, turn), name="turn")
+        task.add_done_callback(lambda task: self._settle_unstarted(operation, task))
         return await wait_shielded(task, lambda error: self.stop(stop_cause_of(error)), raised)
 
     def _next_turn(self, stop: StopSignal) -> Turn:
         turn = self.turn = Turn(self._context, stop)
         return turn
 
-    async def _turns(self, claim: Claim, turn: Turn) -> e.TurnEnded:
+    async def _turns(self, operation: Operation, turn: Turn) -> e.TurnEnded:
         """Run the turn, then one for each message that waited for its end. Each prompt is journalled first."""
         try:
             while True:
@@ -388,12 +388,12 @@ class Agent:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended
         finally:
-            self._release(claim)  # in one step with the check above, so that no message can be queued in between
+            self._release(operation)  # in one step with the check above, so that no message can be queued in between
 
-    def _settle_unstarted(self, claim: Claim, task: asyncio.Task[e.TurnEnded]) -> None:
-        if task.cancelled() and self._claim is claim:  # the event loop closed before the task's first step
+    def _settle_unstarted(self, operation: Operation, task: asyncio.Task[e.TurnEnded]) -> None:
+        if task.cancelled() and self._operation is operation:  # the event loop closed before the task's first step
             self.recovery.settle_turn(StopCause("external"))
-            self._release(claim)
+            self._release(operation)
 
     def _emit_progress(self, message: str) -> None:
         self._emit(Shortening(message))

@@ -7,7 +7,7 @@ from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, StateError
 from holdfast.session.journal.mode_changes import ModeChanged, resumed_mode
 from holdfast.tool_calls import Mode, Pattern
-from holdfast.tools.approval_decision import Policy
+from holdfast.tools.approval.decision import Policy
 
 
 class Permissions:

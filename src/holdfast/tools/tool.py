@@ -1,7 +1,7 @@
 """The interface of a tool: a schema, a plan without effects, and a run that acts.
 
 The user approves and the journal records the plan before anything happens. A tool never decides whether it may run;
-`holdfast.tools.approval_decision` does.
+`holdfast.tools.approval.decision` does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from holdfast.tool_calls import (
     ToolSchema,
     UserQuestion,
 )
-from holdfast.tools.command_parts import CommandParts
+from holdfast.tools.approval.command_parts import CommandParts
 
 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import Effect, Mode
-from holdfast.tools.approval_decision import Ask, Deny, Policy, decide
+from holdfast.tools.approval.decision import Ask, Deny, Policy, decide
 from holdfast.tools.arguments.tolerant_tool import TolerantTool, canonical_name
 from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.permission_rules.permission_rule import permission_rule

@@ -27,7 +27,7 @@ from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import Mode
-from holdfast.tools.approval_decision import Ask, Policy, decide
+from holdfast.tools.approval.decision import Ask, Policy, decide
 from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.tool import Plan
 

@@ -9,7 +9,7 @@ import pytest
 from trained_slips import MEANT, NATIVE, SLIPS
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.approval_decision import Ask, Deny, Policy, decide
+from holdfast.tools.approval.decision import Ask, Deny, Policy, decide
 from holdfast.tools.arguments.tolerant_reader import read_arguments
 from holdfast.tools.arguments.tolerant_tool import ToolNames, canonical_name
 from holdfast.tools.builtin.bash import BashTool

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Pattern
-from holdfast.tools.approval_decision import Allow, Policy, decide
+from holdfast.tools.approval.decision import Allow, Policy, decide
 from holdfast.tools.background.kept_output import NEWEST, keep_output, output_file
 from holdfast.tools.builtin.bash import BashTool, how_command_ended
 from holdfast.tools.builtin.read_write import ReadTool

@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggest_patterns
+from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
+from holdfast.tools.approval.patterns import suggest_patterns
 from holdfast.tools.builtin.fetch import FetchTool
 from holdfast.tools.tool import ToolContext, ToolOutput
 from polling import eventually, expect_within

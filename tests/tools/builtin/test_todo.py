@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.approval_decision import Allow, Policy, decide
+from holdfast.tools.approval.decision import Allow, Policy, decide
 from holdfast.tools.builtin.todo import TodoTool
 from tool_harness import called, planned
 

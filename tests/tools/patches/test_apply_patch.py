@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
+from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
 from holdfast.tools.builtin.read_write import check_change
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.tool import Plan, Workspace

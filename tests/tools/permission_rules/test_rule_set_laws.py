@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import FileChange, Mode
-from holdfast.tools.approval_decision import Allow, Ask, Decision, Deny, Policy, decide, read_filter
-from holdfast.tools.command_analysis import command_parts
+from holdfast.tools.approval.command_analysis import command_parts
+from holdfast.tools.approval.decision import Allow, Ask, Decision, Deny, Policy, decide, read_filter
 from holdfast.tools.permission_rules.permission_rule import PermissionRule, RuleVerdict, permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from shell_cases import cases
 
-from holdfast.tools.command_analysis import command_parts
+from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine
 from holdfast.tools.shell.parse import parse_command

@@ -10,9 +10,9 @@ import pytest
 from shell_cases import cases
 
 from holdfast.tool_calls import Mode, Pattern
-from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggest_patterns
-from holdfast.tools.command_analysis import command_parts
+from holdfast.tools.approval.command_analysis import command_parts
+from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
+from holdfast.tools.approval.patterns import suggest_patterns
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 ROOT = "/srv/work/project"

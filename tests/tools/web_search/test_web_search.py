@@ -15,8 +15,8 @@ import pytest
 
 from holdfast.errors import ConfigInvalid, ToolFailed
 from holdfast.tool_calls import Mode, SearchName
-from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggest_patterns
+from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
+from holdfast.tools.approval.patterns import suggest_patterns
 from holdfast.tools.arguments.tolerant_tool import TolerantTool, canonical_name
 from holdfast.tools.permission_rules.permission_rule import permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet

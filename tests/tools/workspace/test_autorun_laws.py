@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggest_patterns
+from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
+from holdfast.tools.approval.patterns import suggest_patterns
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.read_write import WriteTool
 from holdfast.tools.workspace.autorun_files import AUTORUN_FILES, runs_by_itself

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.tools.command_analysis import command_parts
+from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.workspace.command_files import disk_surroundings
 from holdfast.tools.workspace.git_repository import read_repositories
 

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.config.settings import Config, PermissionLists, PermissionSettings
 from holdfast.errors import ConfigInvalid, UsageError
-from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
+from holdfast.tools.approval.decision import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.ui.startup.arguments import Arguments, parser
 from holdfast.ui.startup.project_trust import ask_about_claude, judge_project

@@ -16,7 +16,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
 
     For a question of the model, `chosen` has the labels of the chosen options, and `reason` the user's own words.
 
-    `remember` also allows the pattern that `holdfast.tools.approval_patterns.suggested` returns for the plan, as the
+    `remember` also allows the pattern that `holdfast.tools.approval.patterns.suggested` returns for the plan, as the
     user saw it. `mode` is the session's approval mode from now on, whatever `allowed` says; None keeps the mode.
     """
 

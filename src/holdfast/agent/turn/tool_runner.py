@@ -25,7 +25,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval_decision import Allow, Ask, Deny, decide, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, read_filter
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ class Calls:
 
 def _offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
     """Return the patterns to remember that a question offers: one by itself, or several."""
-    from holdfast.tools.approval_patterns import suggest_patterns  # noqa: PLC0415 - tables, for the first question
+    from holdfast.tools.approval.patterns import suggest_patterns  # noqa: PLC0415 - tables, for the first question
 
     patterns = suggest_patterns(plan).patterns
     return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)

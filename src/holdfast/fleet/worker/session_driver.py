@@ -24,8 +24,8 @@ from typing import Literal
 import msgspec
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.parked_turn import park
 from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.parked_turn import park
 from holdfast.errors import HoldfastError, LeaseLost, StateError, StorageFailed
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace

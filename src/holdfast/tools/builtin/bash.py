@@ -10,9 +10,9 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect, ProcessId
+from holdfast.tools.approval.command_parts import CommandParts
 from holdfast.tools.background.kept_output import keep_output, output_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
-from holdfast.tools.command_parts import CommandParts
 from holdfast.tools.process.end_record import new_seal
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
 from holdfast.tools.process.supervisor_client import CommandFinished
@@ -41,7 +41,7 @@ class BashTool:
         args = parse_arguments(arguments, BashArguments, tool="bash")
         if "\0" in args.command:
             raise ToolFailed("The command contains a NUL character, which no program accepts. Nothing was run.")
-        from holdfast.tools.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+        from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
 
         place = resolve(self._workspace.root, args.cwd)
         if not place.path.is_dir():

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from holdfast.tools.command_parts import CommandPart, CommandParts
+from holdfast.tools.approval.command_parts import CommandPart, CommandParts
 from holdfast.tools.permission_rules.command_pattern import command_matches
 from holdfast.tools.permission_rules.path_pattern import path_matches
 from holdfast.tools.permission_rules.permission_rule import PermissionRule, RuleVerdict, Subject, names_tool

@@ -1,7 +1,7 @@
 """Says which words of a command the user may allow permanently: a program, and its sub-command if it has some. Pure.
 
 The words after them are not remembered, so they must not decide what is run: nothing is remembered of programs that get
-a program or code in their words. Which those are, `command_words.py` and the tables in `tools/programs` know: a program
+a program or code in their words. `command_words.py` and the tables in `tools/known_programs` list those: a program
 whose every word is a program, an address or code is closed there.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from holdfast.tools.command_words import lets_nothing_through
-from holdfast.tools.programs import BY_NAME
+from holdfast.tools.approval.command_words import lets_nothing_through
+from holdfast.tools.known_programs import BY_NAME
 from holdfast.tools.shell.command_line import SimpleCommand, Word
 from holdfast.tools.shell.read_only import program_name
 

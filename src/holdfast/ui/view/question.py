@@ -120,7 +120,7 @@ def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
     if plan.question is not None:
         return question_of_the_model(plan.question, detail=plan.detail)
-    from holdfast.tools.approval_patterns import changes_autorun_file, suggest_patterns  # noqa: PLC0415 - tables, for the first question
+    from holdfast.tools.approval.patterns import changes_autorun_file, suggest_patterns  # noqa: PLC0415 - tables, for the first question
 
     by_itself = plan.effect == "write" and changes_autorun_file(plan)
     patterns = suggest_patterns(plan).patterns

@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import Pattern
-from holdfast.tools.approval_decision import Allow, Ask, Policy, decide
-from holdfast.tools.approval_patterns import suggest_patterns
-from holdfast.tools.command_words import harmless
-from holdfast.tools.programs import BY_NAME
-from holdfast.tools.programs.program import spelt
+from holdfast.tools.approval.command_words import harmless
+from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
+from holdfast.tools.approval.patterns import suggest_patterns
+from holdfast.tools.known_programs import BY_NAME
+from holdfast.tools.known_programs.program import spelt
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 

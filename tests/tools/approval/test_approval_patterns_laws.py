@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import Effect, FileChange, Pattern
-from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
-from holdfast.tools.approval_patterns import pattern_words, patterns_allow, suggest_patterns, unmatchable
-from holdfast.tools.command_analysis import command_parts
+from holdfast.tools.approval.command_analysis import command_parts
+from holdfast.tools.approval.decision import Allow, Ask, Deny, Policy, decide
+from holdfast.tools.approval.patterns import pattern_words, patterns_allow, suggest_patterns, unmatchable
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 from laws import law

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
-from holdfast.tools.command_analysis import command_parts
+from holdfast.tools.approval.command_analysis import command_parts
+from holdfast.tools.approval.decision import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.workspace.command_files import disk_surroundings
 

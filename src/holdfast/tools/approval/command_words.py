@@ -1,10 +1,10 @@
 """Which words may follow an allowed command in place of its ` *`. Pure.
 
 A word is accepted if it names nothing outside the project and no file that other programs run, sets no variable, and is
-no option that writes, loads or runs something. `holdfast.tools.programs` lists those options; for unlisted programs the
-usual ones are refused. A refused word only means that the user is asked.
+no option that writes, loads or runs something. `holdfast.tools.known_programs` lists those options; for unlisted
+programs the usual ones are refused. A refused word only means that the user is asked.
 
-Laws (`tests/tools/test_command_words_laws.py`).
+Laws (`tests/tools/approval/test_command_words_laws.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from holdfast.tools.programs import BY_NAME
-from holdfast.tools.programs.program import Program, known_program, spelt
+from holdfast.tools.known_programs import BY_NAME
+from holdfast.tools.known_programs.program import Program, known_program, spelt
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 
 _LAUNCHERS = (

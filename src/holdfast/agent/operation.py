@@ -1,4 +1,4 @@
-"""The claim on a session: only one thing runs in it at a time."""
+"""What a session is doing now: one operation at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 
 
-class Claim(msgspec.Struct, frozen=True, eq=False):
-    """Held while one thing runs in the session: a prompt with the messages queued behind it, a compaction, a rewind.
+class Operation(msgspec.Struct, frozen=True, eq=False):
+    """The operation that runs in a session: a prompt with the messages queued behind it, a compaction, or a rewind.
 
     `begun` is set once messages can be queued or everything has ended, `over` only when everything has ended.
     """

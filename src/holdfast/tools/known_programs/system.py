@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.tools.programs.program import known_program
+from holdfast.tools.known_programs.program import known_program
 
 SYSTEM_PROGRAMS = (
     known_program(

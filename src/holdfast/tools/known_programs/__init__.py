@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.tools.programs import builders, languages, system
-from holdfast.tools.programs.program import Program
+from holdfast.tools.known_programs import builders, languages, system
+from holdfast.tools.known_programs.program import Program
 
 BY_NAME: dict[str, Program] = {
     name: program

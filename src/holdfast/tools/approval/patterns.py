@@ -15,8 +15,8 @@ from posixpath import normpath
 import msgspec
 
 from holdfast.tool_calls import Pattern
-from holdfast.tools.command_parts import CommandPart, CommandParts
-from holdfast.tools.command_words import harmless, lets_nothing_through
+from holdfast.tools.approval.command_parts import CommandPart, CommandParts
+from holdfast.tools.approval.command_words import harmless, lets_nothing_through
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 
@@ -50,9 +50,9 @@ class PatternSuggestion(msgspec.Struct, frozen=True):
 def patterns_allow(plan: Plan, patterns: Sequence[Pattern]) -> bool:
     """Return whether the patterns allow all of the plan.
 
-    Laws (`tests/tools/test_approval_patterns_laws.py`): each simple command of a line is matched by itself, and so is
-    each file that it writes; no path outside the workspace, nothing that sets a variable, and nothing that runs by
-    itself.
+    Laws (`tests/tools/approval/test_approval_patterns_laws.py`): each simple command of a line is matched by itself,
+    and so is each file that it writes; no path outside the workspace, nothing that sets a variable, and nothing that
+    runs by itself.
     """
     if plan.outside is not None:
         return False
@@ -79,7 +79,7 @@ def patterns_allow(plan: Plan, patterns: Sequence[Pattern]) -> bool:
 
 
 def _line(plan: Plan) -> CommandParts | None:
-    from holdfast.tools.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
 
     return plan_line(plan)
 
@@ -96,7 +96,7 @@ def pattern_allows_part(part: CommandPart, patterns: Iterable[Pattern]) -> bool:
 
 def _dangers(known: tuple[str, ...]) -> set[str]:
     """Return what is dangerous in the words of a pattern: further words must add nothing to it."""
-    from holdfast.tools.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
 
     return {danger for part in command_parts(shlex.join(known)).parts for danger in part.dangers}
 
@@ -223,7 +223,7 @@ def _is_command(text: str) -> bool:
     """Return whether a text is one simple command whose words bash hands over as they are."""
     if _PROGRAM.match(text) and _is_plain(text):
         return True
-    from holdfast.tools.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
 
     line = command_parts(text)
     return (

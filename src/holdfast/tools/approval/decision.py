@@ -20,7 +20,7 @@ from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
 from holdfast.tools.tool import Plan
 
 if TYPE_CHECKING:
-    from holdfast.tools.command_parts import CommandPart, CommandParts
+    from holdfast.tools.approval.command_parts import CommandPart, CommandParts
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str]
 
 def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     """Return why the user must be asked about a call that runs no command, "" if it may run."""
-    from holdfast.tools.approval_patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
+    from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
 
     by_itself = changes_autorun_file(plan)
     if plan.outside is None and plan.effect == "read" and not plan.host:  # a request also sends something to the host
@@ -153,7 +153,7 @@ def _join_reasons(reasons: tuple[str, ...]) -> str:
 
 def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, policy: Policy) -> str:
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
-    from holdfast.tools.approval_patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
+    from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
 
     free = not part.more and part.outside is None
     if not free and not policy.rules.allow_part(part):
@@ -178,7 +178,7 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
 def _line(plan: Plan) -> CommandParts | None:
     if not plan.command:
         return None
-    from holdfast.tools.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
 
     return plan_line(plan)
 

@@ -8,7 +8,7 @@ possible where a `cd` may have failed. A path is inside the workspace if it is i
 `cd a && cat ../b` reads inside; `cd a; cat ../b` may not, because `a` may be missing. Where the folder is not known, as
 after `cd "$X"`, every relative path is outside.
 
-Laws (`tests/tools/test_command_parts_laws.py`).
+Laws (`tests/tools/approval/test_command_parts_laws.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from posixpath import join, normpath
 
 import msgspec
 
-from holdfast.tools.command_parts import CommandPart, CommandParts
+from holdfast.tools.approval.command_parts import CommandPart, CommandParts
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
 from holdfast.tools.shell.dangers import dangers

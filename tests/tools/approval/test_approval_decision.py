@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from holdfast.tool_calls import Effect, FileChange, Mode
-from holdfast.tools.approval_decision import Allow, Ask, Deny, Policy, decide
+from holdfast.tools.approval.decision import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 # (mode, effect): what happens inside the workspace, and outside.
