@@ -73,15 +73,15 @@ class Browser:
     def do(self, method: str, **parameters: object) -> dict[str, Any]:
         """Return what the browser answers; keep the events it sends before the answer."""
         number = next(self._numbers)
-        asked: dict[str, object] = {"id": number, "method": method, "params": parameters}
+        request: dict[str, object] = {"id": number, "method": method, "params": parameters}
         if self._page is not None:
-            asked["sessionId"] = self._page
-        os.write(self._commands, json.dumps(asked).encode() + b"\0")
-        for told in self._told():
-            if told.get("id") == number:
-                assert "error" not in told, told
-                return told["result"]
-            self.heard.append(told)
+            request["sessionId"] = self._page
+        os.write(self._commands, json.dumps(request).encode() + b"\0")
+        for message in self._messages():
+            if message.get("id") == number:
+                assert "error" not in message, message
+                return message["result"]
+            self.heard.append(message)
         raise AssertionError("the browser is gone")
 
     def open(self, address: str, *, scheme: str) -> None:
@@ -92,8 +92,8 @@ class Browser:
 
     def wait_for(self, method: str) -> None:
         """Read what the browser tells, until it tells this."""
-        while not any(told.get("method") == method for told in self.heard):
-            self.heard.append(next(self._told()))
+        while not any(message.get("method") == method for message in self.heard):
+            self.heard.append(next(self._messages()))
 
     def size(self, width: int, height: int) -> None:
         """Show the page in a window of this size."""
@@ -127,9 +127,9 @@ class Browser:
 
     def methods(self, *names: str) -> list[dict[str, Any]]:
         """Return what was told under these names."""
-        return [told["params"] for told in self.heard if told.get("method") in names]
+        return [message["params"] for message in self.heard if message.get("method") in names]
 
-    def _told(self) -> Iterator[dict[str, Any]]:
+    def _messages(self) -> Iterator[dict[str, Any]]:
         while True:
             while b"\0" not in self._rest:
                 data = os.read(self._answers, 1 << 16)

@@ -15,8 +15,8 @@ from tiers import one_of
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each story its wires: in the deep tier both that stories walk, else one of them, by the story's name."""
-    given = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
-    if "world" in metafunc.fixturenames and "world" not in given:
+    parametrized = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
+    if "world" in metafunc.fixturenames and "world" not in parametrized:
         metafunc.parametrize("world", one_of(WALKED, metafunc.definition.name), indirect=True)
 
 

@@ -71,7 +71,7 @@ class Editor:
         os.close(write_out)
         reader = LineReader(self._read, self._judge)
         self.lines, self.until, self.more = reader.lines, reader.until, reader.more
-        self._asked: dict[int, str] = {}
+        self._methods: dict[int, str] = {}
         self._next = 0
 
     # --- out ----------------------------------------------------------------------------------------------------
@@ -86,48 +86,48 @@ class Editor:
     def request(self, method: str, **params: Any) -> dict[str, Any]:
         """Return a request, to be sent."""
         self._next += 1
-        self._asked[self._next] = method
+        self._methods[self._next] = method
         return {"id": self._next, "method": method, "params": params}
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request and return its answer."""
-        asked = self.request(method, **params)
-        self.send(asked)
-        return self.answer(asked)
+        request = self.request(method, **params)
+        self.send(request)
+        return self.answer(request)
 
     def opened(self, *, servers: Sequence[dict[str, Any]] = (), **capabilities: Any) -> str:
         """Initialize, open a session, and return its id."""
-        asked = {"protocolVersion": 1, "clientCapabilities": capabilities}
-        judge_by("InitializeRequest", asked)
-        self.ask("initialize", **asked)
+        parameters = {"protocolVersion": 1, "clientCapabilities": capabilities}
+        judge_by("InitializeRequest", parameters)
+        self.ask("initialize", **parameters)
         new = {"cwd": str(self.folder), "mcpServers": list(servers)}
         judge_by("NewSessionRequest", new)
         return str(self.ask("session/new", **new)["result"]["sessionId"])
 
-    def load(self, own: str, **capabilities: Any) -> dict[str, Any]:
+    def load(self, session_id: str, **capabilities: Any) -> dict[str, Any]:
         """Initialize, load a session, and return the answer."""
         self.ask("initialize", protocolVersion=1, clientCapabilities=capabilities)
-        return self.ask("session/load", sessionId=own, cwd=str(self.folder), mcpServers=[])
+        return self.ask("session/load", sessionId=session_id, cwd=str(self.folder), mcpServers=[])
 
     def prompt(self, session: str, text: str) -> dict[str, Any]:
         """Send a prompt and return its request."""
-        asked = self.request("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
-        self.send(asked)
-        return asked
+        request = self.request("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+        self.send(request)
+        return request
 
     def cancel(self, session: str) -> None:
         self.send(cancelled(session))
 
     # --- in -----------------------------------------------------------------------------------------------------
 
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the only answer to a request, as soon as it is there."""
-        return self.until(lambda line: "method" not in line and line["id"] == asked["id"])
+        return self.until(lambda line: "method" not in line and line["id"] == request["id"])
 
     def updates(self, kind: str) -> list[dict[str, Any]]:
         """Return the updates of a kind, in order."""
-        said = [line["params"]["update"] for line in self.lines if line.get("method") == "session/update"]
-        return [each for each in said if each["sessionUpdate"] == kind]
+        updates = [line["params"]["update"] for line in self.lines if line.get("method") == "session/update"]
+        return [each for each in updates if each["sessionUpdate"] == kind]
 
     def text(self, kind: str = "agent_message_chunk") -> str:
         return "".join(each["content"]["text"] for each in self.updates(kind))
@@ -193,7 +193,7 @@ class Editor:
         elif "error" in line:
             judge_by("Error", line["error"])
         else:
-            judge_by(ANSWERS[self._asked[line["id"]]], line["result"])
+            judge_by(ANSWERS[self._methods[line["id"]]], line["result"])
             assert not any("method" not in each and each["id"] == line["id"] for each in self.lines), "answered twice"
 
 

@@ -117,8 +117,8 @@ class World:
 
     def environ(self, **more: str) -> dict[str, str]:
         """Return the environment of an agent: no variable of the test run gets in by accident."""
-        own = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPATH") if name in os.environ}
-        return {**own, "HOLDFAST_HOME": str(self.home), **self.provider.environ(), **more}
+        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPATH") if name in os.environ}
+        return {**inherited, "HOLDFAST_HOME": str(self.home), **self.provider.environ(), **more}
 
     def start(
         self,
@@ -133,9 +133,9 @@ class World:
     ) -> Agent:
         """Start an agent; `stdout` is a descriptor to use in place of a file."""
         name = self._root / f"agent-{len(self._agents)}"
-        said, out, err = name.with_suffix(".in"), name.with_suffix(".out"), name.with_suffix(".err")
-        said.write_bytes(stdin)
-        with (stdin_from or said).open("rb") as a, out.open("wb") as b, err.open("wb") as c:
+        stdin_file, out, err = name.with_suffix(".in"), name.with_suffix(".out"), name.with_suffix(".err")
+        stdin_file.write_bytes(stdin)
+        with (stdin_from or stdin_file).open("rb") as a, out.open("wb") as b, err.open("wb") as c:
             process = launcher().start(
                 program,
                 arguments,
@@ -205,7 +205,7 @@ class World:
         return [block.text for block in self.last if block.kind == "result"]
 
     @property
-    def said(self) -> list[str]:
+    def user_texts(self) -> list[str]:
         """Return every text of the user's side in the last request, in order."""
         return [block.text for block in self.last if block.kind == "text" and block.role == "user"]
 
@@ -242,15 +242,15 @@ def systems(request: CapturedRequest) -> list[str]:
         return [_text(body["system"])] if "system" in body else []
     if request.wire == "gemini":
         return [_text(body["systemInstruction"]["parts"])] if "systemInstruction" in body else []
-    said: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
-    return [_text(message["content"]) for message in said if message.get("role") in ("system", "developer")]
+    sent: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
+    return [_text(message["content"]) for message in sent if message.get("role") in ("system", "developer")]
 
 
 def messages(request: CapturedRequest) -> list[Any]:
     """Return the messages of a request without the system prompt, and without cache markers: those move along."""
     body: Any = json.loads(request.raw, object_hook=_unmarked)
-    said: list[Any] = next(body[key] for key in ("messages", "input", "contents") if key in body)
-    return [message for message in said if message.get("role") not in ("system", "developer")]
+    sent: list[Any] = next(body[key] for key in ("messages", "input", "contents") if key in body)
+    return [message for message in sent if message.get("role") not in ("system", "developer")]
 
 
 def _unmarked(found: dict[str, Any]) -> dict[str, Any]:
@@ -262,8 +262,8 @@ def assert_grown(earlier: CapturedRequest, later: CapturedRequest) -> None:
     before, after = messages(earlier)[:-1], messages(later)
     for place, message in enumerate(before):
         assert after[place] == message, f"Message {place} was {message}, and is {after[place]}."
-    for said, still in zip(blocks(earlier), blocks(later), strict=False):
-        assert said == still, f"{said} was sent, and became {still}."
+    for earlier_block, later_block in zip(blocks(earlier), blocks(later), strict=False):
+        assert earlier_block == later_block, f"{earlier_block} was sent, and became {later_block}."
 
 
 def blocks(request: CapturedRequest) -> list[Block]:

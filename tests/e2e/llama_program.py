@@ -32,11 +32,11 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
 
 # The rules of roles and ids are Mistral's, in its words; how a call is written is that of Qwen and Hermes.
 TEMPLATE = r"""
-{%- if messages[0].role == "system" %}{{- "[SYSTEM]" + messages[0].content }}{% set said = messages[1:] %}
-{%- else %}{% set said = messages %}{% endif %}
+{%- if messages[0].role == "system" %}{{- "[SYSTEM]" + messages[0].content }}{% set sent = messages[1:] %}
+{%- else %}{% set sent = messages %}{% endif %}
 {%- if tools %}{{- "[TOOLS]" + (tools | tojson) }}{% endif %}
 {%- set ns = namespace(index=0) %}
-{%- for message in said %}
+{%- for message in sent %}
     {%- if message.role == "user" or (message.role == "assistant" and not message.tool_calls) %}
         {%- if (message.role == "user") != (ns.index % 2 == 0) %}
 {{- raise_exception("After the optional system message, conversation roles must alternate user/assistant/...") }}
@@ -58,7 +58,7 @@ TEMPLATE = r"""
 {%- if add_generation_prompt %}
     {%- set ns.script = "say" %}
     {%- for name in ["glob", "bash", "forever", "noise"] %}
-        {%- if said[-1].role == "user" and "script " + name in said[-1].content %}{% set ns.script = name %}{% endif %}
+        {%- if sent[-1].role == "user" and "script " + name in sent[-1].content %}{% set ns.script = name %}{% endif %}
     {%- endfor %}
     {{- "[assistant]<|" + ns.script + "|>" }}
 {%- endif %}
@@ -83,21 +83,21 @@ def write(path: Path) -> None:
     place = {token: number for number, token in enumerate(tokens)}
     assert len(place) == len(tokens)
 
-    heard = numpy.zeros((len(tokens), WIDTH), numpy.float32)
-    said = numpy.zeros((len(tokens), WIDTH), numpy.float32)
-    heard[3:BEGINNING, : WIDTH // 2] = chance.standard_normal((256, WIDTH // 2))
-    said[3:BEGINNING, : WIDTH // 2] = chance.standard_normal((256, WIDTH // 2))
+    embedding = numpy.zeros((len(tokens), WIDTH), numpy.float32)
+    output = numpy.zeros((len(tokens), WIDTH), numpy.float32)
+    embedding[3:BEGINNING, : WIDTH // 2] = chance.standard_normal((256, WIDTH // 2))
+    output[3:BEGINNING, : WIDTH // 2] = chance.standard_normal((256, WIDTH // 2))
     for number in range(BEGINNING, len(tokens)):
-        heard[number, WIDTH // 2 + number - BEGINNING] = 1
+        embedding[number, WIDTH // 2 + number - BEGINNING] = 1
     for name, script in SCRIPTS.items():
         last = place[f"<|{name}|>"]
         for piece in script:
-            said[place[piece]] += 8 * heard[last]
+            output[place[piece]] += 8 * embedding[last]
             last = place[piece]
         if name == "noise":
-            said[3:BEGINNING] += numpy.outer(chance.standard_normal(256), heard[last])
+            output[3:BEGINNING] += numpy.outer(chance.standard_normal(256), embedding[last])
         else:
-            said[place[script[0]] if name == "forever" else END] += 8 * heard[last]
+            output[place[script[0]] if name == "forever" else END] += 8 * embedding[last]
 
     model = gguf.GGUFWriter(str(path), "llama")
     model.add_context_length(65536)
@@ -117,8 +117,8 @@ def write(path: Path) -> None:
     model.add_add_bos_token(value=False)
     model.add_add_space_prefix(value=False)
     model.add_chat_template(TEMPLATE)
-    model.add_tensor("token_embd.weight", heard)
-    model.add_tensor("output.weight", said)
+    model.add_tensor("token_embd.weight", embedding)
+    model.add_tensor("output.weight", output)
     for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
         model.add_tensor(f"{name}.weight", numpy.ones(WIDTH, numpy.float32))
     for name in ("attn_q", "attn_k", "attn_v", "attn_output"):

@@ -39,9 +39,9 @@ class Served:
         """Start the server, as after a crash of the one before."""
         self._agent = self.world.start("serve", "--port", port, "-m", self.world.model, *self.arguments)
         eventually(lambda: "holdfast serves" in self._agent.so_far.out or self._agent.so_far.err)
-        said = self._agent.so_far
-        assert "holdfast serves" in said.out, said.err
-        self.address = said.out.split("holdfast serves ")[1].split()[0]
+        ran = self._agent.so_far
+        assert "holdfast serves" in ran.out, ran.err
+        self.address = ran.out.split("holdfast serves ")[1].split()[0]
         tokens = (self.world.home / "holdfast-tokens.toml").read_text()
         found = TOKEN.search(tokens)
         assert found is not None
@@ -90,15 +90,15 @@ class Served:
         """Return the rows of an inbox."""
         return self.get(f"/sessions/{session}/inbox")["inbox"]
 
-    def row(self, session: str, own: int) -> dict[str, Any]:
+    def row(self, session: str, number: int) -> dict[str, Any]:
         """Return one row of an inbox."""
-        return next(each for each in self.inbox(session) if each["id"] == own)
+        return next(each for each in self.inbox(session) if each["id"] == number)
 
     def state(self, session: str) -> str:
         """Return the state of a session."""
         return str(self.get(f"/sessions/{session}")["state"])
 
-    def asked(self, session: str) -> str:
+    def wait_for_question(self, session: str) -> str:
         """Wait for a question, and return its call."""
         eventually(lambda: self.get(f"/sessions/{session}")["asking"])
         return str(self.get(f"/sessions/{session}")["asking"][0])
@@ -153,5 +153,5 @@ def parsed(event: bytes) -> Sent | None:
     fields = dict(line.split(": ", 1) for line in event.decode().strip().split("\n") if not line.startswith(":"))
     if not fields:
         return None
-    own = fields.get("id")
-    return Sent(json.loads(fields["data"]), None if own is None else int(own), fields.get("event", ""))
+    number = fields.get("id")
+    return Sent(json.loads(fields["data"]), None if number is None else int(number), fields.get("event", ""))

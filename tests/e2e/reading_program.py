@@ -17,7 +17,7 @@ from holdfast.tools.tool import ToolContext, ToolOutput
 SYSTEM = "You read."
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line at once."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -28,7 +28,7 @@ def tool(name: str) -> FunctionTool:
 
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments
-        say(f"{name} began")
+        print_line(f"{name} began")
         if name != "quick":
             await context.stop.wait()
         return ToolOutput(text=f"{name} has read it")
@@ -44,7 +44,7 @@ async def main(folder: Path, model: str, prompt: str) -> None:
 
     def emit(event: object) -> None:
         if "quick has read it" in repr(event):
-            say("quick ended")
+            print_line("quick ended")
 
     toolbox = FunctionToolbox([tool("quick"), tool("slow"), tool("slower")])
     if (folder / "session.db").exists():
@@ -57,7 +57,7 @@ async def main(folder: Path, model: str, prompt: str) -> None:
     agent = Agent(store=store, toolbox=toolbox, connect=connected, mode="yolo", emit=emit)
     await agent.run(prompt)
     await agent.close()
-    say(agent.conversation.answer)
+    print_line(agent.conversation.answer)
 
 
 asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

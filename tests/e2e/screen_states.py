@@ -79,7 +79,7 @@ def _reach(terminal: Terminal, state: str) -> None:
             terminal.line("/theme")
             terminal.wait_text("type to search")
             terminal.send("light")
-            terminal.wait_gone("dark")
+            terminal.wait_absent("dark")
         case "list":
             terminal.line("/theme")
         case "diff":
@@ -110,16 +110,16 @@ def left(terminal: Terminal, state: str) -> None:
     match state:
         case "question":
             terminal.send(Key.ESC)
-            terminal.wait_gone("Allow once")
+            terminal.wait_absent("Allow once")
         case "streaming" | "command":
             terminal.send(Key.ESC)
-            terminal.wait_gone("esc to interrupt")
+            terminal.wait_absent("esc to interrupt")
         case "search":
             terminal.send(Key.ESC)
-            terminal.wait_gone("Prompt history")
+            terminal.wait_absent("Prompt history")
         case "list" | "filter" | "diff" | "config" | "resume" | "context":
             terminal.send(Key.ESC)
-            terminal.wait_gone(SEEN[state])
+            terminal.wait_absent(SEEN[state])
             terminal.wait_text(STATES["idle"])
         case "vim" | "vim-visual":
             terminal.send(b"\x1b\x1bA three")

@@ -201,20 +201,20 @@ class Terminal:
         self.wait_for(seen, f"the pattern {pattern!r}", timeout=timeout)
         return found[0]
 
-    def wait_gone(self, pattern: str, *, timeout: float = HANGS) -> None:
+    def wait_absent(self, pattern: str, *, timeout: float = HANGS) -> None:
         """Return once the screen shows nothing of that pattern, and it is no half of a frame.
 
         A frame that moves the pattern to another line clears the first line before it writes the second one. Raises
         `TimeoutError`.
         """
 
-        def gone() -> bool:
+        def absent() -> bool:
             if re.search(pattern, self.text()):
                 return False
             time.sleep(_FRAME)
             return not re.search(pattern, self.text())
 
-        self.wait_for(gone, f"no {pattern!r}", timeout=timeout)
+        self.wait_for(absent, f"no {pattern!r}", timeout=timeout)
 
     def wait_for(self, seen: Callable[[], bool], what: str, *, timeout: float = HANGS) -> None:
         """Return once `seen`; raises `TimeoutError` with the screen."""
@@ -237,7 +237,7 @@ class Terminal:
         return self.text()
 
     def _read(self) -> None:
-        held = asked = b""
+        unfinished = unanswered = b""
         while True:
             try:
                 select.select([self.descriptor], [], [])
@@ -246,12 +246,12 @@ class Terminal:
                 return
             if not data:
                 return
-            asked = self._answer_all(asked + data)
+            unanswered = self._answer_all(unanswered + data)
             with self._lock:
                 self.raw += data
-                data = held + data
+                data = unfinished + data
                 cut = data.rfind(b"\x1b", max(0, len(data) - 32))  # a sequence may come in two reads
-                data, held = (data[:cut], data[cut:]) if cut >= 0 and not _ended(data[cut:]) else (data, b"")
+                data, unfinished = (data[:cut], data[cut:]) if cut >= 0 and not _ended(data[cut:]) else (data, b"")
                 begun, ended = data.rfind(b"\x1b[?2026h"), data.rfind(b"\x1b[?2026l")
                 self._in_frame = begun > ended or (self._in_frame and ended < 0)
                 self._stream.feed(_UNKNOWN.sub(b"", data))
@@ -259,10 +259,10 @@ class Terminal:
                 self._reads += 1
                 self._drawn.notify_all()
 
-    def _answer_all(self, asked: bytes) -> bytes:
+    def _answer_all(self, output: bytes) -> bytes:
         """Answer the questions in what it wrote, and return what may be the beginning of another one."""
         end = 0
-        for question in _QUESTION.finditer(asked):
+        for question in _QUESTION.finditer(output):
             end = question.end()
             if question[0] == _FRAMES:
                 self._answer(b"\x1b[?2026;2$y")  # it knows frames, and none is open
@@ -270,7 +270,7 @@ class Terminal:
                 threading.Timer(self.answers_after, self._answer, (b"\x1b[0n",)).start()
             elif self.answers_after is not None:
                 self._answer(b"\x1b[0n")
-        return asked[end:][1 - len(_FRAMES) :]
+        return output[end:][1 - len(_FRAMES) :]
 
     def _answer(self, answer: bytes) -> None:
         with suppress(OSError):  # it is closed

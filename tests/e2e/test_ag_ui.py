@@ -21,8 +21,15 @@ BETWEEN = {"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"}
 
 def run(served: Served, **fields: Any) -> list[dict[str, Any]]:
     """Send a run as the protocol's model writes it, and return its events, each read and written by the models."""
-    given: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {}, "messages": [], **fields}
-    body = RunAgentInput.model_validate(given).model_dump_json(by_alias=True, exclude_none=True)
+    run_input: dict[str, Any] = {
+        "tools": [],
+        "context": [],
+        "state": {},
+        "forwardedProps": {},
+        "messages": [],
+        **fields,
+    }
+    body = RunAgentInput.model_validate(run_input).model_dump_json(by_alias=True, exclude_none=True)
     found: list[dict[str, Any]] = []
     with served.client.stream("POST", "/ag-ui", content=body) as response:
         assert response.status_code == 200, response.read()
@@ -35,12 +42,12 @@ def run(served: Served, **fields: Any) -> list[dict[str, Any]]:
     return found
 
 
-def judge(events: list[dict[str, Any]], *, thread: str, own: str) -> None:
+def judge(events: list[dict[str, Any]], *, thread: str, run_id: str) -> None:
     """Hold a run to the order that clients verify: one start, one end, calls begun before they end."""
     assert events[0]["type"] == "RUN_STARTED"
     assert events[-1]["type"] in {"RUN_FINISHED", "RUN_ERROR"}
     assert [each["type"] for each in events if each["type"] in BETWEEN] == [events[0]["type"], events[-1]["type"]]
-    assert (events[0]["threadId"], events[0]["runId"]) == (thread, own)
+    assert (events[0]["threadId"], events[0]["runId"]) == (thread, run_id)
     open_: set[str] = set()
     for each in events:
         match each["type"]:
@@ -68,7 +75,7 @@ def test_a_conversation_with_a_question_over_ag_ui(one_world: World) -> None:
     served = Served(world)
     user = {"id": "1", "role": "user", "content": "run it"}
     first = run(served, threadId="thread-1", runId="r1", messages=[user])
-    judge(first, thread="thread-1", own="r1")
+    judge(first, thread="thread-1", run_id="r1")
     assert texts(first, "user") == [], "the client shows its own message already"
     assert texts(first, "assistant") == ["I run it."]
     assert [each["delta"] for each in first if each["type"] == "REASONING_MESSAGE_CHUNK"] == ["hm"]
@@ -81,7 +88,7 @@ def test_a_conversation_with_a_question_over_ag_ui(one_world: World) -> None:
 
     allowed = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"allowed": True}}]
     second = run(served, threadId="thread-1", runId="r2", resume=allowed)
-    judge(second, thread="thread-1", own="r2")
+    judge(second, thread="thread-1", run_id="r2")
     assert second[0]["parentRunId"] == "t1"
     assert second[-1]["outcome"] == {"type": "success"}
     assert second[-1]["result"] == {"reason": "end_turn", "cause": "finished"}
@@ -98,10 +105,10 @@ def test_a_conversation_with_a_question_over_ag_ui(one_world: World) -> None:
     (interrupt,) = third[-1]["outcome"]["interrupts"]
     denied = [{"interruptId": interrupt["id"], "status": "cancelled"}]
     fourth = run(served, threadId="thread-1", runId="r4", resume=denied)
-    judge(fourth, thread="thread-1", own="r4")
+    judge(fourth, thread="thread-1", run_id="r4")
     assert [each["value"]["outcome"] for each in fourth if each.get("name") == "holdfast.outcome"] == ["denied"]
     late = run(served, threadId="thread-1", runId="r5", resume=allowed)
-    judge(late, thread="thread-1", own="r5")
+    judge(late, thread="thread-1", run_id="r5")
     assert late[-1]["type"] == "RUN_ERROR"
     assert "no open question" in late[-1]["message"]
     prompts = [entry.text for entry in world.entries() if isinstance(entry, e.PromptAccepted)]

@@ -32,11 +32,11 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "there")
 def client(served: Served, version: str) -> Generator[NodeClient]:
     """Yield a client of a server, which is killed in the end."""
     words = (str(MODULES / PACKAGES[version]), served.address, served.token)
-    made = NodeClient(CLIENT, *words, environ=served.world.environ(), cwd=served.world.folder)
+    node_client = NodeClient(CLIENT, *words, environ=served.world.environ(), cwd=served.world.folder)
     try:
-        yield made
+        yield node_client
     finally:
-        made.close()
+        node_client.close()
 
 
 def done(line: dict[str, Any]) -> tuple[list[tuple[str, Any]], list[str]]:
@@ -92,9 +92,9 @@ def test_a_conversation_with_questions_is_led_by_the_client(one_world: World, ve
         assert shown[-2:] == [("user", "still there?"), ("assistant", "Here.")]
 
         # Another client that watches sees the same runs, in order.
-        looked = len(types(page))
+        start = len(types(page))
         assert "done" in page.ask(do="watch", path="/sessions/thread-1/events?as=ag-ui", runs=6)
-        watched = types(page)[looked:]
+        watched = types(page)[start:]
         assert [each for each in watched if each.startswith("RUN_")] == [
             *["RUN_STARTED", "RUN_FINISHED"] * 4,
             "RUN_STARTED",
@@ -128,13 +128,13 @@ def test_a_run_that_is_stopped_or_steered_or_left_by_its_page(one_world: World, 
         (end,) = [line["event"] for line in page.lines if line.get("event", {}).get("type") == "RUN_FINISHED"]
         assert end["result"] == {"reason": "cancelled", "cause": "user"}
         assert end.get("outcome") == ({"type": "cancelled"} if version == "1.0.0" else None)
-        looked = len(page.lines)
+        start = len(page.lines)
         page.send(do="say", run="r2", content="again")
         world.provider.wait_for("steer")
         served.ask("thread-2", "steer", text="be quick")
         eventually(lambda: any(isinstance(entry, e.Queued) for entry in world.entries()))
         world.provider.release("steer")
-        shown, _ = done(page.until(lambda line: "done" in line, looked))
+        shown, _ = done(page.until(lambda line: "done" in line, start))
         assert [each for each in shown if each[0] == "user"][-1] == ("user", "be quick")
         assert shown[-1] == ("assistant", "Two.")
 
@@ -144,8 +144,8 @@ def test_a_run_that_is_stopped_or_steered_or_left_by_its_page(one_world: World, 
         page.until(lambda line: "left" in line)
         world.provider.release("left")
         served.finished("thread-2")  # the run belongs to the session, not to a page
-    said = [entry for entry in world.entries() if isinstance(entry, e.TurnEnded)]
-    assert [entry.cause for entry in said] == ["user", "finished", "finished"]
+    ends = [entry for entry in world.entries() if isinstance(entry, e.TurnEnded)]
+    assert [entry.cause for entry in ends] == ["user", "finished", "finished"]
 
     # A page that is opened later, knows nothing and asks something shows its own run.
     with client(served, version) as page:

@@ -39,7 +39,7 @@ def test_a_question_survives_a_kill_and_its_answer_is_the_result(one_world: Worl
         terminal.wait_text("Answer needed")
         terminal.send("2")
         terminal.wait_text(r"Postgres it is\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.wait_text("The user chose: Postgres")
         _show(terminal.settle(), f"answered-{columns}")
         terminal.send(Key.CTRL_D)
@@ -58,11 +58,11 @@ def test_escape_ends_the_turn_and_nothing_is_chosen(one_world: World) -> None:
         terminal.line("build the service")
         terminal.wait_text(r"1  SQLite")
         terminal.send(Key.ESC)
-        terminal.wait_gone("1  SQLite")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("1  SQLite")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("decide yourself")
         terminal.wait_text(r"As you like\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     (ended,) = [entry for entry in one_world.entries() if isinstance(entry, CallEnded)]

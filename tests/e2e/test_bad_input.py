@@ -24,7 +24,7 @@ class Wrong:
     """What is given and what one sentence must say; `config` and `key` are what is wrong around the arguments."""
 
     arguments: tuple[str, ...] = ("-m", "openai-chat:gpt-5.5", "-p", "hello")
-    said: str
+    sentence: str
     stdin: bytes = b""
     config: str | bytes | None = None
     key: str | None = None
@@ -35,55 +35,59 @@ def options(*arguments: str) -> tuple[str, ...]:
 
 
 WRONG = {
-    "config is no TOML": Wrong(config="model = [", said="is not valid TOML: "),
-    "config is no text": Wrong(config=b"\xff\xfe", said="config.toml' is not valid TOML: "),
-    "config has an unknown key": Wrong(config="colour = 'red'\n", said="has an invalid setting: "),
-    "config has a limit below zero": Wrong(config="[limits]\nconnect = -1\n", said="$.limits.connect"),
+    "config is no TOML": Wrong(config="model = [", sentence="is not valid TOML: "),
+    "config is no text": Wrong(config=b"\xff\xfe", sentence="config.toml' is not valid TOML: "),
+    "config has an unknown key": Wrong(config="colour = 'red'\n", sentence="has an invalid setting: "),
+    "config has a limit below zero": Wrong(config="[limits]\nconnect = -1\n", sentence="$.limits.connect"),
     "config has limits of a provider nobody knows": Wrong(
         config="[limits.providers.anthropc]\nfirst_event = 1\n",
-        said="Unknown provider 'anthropc' in [limits.providers]",
+        sentence="Unknown provider 'anthropc' in [limits.providers]",
     ),
-    "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", said="$.limits.attempts"),
-    "config is a folder": Wrong(config=None, said="config.toml' cannot be read: Is a directory"),
-    "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", said="Standard input is not UTF-8 text (byte 3)"),
-    "stdin is binary": Wrong(stdin=b"PK\x00\x03", said="Standard input is binary"),
+    "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", sentence="$.limits.attempts"),
+    "config is a folder": Wrong(config=None, sentence="config.toml' cannot be read: Is a directory"),
+    "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", sentence="Standard input is not UTF-8 text (byte 3)"),
+    "stdin is binary": Wrong(stdin=b"PK\x00\x03", sentence="Standard input is binary"),
     "stdin is too long": Wrong(
-        stdin=b"x" * (10 * 1024 * 1024 + 1), said="Standard input is too long for a prompt (at most 10 MB)"
+        stdin=b"x" * (10 * 1024 * 1024 + 1), sentence="Standard input is too long for a prompt (at most 10 MB)"
     ),
-    "prompt is empty": Wrong(arguments=("-m", "openai-chat:gpt-5.5", "-p", "  "), said="The prompt is empty"),
-    "no terminal": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="The screen needs a terminal"),
-    "session is unknown": Wrong(arguments=("-r", "nope", "-p", "hello"), said="Session 'nope' does not exist"),
-    "session is a path": Wrong(arguments=("-r", "../../etc", "-p", "hello"), said="Session '../../etc' does not exist"),
-    "no session here": Wrong(arguments=("-c", "-p", "hello"), said="No session to continue in"),
-    "fork of nothing": Wrong(arguments=options("--fork"), said="--fork needs a session to copy"),
+    "prompt is empty": Wrong(arguments=("-m", "openai-chat:gpt-5.5", "-p", "  "), sentence="The prompt is empty"),
+    "no terminal": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), sentence="The screen needs a terminal"),
+    "session is unknown": Wrong(arguments=("-r", "nope", "-p", "hello"), sentence="Session 'nope' does not exist"),
+    "session is a path": Wrong(
+        arguments=("-r", "../../etc", "-p", "hello"), sentence="Session '../../etc' does not exist"
+    ),
+    "no session here": Wrong(arguments=("-c", "-p", "hello"), sentence="No session to continue in"),
+    "fork of nothing": Wrong(arguments=options("--fork"), sentence="--fork needs a session to copy"),
     "model without provider": Wrong(
-        arguments=("-m", "gpt-5.5", "-p", "hello"), said="Model 'gpt-5.5' names no provider"
+        arguments=("-m", "gpt-5.5", "-p", "hello"), sentence="Model 'gpt-5.5' names no provider"
     ),
-    "provider is unknown": Wrong(arguments=("-m", "antropic:x", "-p", "hello"), said="Did you mean anthropic:x?"),
+    "provider is unknown": Wrong(arguments=("-m", "antropic:x", "-p", "hello"), sentence="Did you mean anthropic:x?"),
     "model is missing": Wrong(
-        arguments=("-p", "hello"), said="No model configured. Run `holdfast setup`, or pass -m PROVIDER:MODEL"
+        arguments=("-p", "hello"), sentence="No model configured. Run `holdfast setup`, or pass -m PROVIDER:MODEL"
     ),
-    "key is missing": Wrong(key="", said="No API key for openai-chat. Set OPENAI_API_KEY"),
-    "steps are zero": Wrong(arguments=options("--max-steps", "0"), said="--max-steps must be greater than 0, not 0."),
+    "key is missing": Wrong(key="", sentence="No API key for openai-chat. Set OPENAI_API_KEY"),
+    "steps are zero": Wrong(
+        arguments=options("--max-steps", "0"), sentence="--max-steps must be greater than 0, not 0."
+    ),
     "steps are negative": Wrong(
-        arguments=options("--max-steps", "-3"), said="--max-steps must be greater than 0, not -3."
+        arguments=options("--max-steps", "-3"), sentence="--max-steps must be greater than 0, not -3."
     ),
-    "steps are no number": Wrong(arguments=options("--max-steps", "many"), said="invalid int value: 'many'"),
+    "steps are no number": Wrong(arguments=options("--max-steps", "many"), sentence="invalid int value: 'many'"),
     "timeout is negative": Wrong(
-        arguments=options("--timeout", "-1"), said="--timeout must be greater than 0, not -1.0."
+        arguments=options("--timeout", "-1"), sentence="--timeout must be greater than 0, not -1.0."
     ),
     "timeout is not a number": Wrong(
-        arguments=options("--timeout", "nan"), said="--timeout must be greater than 0, not nan."
+        arguments=options("--timeout", "nan"), sentence="--timeout must be greater than 0, not nan."
     ),
-    "timeout is a word": Wrong(arguments=options("--timeout", "soon"), said="invalid float value: 'soon'"),
-    "folder is not there": Wrong(arguments=options("-C", "nowhere"), said="Cannot use directory 'nowhere'"),
-    "folder is a file": Wrong(arguments=options("-C", "file"), said="-C 'file' is not a directory"),
-    "mode is unknown": Wrong(arguments=options("--permission-mode", "free"), said="invalid choice: 'free'"),
+    "timeout is a word": Wrong(arguments=options("--timeout", "soon"), sentence="invalid float value: 'soon'"),
+    "folder is not there": Wrong(arguments=options("-C", "nowhere"), sentence="Cannot use directory 'nowhere'"),
+    "folder is a file": Wrong(arguments=options("-C", "file"), sentence="-C 'file' is not a directory"),
+    "mode is unknown": Wrong(arguments=options("--permission-mode", "free"), sentence="invalid choice: 'free'"),
     "option is unknown": Wrong(
-        arguments=options("--frok"), said="Unknown option '--frok'. Did you mean: holdfast --fork?"
+        arguments=options("--frok"), sentence="Unknown option '--frok'. Did you mean: holdfast --fork?"
     ),
     "modes contradict": Wrong(
-        arguments=options("--yolo", "--permission-mode", "plan"), said="Options --yolo and --permission-mode"
+        arguments=options("--yolo", "--permission-mode", "plan"), sentence="Options --yolo and --permission-mode"
     ),
 }
 
@@ -107,7 +111,7 @@ def test_what_cannot_be_begun_is_said_in_one_sentence_and_leaves_nothing(one_wor
             config.rmdir()
             config.touch()
         one = ran.err.count("\n") == 1 or "usage: holdfast" in ran.err
-        if (ran.code, ran.out) != (2, "") or wrong.said not in ran.err or not one:
+        if (ran.code, ran.out) != (2, "") or wrong.sentence not in ran.err or not one:
             seen[name] = f"{ran.code}: {ran.out}{ran.err}"
     assert seen == {}
     assert world.sessions == []
@@ -162,7 +166,7 @@ def test_the_model_reads_what_it_got_wrong(world: World) -> None:
     ran = world.ask("try")
     assert (ran.code, ran.out) == (0, "Whole again.\n"), ran.err
     results = zip(MISTAKES, world.results, strict=True)
-    assert [(call.arguments, result) for (call, said), result in results if said not in result] == []
+    assert [(call.arguments, result) for (call, text), result in results if text not in result] == []
     assert len(world.results[0]) < 70_000
     assert "Traceback" not in str(world.results)
     (world.folder / "big.txt").unlink()
@@ -172,7 +176,7 @@ def test_words_that_are_no_text(world: World) -> None:
     world.script((Say("\u2028 \x00 \x1b[2J"),), WHOLE)
     assert world.ask("caf\udce9").code == 0
     world.go_on()
-    assert world.said == ["caf\ufffd", "go on"]
+    assert world.user_texts == ["caf\ufffd", "go on"]
 
 
 DAMAGE = {
@@ -193,9 +197,9 @@ def test_a_damaged_journal_is_reported_and_the_session_goes_on(one_world: World,
     flip(world, *DAMAGE[what])
     ran = world.go_on()
     assert "damage found: " in ran.err
-    assert "was damaged" in str(world.said)
+    assert "was damaged" in str(world.user_texts)
     assert Block("assistant", "text", "The first answer.") in world.last
-    assert ("the first prompt" in world.said) is (what != "the prompt")
+    assert ("the first prompt" in world.user_texts) is (what != "the prompt")
     again = world.go_on("--output-format", "stream-json")
     assert again.of("damage") == []  # it is reported once
     assert world.lines("ran") == ["one"]
@@ -220,8 +224,8 @@ def test_of_a_call_that_damage_hit_nothing_is_said_that_is_not_known(one_world: 
     flip(world, b'"call-started"', 14)
     flip(world, b'"call-ended"', 12)
     if not went_on:
-        for behind in (b'"request-started","step":2', b'"turn-ended"'):
-            flip(world, behind, len(behind))
+        for later_entry in (b'"request-started","step":2', b'"turn-ended"'):
+            flip(world, later_entry, len(later_entry))
     ran = world.go_on()
     assert world.results == [model_notices.lost()]
     assert "no effect" not in ran.err
@@ -283,7 +287,7 @@ def test_a_disk_that_is_full_from_the_start(small_disk: Path, one_world: World) 
     assert full.of("message") == []  # what is not on the disk was never said to be accepted
     filled.unlink()
     world.go_on()
-    assert world.said == ["the first prompt", "go on"]
+    assert world.user_texts == ["the first prompt", "go on"]
 
 
 def test_a_disk_that_becomes_full_in_the_middle_of_a_turn(small_disk: Path, world: World) -> None:

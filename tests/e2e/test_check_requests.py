@@ -63,9 +63,9 @@ def test_an_option_says_what_only_the_caller_knows(
     tmp_path: Path, form: str, document: object, options: tuple[str, ...], rule: str
 ) -> None:
     assert run(tmp_path, "check", "a.json", "--format", form, document=document)[0] == 0
-    code, told, _ = run(tmp_path, "check", "a.json", "--format", form, "--json", *options, document=document)
+    code, output, _ = run(tmp_path, "check", "a.json", "--format", form, "--json", *options, document=document)
     assert code == 4
-    assert [each["rule"] for each in json.loads(told)["violations"]] == [rule]
+    assert [each["rule"] for each in json.loads(output)["violations"]] == [rule]
     code, repaired, report = run(tmp_path, "repair", "a.json", "--format", form, *options, document=document)
     assert code == (4 if rule in ("thinking-not-first", "tools-not-declared") else 0), report
     if code == 0:
@@ -91,12 +91,12 @@ def test_tools_are_names_or_as_a_request_has_them(tmp_path: Path, file: str) -> 
 
 
 def test_what_cannot_be_told_is_refused(tmp_path: Path) -> None:
-    code, _, said = run(tmp_path, "check", "a.json", "--format", "anthropic", "--signed-by", "m", document=CALLED)
+    code, _, message = run(tmp_path, "check", "a.json", "--format", "anthropic", "--signed-by", "m", document=CALLED)
     assert code == 2
-    assert "Name the model of the request too." in said
-    code, _, said = run(tmp_path, "check", "a.json", "--format", "anthropic", "--tools", "odd.json", document=CALLED)
+    assert "Name the model of the request too." in message
+    code, _, message = run(tmp_path, "check", "a.json", "--format", "anthropic", "--tools", "odd.json", document=CALLED)
     assert code == 2
-    assert "No tools in" in said
+    assert "No tools in" in message
 
 
 def test_a_stored_request_is_repaired_as_a_whole(tmp_path: Path) -> None:
@@ -129,6 +129,6 @@ def test_a_stored_request_is_repaired_as_a_whole(tmp_path: Path) -> None:
 
 def test_the_options_are_in_the_help(tmp_path: Path) -> None:
     for command in ("check", "repair"):
-        _, told, _ = run(tmp_path, command, "--help")
+        _, help_text, _ = run(tmp_path, command, "--help")
         for option in ("--model", "--thinking", "--text-only", "--tools", "--signed-by", "--store"):
-            assert option in told
+            assert option in help_text

@@ -46,19 +46,19 @@ def test_the_screen_lists_searches_and_marks_them(listed_world: World) -> None:
         terminal.wait_text(r"openai-chat:model-3\s")
         terminal.wait_text("lists 1 model without a usable name")
         terminal.send("model-57")
-        terminal.wait_gone(r"model-3\s")
+        terminal.wait_absent(r"model-3\s")
         terminal.send(CTRL_F)
         terminal.wait_text("openai-chat:model-57 ★")
         terminal.send(Key.ENTER)
-        terminal.wait_gone("marks a favourite")
+        terminal.wait_absent("marks a favourite")
         terminal.line("hello")
         terminal.wait_text(r"The answer of the other\.")
         terminal.line("/model")
         terminal.wait_text("openai-chat:model-57 ★ .*in use")
         terminal.wait_text("marks a favourite")
         terminal.send(Key.ESC)
-        terminal.wait_gone("marks a favourite")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("marks a favourite")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert [entry.model for entry in world.entries() if isinstance(entry, RequestStarted)] == ["openai-chat:model-57"]
@@ -100,8 +100,8 @@ def test_another_model_stands_in_for_one_that_is_overloaded(one_world: World) ->
     again = one_world.go_on()
     assert again.out == "back here\n"
     assert f"(resumed) · {model} · yolo" in again.err
-    asked = [entry.model for entry in one_world.entries() if isinstance(entry, RequestStarted)]
-    assert asked == [*[model] * 4, "anthropic:m", model]
+    models = [entry.model for entry in one_world.entries() if isinstance(entry, RequestStarted)]
+    assert models == [*[model] * 4, "anthropic:m", model]
     assert [entry for entry in one_world.entries() if isinstance(entry, ModelChanged)] == [
         ModelChanged(model="anthropic:m", why="fallback"),
         ModelChanged(model=model, why="back"),

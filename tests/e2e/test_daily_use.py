@@ -19,7 +19,7 @@ LINES = "\n\n".join(f"line {number}." for number in range(60))
 
 def leave(terminal: Terminal) -> None:
     """Quit, once nothing runs."""
-    terminal.wait_gone("esc to interrupt")
+    terminal.wait_absent("esc to interrupt")
     terminal.send(Key.CTRL_D)
     assert terminal.wait() == 0
 
@@ -48,7 +48,7 @@ def test_sending_and_end_go_to_the_end(one_world: World) -> None:
         terminal.wait_text(PROMPT)
         terminal.line("write")
         terminal.wait_text(r"line 59\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         for key in (Key.END, Key.CTRL_END):
             terminal.send(Key.PAGE_UP)
             terminal.wait_text("more below")
@@ -71,7 +71,7 @@ def test_a_prompt_on_the_command_line_is_sent(one_world: World) -> None:
     with screen(one_world, "-c", "and", "now", "the docs") as terminal:
         terminal.wait_text("And on")
         leave(terminal)
-    assert one_world.said == ["fix the tests", "and now the docs"]
+    assert one_world.user_texts == ["fix the tests", "and now the docs"]
     with screen(one_world, "no model yet") as terminal:
         terminal.wait_text("Set up a provider")
         terminal.send(Key.ESC)
@@ -122,7 +122,7 @@ def test_the_question_behind_a_long_paste_is_seen(one_world: World) -> None:
         terminal.send(Key.CTRL_O)
         terminal.wait_text("row 9999 explain this|row 199")
         leave(terminal)
-    assert one_world.said == [f"{text} explain this"]
+    assert one_world.user_texts == [f"{text} explain this"]
     with screen(one_world, "-c", columns=80, lines=24) as terminal:
         terminal.wait_text("9,994 more lines")
         terminal.wait_text("row 9999 explain this")
@@ -150,10 +150,10 @@ def test_a_dragged_image_and_one_of_the_clipboard_are_attached(one_world: World)
         terminal.wait_text('@".*a.png"')
         terminal.line("describe")
         terminal.wait_text("First")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line(f"'{folder}/typed.png' and this")
         terminal.wait_text("Second")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send("look: ")
         terminal.send(Key.CTRL_V)
         terminal.wait_text(r"look: \[Image #1\]")
@@ -164,8 +164,8 @@ def test_a_dragged_image_and_one_of_the_clipboard_are_attached(one_world: World)
     bodies = [request.raw.decode() for request in one_world.provider.requests]
     for body, width in zip(bodies, (40, 41, 42), strict=True):
         assert base64.b64encode(png(width, 30)).decode() in body
-    kept = list(one_world.folder.parent.glob("**/pasted/*.png"))
-    assert [stat.S_IMODE(each.stat().st_mode) for each in kept] == [0o600]
+    images = list(one_world.folder.parent.glob("**/pasted/*.png"))
+    assert [stat.S_IMODE(each.stat().st_mode) for each in images] == [0o600]
 
 
 def test_prompts_of_earlier_sessions_are_recalled_and_searched(one_world: World) -> None:
@@ -175,7 +175,7 @@ def test_prompts_of_earlier_sessions_are_recalled_and_searched(one_world: World)
         terminal.wait_text(PROMPT)
         terminal.line("! echo secret words")
         terminal.wait_text("secret words")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("is the sky blue")
         terminal.wait_text(r"Yes\.")
         leave(terminal)
@@ -193,9 +193,9 @@ def test_prompts_of_earlier_sessions_are_recalled_and_searched(one_world: World)
         terminal.wait_text(r"Again\.")
         leave(terminal)
     assert [b"is the sky blue" in request.raw for request in one_world.provider.requests] == [True, True]
-    (kept,) = one_world.folder.parent.glob("**/prompts.jsonl")
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert "secret" not in kept.read_text()
+    (history_file,) = one_world.folder.parent.glob("**/prompts.jsonl")
+    assert stat.S_IMODE(history_file.stat().st_mode) == 0o600
+    assert "secret" not in history_file.read_text()
 
 
 def test_what_waits_is_listed_and_what_is_folded_names_its_key(one_world: World) -> None:
@@ -205,7 +205,7 @@ def test_what_waits_is_listed_and_what_is_folded_names_its_key(one_world: World)
         terminal.wait_text(PROMPT)
         terminal.line("! seq 30")
         terminal.wait_text(r"… 25 more lines · ctrl\+o")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("go")
         terminal.wait_text("starting|waiting for")
         terminal.wait_text("waiting for")
@@ -214,7 +214,7 @@ def test_what_waits_is_listed_and_what_is_folded_names_its_key(one_world: World)
         terminal.line("and then")
         terminal.wait_text("↳ and then")
         one_world.provider.release("on")
-        terminal.wait_gone("↳")
+        terminal.wait_absent("↳")
         terminal.wait_text("Both")
         leave(terminal)
 
@@ -229,9 +229,9 @@ def test_the_mouse_is_left_to_the_terminal(one_world: World) -> None:
         terminal.line("/mouse off")
         terminal.wait_text("The terminal has the mouse")
         terminal.wait_for(lambda: leaves in terminal.raw, "the end of mouse reports")
-        taken = terminal.raw.count(takes)
+        before = terminal.raw.count(takes)
         terminal.line("/mouse on")
-        terminal.wait_for(lambda: terminal.raw.count(takes) > taken, "mouse reports")
+        terminal.wait_for(lambda: terminal.raw.count(takes) > before, "mouse reports")
         terminal.line("/mouse")
         terminal.wait_text("Usage: /mouse on")
     config = next(one_world.folder.parent.glob("**/config.toml"))

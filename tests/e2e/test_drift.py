@@ -25,7 +25,7 @@ def test_a_change_between_two_runs_is_reported_once_and_not_overwritten(world: W
     world.script((EDIT, WRITE), (READ, EDIT), DONE)
     ran = world.go_on()
     note = f"[Note from holdfast: {CHANGED}a.txt; these were deleted: b.txt. Read a file again before you change it.]"
-    assert world.said == ["read them", note, "go on"]
+    assert world.user_texts == ["read them", note, "go on"]
     assert "changed since the model last saw them: a.txt; deleted since then: b.txt" in ran.err
     refused, also_refused, reread, edited = world.results[2:]
     assert refused.startswith("File 'a.txt' changed since you last read or wrote it")
@@ -35,7 +35,7 @@ def test_a_change_between_two_runs_is_reported_once_and_not_overwritten(world: W
     assert file.read_text() == "ONE\n2\n"
     world.script(DONE)
     world.go_on()
-    assert world.said[-1:] == ["go on"]
+    assert world.user_texts[-1:] == ["go on"]
     assert len([entry for entry in world.entries() if isinstance(entry, FilesChanged)]) == 1
 
 
@@ -49,12 +49,12 @@ def test_what_the_models_own_tools_wrote_is_no_news_but_what_its_command_did_is(
     assert [entry.outcome for entry in world.entries() if isinstance(entry, CallEnded)] == ["ok"] * 4
     world.script((bash("sed -i s/one/uno/ a.txt; touch new.txt"),), DONE)
     world.go_on()
-    assert world.said[-1] == "go on"
+    assert world.user_texts[-1] == "go on"
     world.script(DONE)
     program = world.go_on("--output-format", "stream-json")
-    assert world.said[-2] == f"[Note from holdfast: {CHANGED}a.txt. Read a file again before you change it.]"
-    (told,) = program.of("files_changed")
-    assert (told["changed"], told["gone"]) == (["a.txt"], [])
+    assert world.user_texts[-2] == f"[Note from holdfast: {CHANGED}a.txt. Read a file again before you change it.]"
+    (event,) = program.of("files_changed")
+    assert (event["changed"], event["gone"]) == (["a.txt"], [])
 
 
 def test_instructions_are_in_the_prompt_and_their_changes_in_a_note_behind_what_was_sent(world: World) -> None:
@@ -65,8 +65,8 @@ def test_instructions_are_in_the_prompt_and_their_changes_in_a_note_behind_what_
     world.script(DONE, DONE, DONE)
     world.ask("begin")
     (system,) = {entry.system for entry in world.entries() if isinstance(entry, SessionOpened)}
-    own = f'<instructions from="{world.home / "AGENTS.md"}">\nAnswer in French.\n</instructions>'
-    assert system.endswith(f'{own}\n\n<instructions from="AGENTS.md">\nUse tabs.\n</instructions>')
+    user_instructions = f'<instructions from="{world.home / "AGENTS.md"}">\nAnswer in French.\n</instructions>'
+    assert system.endswith(f'{user_instructions}\n\n<instructions from="AGENTS.md">\nUse tabs.\n</instructions>')
     rules.write_text("Use spaces.\n")
     ran = world.go_on()
     assert "changed since the model last saw them: AGENTS.md" in ran.err
@@ -75,4 +75,5 @@ def test_instructions_are_in_the_prompt_and_their_changes_in_a_note_behind_what_
         "[Note from holdfast: these instructions are new or changed. From now on this version applies.]\n\n"
         '<instructions from="AGENTS.md">\nUse spaces.\n</instructions>'
     )
-    assert world.said == ["begin", note, "go on", "go on"]  # and `world` sees that the system prompt stays as it was
+    # `world` sees that the system prompt stays as it was.
+    assert world.user_texts == ["begin", note, "go on", "go on"]

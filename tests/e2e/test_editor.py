@@ -36,7 +36,7 @@ def test_a_turn_with_a_question_an_edit_and_an_answer(world: World) -> None:
     )
     editor = Editor(world)
     session = editor.opened()
-    asked = editor.prompt(session, "do it")
+    request = editor.prompt(session, "do it")
     first = editor.permission()
     assert first["params"]["options"][0]["kind"] == "allow_once"
     assert first["params"]["options"][-1]["kind"] == "reject_once"
@@ -45,7 +45,7 @@ def test_a_turn_with_a_question_an_edit_and_an_answer(world: World) -> None:
     second = editor.permission(2)
     assert second["params"]["toolCall"]["kind"] == "execute"
     editor.choose(second, "once")
-    assert editor.answer(asked)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
     assert editor.text() == "I look. Done."
     calls = editor.updates("tool_call")
     assert [each["kind"] for each in calls] == ["edit", "edit", "execute"]
@@ -73,11 +73,11 @@ def test_a_refused_call_and_a_closed_question(world: World) -> None:
     world.script((bash("touch a"),), (bash("touch b"),))
     editor = Editor(world)
     session = editor.opened()
-    asked = editor.prompt(session, "go")
+    request = editor.prompt(session, "go")
     editor.choose(editor.permission(), "no")
     question = editor.permission(2)
     editor.send({"id": question["id"], "result": {"outcome": {"outcome": "cancelled"}}})
-    assert editor.answer(asked)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
     assert editor.leave().code == 0
     assert outcomes(world) == ["denied", "not_started"]
     assert ends(world) == ["user"]
@@ -88,10 +88,10 @@ def test_an_answer_that_is_none_is_asked_for_once_more_and_then_denied(one_world
     world = one_world
     world.script((bash("touch a"),), (Say("ok"),))
     editor = Editor(world)
-    asked = editor.prompt(editor.opened(), "go")
+    request = editor.prompt(editor.opened(), "go")
     editor.send({"id": editor.permission()["id"], "result": {"outcome": {"outcome": "selected", "optionId": "tea"}}})
     editor.send({"id": editor.permission(2)["id"], "error": {"code": -32601, "message": "no"}})
-    assert editor.answer(asked)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
     assert outcomes(world) == ["denied"]
     editor.leave()
 
@@ -106,10 +106,10 @@ def test_a_cancel_is_answered_with_cancelled_wherever_it_comes(world: World) -> 
     editor.until(lambda _: "half of it" in editor.text())
     editor.cancel(session)
     assert editor.answer(streamed)["result"] == {"stopReason": "cancelled"}
-    asked = editor.prompt(session, "two")
+    request = editor.prompt(session, "two")
     question = editor.permission()
     editor.cancel(session)  # and the question is never answered in time
-    assert editor.answer(asked)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
     editor.until(lambda line: line.get("params") == {"requestId": question["id"]})
     editor.choose(question, "once")  # too late
     editor.ask("session/set_mode", sessionId=session, modeId="yolo")
@@ -240,9 +240,9 @@ def test_what_is_no_message_costs_nothing(one_world: World) -> None:
     session = editor.opened()
     editor.send(b"garbage\n", b"[1]\n", b"\xff\n", b"\n", b'{"jsonrpc":"2.0"}\n', b"[" * 100_000 + b"\n")
     editor.send({"id": "a", "method": "tea/make"}, {"method": "tea/made"}, {"id": 99, "result": {}})
-    asked = editor.request("session/prompt", sessionId="nope", prompt=[{"type": "text", "text": "x"}])
-    editor.send(asked)
-    assert editor.answer(asked)["error"]["code"] == -32002
+    request = editor.request("session/prompt", sessionId="nope", prompt=[{"type": "text", "text": "x"}])
+    editor.send(request)
+    assert editor.answer(request)["error"]["code"] == -32002
     for blocks in ([], [{"type": "audio", "data": "", "mimeType": "audio/wav"}], [{"type": "tea"}]):
         assert editor.ask("session/prompt", sessionId=session, prompt=blocks)["error"]["code"] == -32602
     assert editor.ask("session/new", cwd="relative", mcpServers=[])["error"]["code"] == -32602
@@ -251,7 +251,7 @@ def test_what_is_no_message_costs_nothing(one_world: World) -> None:
     half = editor.request("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "HERE"}])
     editor.send(json.dumps({"jsonrpc": "2.0", **half}).replace("HERE", "a \\ud800 b").encode() + b"\n")
     assert editor.answer(half)["result"] == {"stopReason": "end_turn"}
-    assert world.said == ["a \ufffd b"]
+    assert world.user_texts == ["a \ufffd b"]
     editor.leave()
 
 
@@ -316,8 +316,8 @@ def test_the_settings_in_the_how_to_page_start_an_agent(one_world: World) -> Non
         (server,) = block["agent_servers"].values()
         assert (server["command"], server["args"]) == ("holdfast", ["acp"])
     assert page.count('args = { "acp" }') == page.count(':command-params \'("acp")') == 1
-    asked = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 7}})
-    ran = one_world.run(*blocks[0]["agent_servers"]["holdfast"]["args"], stdin=asked.encode())
+    request = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 7}})
+    ran = one_world.run(*blocks[0]["agent_servers"]["holdfast"]["args"], stdin=request.encode())
     assert (ran.code, ran.err) == (0, "")
     judge_by("InitializeResponse", ran.lines[0]["result"])
     assert ran.lines[0]["result"]["protocolVersion"] == 1
@@ -333,10 +333,10 @@ def test_a_signal_settles_both_sessions_of_one_editor(one_world: World) -> None:
     editor.ask("session/set_mode", sessionId=first, modeId="yolo")
     running = editor.prompt(first, "one")
     eventually((world.folder / "a").exists)
-    asking = editor.prompt(second, "two")
+    waiting = editor.prompt(second, "two")
     editor.permission()
     editor.agent.send(signal.SIGTERM)
-    assert editor.answer(running)["result"] == editor.answer(asking)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(running)["result"] == editor.answer(waiting)["result"] == {"stopReason": "cancelled"}
     ran = editor.leave()
     assert ran.code == 0, ran.err
     for session in world.sessions:

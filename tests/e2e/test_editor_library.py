@@ -19,25 +19,25 @@ class Watcher:
 
     def __init__(self) -> None:
         self.updates: list[Any] = []
-        self.asked = 0
-        self.told = asyncio.Event()
+        self.question_count = 0
+        self.updated = asyncio.Event()
 
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:
         del session_id, tool_call
-        self.asked += 1
+        self.question_count += 1
         chosen = next(each for each in options if each.kind == "allow_once")
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         del session_id
         self.updates.append(update)
-        self.told.set()
+        self.updated.set()
 
     async def until(self, kind: str, text: str) -> None:
         """Wait until the texts of a kind contain this."""
         while text not in self.text(kind):
-            self.told.clear()
-            await self.told.wait()
+            self.updated.clear()
+            await self.updated.wait()
 
     def of(self, kind: str) -> list[Any]:
         return [each for each in self.updates if each.session_update == kind]
@@ -55,7 +55,7 @@ def spawned(watcher: Watcher, world: World) -> Any:
     return acp.spawn_agent_process(client, sys.executable, *words, env=world.environ(), cwd=str(world.folder))
 
 
-def said(text: str) -> Any:
+def text_prompt(text: str) -> Any:
     return [TextContentBlock(type="text", text=text)]
 
 
@@ -66,14 +66,14 @@ def test_new_prompt_with_a_question_cancel_and_load_in_a_new_process(one_world: 
     async def first() -> str:
         watcher = Watcher()
         async with spawned(watcher, world) as (connection, process):
-            about = await connection.initialize(protocol_version=1, client_capabilities=ClientCapabilities())
-            assert about.agent_capabilities.load_session
+            response = await connection.initialize(protocol_version=1, client_capabilities=ClientCapabilities())
+            assert response.agent_capabilities.load_session
             session = (await connection.new_session(cwd=str(world.folder), mcp_servers=[])).session_id
-            answer = await connection.prompt(session_id=session, prompt=said("do it"))
+            answer = await connection.prompt(session_id=session, prompt=text_prompt("do it"))
             assert answer.stop_reason == "end_turn"
-            assert watcher.asked == 1
+            assert watcher.question_count == 1
             assert watcher.of("tool_call_update")[-1].status == "completed"
-            prompt = asyncio.ensure_future(connection.prompt(session_id=session, prompt=said("more")))
+            prompt = asyncio.ensure_future(connection.prompt(session_id=session, prompt=text_prompt("more")))
             await watcher.until("agent_message_chunk", "half of it")
             await connection.cancel(session_id=session)
             assert (await prompt).stop_reason == "cancelled"

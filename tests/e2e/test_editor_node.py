@@ -52,15 +52,15 @@ class NodeEditor:
         self.world = world
         self.client = NodeClient(CLIENT, *words, environ=world.environ(), cwd=world.folder, on_line=self._judge)
         self._raw = {"sent": "", "received": ""}
-        self._asked: dict[str, dict[Any, str]] = {"sent": {}, "received": {}}
+        self._methods: dict[str, dict[Any, str]] = {"sent": {}, "received": {}}
         self.agent = int(self.client.until(lambda line: "agent" in line)["agent"])
 
     def new(self) -> str:
         return str(self.client.ask(do="new", cwd=str(self.world.folder))["done"]["sessionId"])
 
     def updates(self, kind: str) -> list[dict[str, Any]]:
-        said = [line["update"] for line in self.client.lines if "update" in line]
-        return [each for each in said if each["sessionUpdate"] == kind]
+        updates = [line["update"] for line in self.client.lines if "update" in line]
+        return [each for each in updates if each["sessionUpdate"] == kind]
 
     def leave(self) -> None:
         self.client.send(do="leave")
@@ -69,30 +69,30 @@ class NodeEditor:
 
     def _judge(self, line: dict[str, Any]) -> None:
         for side in [each for each in self._raw if each in line]:
-            *whole, self._raw[side] = (self._raw[side] + line[side]).split("\n")
-            for each in whole:
+            *complete_lines, self._raw[side] = (self._raw[side] + line[side]).split("\n")
+            for each in complete_lines:
                 self._judge_line(side, json.loads(each.encode("latin1")))
 
     def _judge_line(self, side: str, line: dict[str, Any]) -> None:
         if "method" in line:
             judge_by((SENT if side == "sent" else CALLED)[line["method"]], line["params"])
             if "id" in line:
-                self._asked[side][line["id"]] = line["method"]
+                self._methods[side][line["id"]] = line["method"]
         elif "error" in line:
             judge_by("Error", line["error"])
         else:
-            asked = self._asked["received" if side == "sent" else "sent"].pop(line["id"])  # answered once
-            judge_by({**ANSWERS, "session/request_permission": "RequestPermissionResponse"}[asked], line["result"])
+            method = self._methods["received" if side == "sent" else "sent"].pop(line["id"])  # answered once
+            judge_by({**ANSWERS, "session/request_permission": "RequestPermissionResponse"}[method], line["result"])
 
 
 @contextmanager
 def client(world: World, which: str, *options: str) -> Generator[NodeEditor]:
     """Yield a client, which is killed in the end."""
-    made = NodeEditor(world, which, *options)
+    editor = NodeEditor(world, which, *options)
     try:
-        yield made
+        yield editor
     finally:
-        made.client.close()
+        editor.client.close()
 
 
 @pytest.mark.parametrize("which", one_of(list(PACKAGES), "node"))

@@ -32,7 +32,7 @@ def test_a_question_of_the_model_is_a_form_with_own_words(one_world: World) -> N
     world.script((question(),), (question(several=True),), (question(),), (question(),), (Say("Done."),))
     editor = Editor(world)
     session = editor.opened(**FORMS)
-    asked = editor.prompt(session, "go")
+    request = editor.prompt(session, "go")
     first = editor.form()
     assert first["params"]["message"] == "Which database?"
     assert first["params"]["toolCallId"] == editor.updates("tool_call")[0]["toolCallId"]
@@ -45,7 +45,7 @@ def test_a_question_of_the_model_is_a_form_with_own_words(one_world: World) -> N
     editor.fill(editor.form(3))  # nothing is filled in: it is asked once more
     editor.fill(editor.form(4), own_words="neither")
     editor.send({"id": editor.form(5)["id"], "result": {"action": "decline"}})
-    assert editor.answer(asked)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
     editor.leave()
     expected = [(("Postgres",), "but not today"), (("SQLite", "Postgres"), ""), ((), "neither"), ((), "")]
     assert answers(world) == expected
@@ -57,13 +57,13 @@ def test_a_closed_form_stops_the_turn_and_a_stop_withdraws_the_form(one_world: W
     world.script((question(),), (question(),))
     editor = Editor(world)
     session = editor.opened(**FORMS)
-    asked = editor.prompt(session, "go")
+    request = editor.prompt(session, "go")
     editor.send({"id": editor.form()["id"], "result": {"action": "cancel"}})
-    assert editor.answer(asked)["result"] == {"stopReason": "cancelled"}
-    asked = editor.prompt(session, "again")
+    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
+    request = editor.prompt(session, "again")
     form = editor.form(2)
     editor.cancel(session)
-    assert editor.answer(asked)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
     editor.until(lambda line: line.get("params") == {"requestId": form["id"]})
     editor.leave()
     assert outcomes(world) == ["not_started", "not_started"]
@@ -74,7 +74,7 @@ def test_without_forms_options_are_marked_one_by_one_and_own_words_are_the_next_
     world.script((question(several=True),), (question(),), (Say("As you like."),))
     editor = Editor(world)
     session = editor.opened()
-    asked = editor.prompt(session, "go")
+    request = editor.prompt(session, "go")
     names: list[list[str]] = []
     for number, choice in enumerate(("option1", "option2", "option1", "marked"), 1):
         permission = editor.permission(number)
@@ -84,7 +84,7 @@ def test_without_forms_options_are_marked_one_by_one_and_own_words_are_the_next_
     assert names[2][:2] == ["☒ SQLite: One file.", "☒ Postgres: A server."]
     assert [len(each) for each in names] == [3, 4, 4, 4]  # nothing marked: nothing to answer with
     editor.choose(editor.permission(5), "own")
-    assert editor.answer(asked)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
     assert editor.answer(editor.prompt(session, "neither"))["result"] == {"stopReason": "end_turn"}
     editor.leave()
     assert answers(world) == [(("Postgres",), "")]
@@ -96,12 +96,12 @@ def left_open(world: World) -> tuple[Editor, str, str]:
     editor = Editor(world)
     session = editor.opened()
     editor.prompt(session, "do it")
-    asked = editor.permission()
+    question = editor.permission()
     editor.killed()
     again = Editor(world)
     assert "result" in again.load(session)
     (card,) = again.updates("tool_call")[-1:]
-    assert card["toolCallId"] == asked["params"]["toolCall"]["toolCallId"]
+    assert card["toolCallId"] == question["params"]["toolCall"]["toolCallId"]
     assert card["status"] == "pending"
     assert not [each for each in again.updates("tool_call_update") if each["toolCallId"] == card["toolCallId"]]
     assert "/continue" in again.text("agent_thought_chunk")
@@ -113,11 +113,11 @@ def test_a_question_that_a_kill_left_open_is_asked_again_once(world: World) -> N
     again, session, call = left_open(world)
     commands = [each["name"] for each in again.updates("available_commands_update")[-1]["availableCommands"]]
     assert "continue" in commands
-    asked = again.prompt(session, "/continue")
+    request = again.prompt(session, "/continue")
     permission = again.permission()
     assert permission["params"]["toolCall"]["toolCallId"] == call
     again.choose(permission, "once")
-    assert again.answer(asked)["result"] == {"stopReason": "end_turn"}
+    assert again.answer(request)["result"] == {"stopReason": "end_turn"}
     assert again.updates("tool_call_update")[-1]["status"] == "completed"
     assert again.text() == "Whole."
     again.until(lambda _: len(again.updates("available_commands_update")) > 1)

@@ -97,11 +97,11 @@ def test_further_folders_are_read_without_asking_and_written_only_with_it(one_wo
     editor.ask("initialize", protocolVersion=1)
     where = {"cwd": str(world.folder), "mcpServers": [], "additionalDirectories": [str(more)]}
     session = str(editor.ask("session/new", **where)["result"]["sessionId"])
-    asked = editor.prompt(session, "go")
+    request = editor.prompt(session, "go")
     permission = editor.permission()
     assert "b.txt" in permission["params"]["toolCall"]["title"]
     editor.choose(permission, "no")
-    assert editor.answer(asked)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
     editor.leave()
     assert [outcome for outcome, _ in results(world)] == ["ok", "denied"]
     assert str(more) in opened(world).system
@@ -113,13 +113,13 @@ def test_a_session_is_moved_to_the_trash_also_while_it_runs(one_world: World) ->
     world.script((Say("half"), Hold("never")))
     editor = Editor(world)
     session = editor.opened()
-    asked = editor.prompt(session, "go")
+    request = editor.prompt(session, "go")
     editor.until(lambda _: "half" in editor.text())
     other = Editor(world)
     other.ask("initialize", protocolVersion=1)
     assert other.ask("session/delete", sessionId=session)["error"]["data"]["busy"] is True
     assert editor.ask("session/delete", sessionId=session)["result"] == {}
-    assert editor.answer(asked)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
     assert editor.ask("session/delete", sessionId=session)["error"]["code"] == -32002
     assert editor.ask("session/list")["result"]["sessions"] == []
     assert other.leave().code == editor.leave().code == 0

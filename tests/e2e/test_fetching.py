@@ -35,8 +35,8 @@ def test_a_page_of_this_machine_is_read_if_the_user_allows_it(one_world: World, 
         assert world.results[0].startswith("Host '127.0.0.1' is at 127.0.0.1, which is not a public address")
         assert world.results[1].endswith("/a.html: 200 OK, text/html]\n# Hello\n\nsome *words*")
         assert world.run("-c", "-p", "go on", "--on-approval", "stop").code == 3  # no user to ask
-        asked = [entry for entry in world.entries() if isinstance(entry, ApprovalAsked | ApprovalAnswered)]
-        assert [isinstance(entry, ApprovalAsked) for entry in asked] == [True]
+        approvals = [entry for entry in world.entries() if isinstance(entry, ApprovalAsked | ApprovalAnswered)]
+        assert [isinstance(entry, ApprovalAsked) for entry in approvals] == [True]
     finally:
         server.shutdown()
         thread.join()

@@ -51,9 +51,9 @@ def damaged(world: World, damage: Callable[[bytes], bytes]) -> None:
     path.write_bytes(damage(path.read_bytes()))
 
 
-def held(world: World) -> None:
+def assert_intact(world: World) -> None:
     """Hold the last request to all that there was before the damage."""
-    assert PROMPT in world.said
+    assert PROMPT in world.user_texts
     assert Block("assistant", "text", ANSWER) in world.last
     assert [result.startswith("(no output)") for result in world.results] == [True]
 
@@ -75,7 +75,7 @@ def test_a_flipped_bit_in_the_first_entry_costs_only_that(
     how = {"-c": ["-c"], "-r": ["-r", session], "--fork": ["-c", "--fork"]}[door]
     ran = world.run(*how, "--yolo", "-p", "go on", "--output-format", "stream-json")
     assert (ran.code, ran.err) == (0, "")
-    held(world)
+    assert_intact(world)
     body = world.provider.requests[-1].body
     assert body is not None
     assert tools is not None
@@ -85,7 +85,7 @@ def test_a_flipped_bit_in_the_first_entry_costs_only_that(
         assert "made again" in str(ran.of("damage"))
     again = world.go_on("--output-format", "stream-json")
     assert again.of("damage") == []  # it is reported once
-    held(world)
+    assert_intact(world)
     assert world.lines("ran") == ["one"]
 
 
@@ -116,7 +116,7 @@ def test_it_goes_on_without_its_summary_where_it_is_opened(one_world: World) -> 
     ran = world.run("-r", world.session.name, "--yolo", "-p", "go on")
     assert ran.code == 0, ran.err
     assert f"works in {str(world.folder)!r}" in ran.err
-    held(world)
+    assert_intact(world)
 
 
 @pytest.mark.parametrize("fork", [(), ("--fork",)])
@@ -149,7 +149,7 @@ def test_it_is_exported_and_what_is_exported_is_imported(one_world: World, tmp_p
     assert imported.code == 0, imported.err
     world.script(WHOLE)
     world.go_on()
-    held(world)
+    assert_intact(world)
 
 
 def test_the_screen_opens_it_and_goes_on(one_world: World) -> None:
@@ -164,4 +164,4 @@ def test_the_screen_opens_it_and_goes_on(one_world: World) -> None:
         terminal.wait_text("made again")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    held(world)
+    assert_intact(world)

@@ -49,10 +49,10 @@ class Steps:
         try:
             yield
             if idle:
-                self.terminal.wait_gone("esc to interrupt")
+                self.terminal.wait_absent("esc to interrupt")
                 self.terminal.wait_text(IDLE)
-            odd = re.search(ODD, self.terminal.text())
-            assert odd is None, f"{odd[0]!r} is on the screen"
+            oddity = re.search(ODD, self.terminal.text())
+            assert oddity is None, f"{oddity[0]!r} is on the screen"
         except (AssertionError, TimeoutError) as error:
             error.add_note(f"Step {number}: {what}.")
             raise
@@ -66,7 +66,7 @@ class Steps:
         """Close with Esc what shows that."""
         self.terminal.settle()  # Esc counts as a key only if nothing follows it at once
         self.terminal.send(Key.ESC)
-        self.terminal.wait_gone(shown)
+        self.terminal.wait_absent(shown)
 
 
 def test_the_first_task(one_world: World) -> None:  # noqa: PLR0915 - one story, told once
@@ -118,7 +118,7 @@ def test_the_first_task(one_world: World) -> None:  # noqa: PLR0915 - one story,
         with step(5, "allowed: the diff stays in the transcript, and the turn ends with the answer"):
             terminal.send("1")
             terminal.wait_text(r"✓ edit prices\.py  \+1 -1\n(.*\n)+? +Mended\.")
-            terminal.wait_gone("Edit prices")
+            terminal.wait_absent("Edit prices")
         with step(6, "a dangerous command is refused with a reason", idle=False):
             step.ask("serve it", r"(?s)Run this command\?.*rm -rf made")
             terminal.send("n")
@@ -188,7 +188,7 @@ def test_the_first_task(one_world: World) -> None:  # noqa: PLR0915 - one story,
             )
     outcomes = [entry.outcome for entry in world.entries() if isinstance(entry, CallEnded)]
     assert outcomes == ["ok", "ok", "ok", "denied", "interrupted", "ok"]
-    assert f"{PASTED} what is this? how many?" in world.said
+    assert f"{PASTED} what is this? how many?" in world.user_texts
 
 
 def test_settings_and_a_plan(one_world: World) -> None:  # noqa: PLR0915 - one story, told once
@@ -210,7 +210,7 @@ def test_settings_and_a_plan(one_world: World) -> None:  # noqa: PLR0915 - one s
             terminal.send("no such one")
             terminal.wait_text(r"Nothing matches\.")
             terminal.send(b"\x15")
-            terminal.wait_gone("no such one")
+            terminal.wait_absent("no such one")
             terminal.send("gpt-5.5-mini")
             terminal.wait_text(r"openai-chat:gpt-5.5-mini +not in the list")
             terminal.send(Key.ENTER)
@@ -293,12 +293,12 @@ def test_sessions_and_tasks(one_world: World) -> None:  # noqa: PLR0915 - one st
             step.close(r"(?m)^\W*beat\W*$")
             step.ask("/tasks", "Background tasks")
             terminal.send(b"\x18")
-            terminal.wait_gone("runs, ")
+            terminal.wait_absent("runs, ")
             step.close("Background tasks")
-            terminal.wait_gone("1 task")
+            terminal.wait_absent("1 task")
         with step(33, "/new: an empty screen, and the next prompt begins a session"):
             step.ask("/new", "The next prompt starts a new session")
-            terminal.wait_gone("It serves")
+            terminal.wait_absent("It serves")
             step.ask("which bird?", "A heron stands")
         with step(34, "Ctrl+R finds a prompt of before"):
             terminal.send(Key.CTRL_R)
@@ -306,7 +306,7 @@ def test_sessions_and_tasks(one_world: World) -> None:  # noqa: PLR0915 - one st
             terminal.send("serve")
             terminal.wait_text(r"\n +serve\n\n +serve it\n")
             terminal.send(Key.ENTER + Key.CTRL_C)  # two keys that close it
-            terminal.wait_gone("Prompt history")
+            terminal.wait_absent("Prompt history")
         with step(35, "/branches before any rewind says that there is none"):
             step.ask("/branches", "was never rewound")
             terminal.send(Key.ESC)
@@ -318,7 +318,7 @@ def test_sessions_and_tasks(one_world: World) -> None:  # noqa: PLR0915 - one st
             terminal.send(Key.CTRL_C)
             terminal.wait_text(f"▌ {ASK}")
             step.ask("which animal?", "A newt swims")
-            terminal.wait_gone("esc to interrupt")
+            terminal.wait_absent("esc to interrupt")
             step.ask("/branches", r"which animal\? +present · 1 turn\n.*which bird\? +left .* · 1 turn")
             step.close("present · 1 turn")
         with step(37, "/resume: sessions with their age; a preview of the one under the cursor"):
@@ -330,7 +330,7 @@ def test_sessions_and_tasks(one_world: World) -> None:  # noqa: PLR0915 - one st
             terminal.send(Key.ENTER)
             terminal.wait_text(r"▌ serve it\n")
             terminal.wait_text(r"It serves\.")
-            terminal.wait_gone("A newt swims")
+            terminal.wait_absent("A newt swims")
         with step(39, "killed in the middle of an answer", idle=False):
             step.ask("and then?", "It began")
             eventually(lambda: any("It began" in entry.text for entry in checkpoints(world)))
@@ -342,6 +342,6 @@ def test_sessions_and_tasks(one_world: World) -> None:  # noqa: PLR0915 - one st
             terminal.wait_text(r"▌ and then\?\n\n +It began")
             terminal.wait_text("■ Turn interrupted: holdfast's process ended without recording why")
             step.ask("what is there?", r"All of it\.")
-            terminal.wait_gone("esc to interrupt")
+            terminal.wait_absent("esc to interrupt")
     causes = sorted(e.cause for each in world.sessions for e in world.entries(each) if isinstance(e, TurnEnded))
     assert causes == ["crash", "finished", "finished", "finished", "finished"]

@@ -30,7 +30,7 @@ def titles(world: World) -> list[tuple[str, str]]:
 def ask(terminal: Terminal, prompt: str, answer: str) -> None:
     terminal.line(prompt)
     terminal.wait_text(answer)
-    terminal.wait_gone("esc to interrupt")
+    terminal.wait_absent("esc to interrupt")
 
 
 def test_a_title_is_written_once_and_its_cost_is_counted(one_world: World) -> None:
@@ -45,7 +45,7 @@ def test_a_title_is_written_once_and_its_cost_is_counted(one_world: World) -> No
         terminal.wait_text(rf"{NAMER} +1 ")
         terminal.settle()
         terminal.send(Key.ESC)
-        terminal.wait_gone("By model")
+        terminal.wait_absent("By model")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
         assert b"The flaky lease" in terminal.raw.rpartition(b"\x1b[?1049l")[2]
@@ -56,10 +56,10 @@ def test_a_title_is_written_once_and_its_cost_is_counted(one_world: World) -> No
         assert terminal.wait() == 0
     assert titles(world) == [("The flaky lease", NAMER)]
     assert [each.title for each in Catalog(world.home / "sessions").all()] == ["The flaky lease"]
-    asked = [str(request.body) for request in world.provider.requests]
-    assert len(asked) == 4
-    assert "look at this:" in asked[1]
-    assert "It leaks a lease." in asked[1]
+    bodies = [str(request.body) for request in world.provider.requests]
+    assert len(bodies) == 4
+    assert "look at this:" in bodies[1]
+    assert "It leaks a lease." in bodies[1]
 
 
 def test_nothing_waits_for_a_title(one_world: World) -> None:

@@ -159,9 +159,9 @@ def test_neither_a_cancelled_request_nor_a_killed_server_loses_the_work(one_worl
     async def begin() -> None:
         async with serving(world, "--allow-yolo") as client:
             task = {"prompt": "do it", "session": "task-1", "mode": "yolo", "wait_seconds": HANGS}
-            asked = asyncio.ensure_future(client.call_tool("start_session", task))
+            request = asyncio.ensure_future(client.call_tool("start_session", task))
             await until((world.folder / "pid").exists)
-            asked.cancel()  # the SDK tells the server
+            request.cancel()  # the SDK tells the server
             running = await client.call_tool("read_session", {"session": "task-1"})
             assert running.structured_content["state"] == "running"
             assert "echo $$" in running.structured_content["doing"]
@@ -190,8 +190,8 @@ def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, p
     """The worker is killed at an entry of its turn: nothing runs on, nothing runs twice, and the answer comes."""
     world = one_world
     world.one_past = False  # the client may begin it again
-    said = [(Say("Done."),)] * 3
-    world.script((Say("I run it. "), bash("echo $$ >> pids; echo out; sleep 0.2")), *said)
+    replies = [(Say("Done."),)] * 3
+    world.script((Say("I run it. "), bash("echo $$ >> pids; echo out; sleep 0.2")), *replies)
     how = DelegatedOptions(mode="yolo")
 
     async def kill() -> None:

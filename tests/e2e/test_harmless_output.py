@@ -67,7 +67,7 @@ def test_no_command_passes_it_on(hostile: World) -> None:
     chat.write_text(json.dumps([{"role": HOSTILE, "content": HOSTILE}, {"role": "tool", "content": HOSTILE}]))
     (world.home / "config.toml").write_text(f'model = "openai-chat:m{json.dumps(HOSTILE)[1:-1].encode().decode()}"\n')
     formats = ("pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic")
-    asked: list[tuple[str, ...]] = [
+    commands: list[tuple[str, ...]] = [
         ("sessions", "list"),
         ("sessions", "list", "--all", "--json"),
         ("sessions", "show", session),
@@ -97,7 +97,7 @@ def test_no_command_passes_it_on(hostile: World) -> None:
         ("--permission-mode", HOSTILE),
     ]
     world.script(*[(Fail(400, message=HOSTILE),)] * 3)
-    for arguments in asked:
+    for arguments in commands:
         assert_harmless(world.run(*arguments), arguments)
 
 
@@ -111,8 +111,8 @@ def test_a_place_with_such_a_name_is_harmless_too(hostile: World) -> None:
 def test_a_document_for_a_program_is_not_changed(hostile: World) -> None:
     """What `repair` writes is data: into a pipe it goes byte for byte, its report to standard error is harmless."""
     chat = hostile.folder / "chat.json"
-    kept = "\x9d52;c;ZXZpbA==\x9c\u202e"
-    text = json.dumps([{"role": "user", "content": kept}], ensure_ascii=False)
+    content = "\x9d52;c;ZXZpbA==\x9c\u202e"
+    text = json.dumps([{"role": "user", "content": content}], ensure_ascii=False)
     chat.write_text(text)
     ran = hostile.run("repair", str(chat))
     assert ran.out == text

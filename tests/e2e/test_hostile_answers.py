@@ -93,7 +93,7 @@ STRANGE: dict[WireName, dict[str, object]] = {
 @pytest.mark.parametrize("world", STRANGE, indirect=True)
 def test_a_strange_event_in_a_text_loses_none_of_it_and_the_session_goes_on(world: World) -> None:
     (world.home / "config.toml").write_text("[limits]\nattempts = 1\n")
-    whole: list[str] = []
+    finished: list[str] = []
     for number, (name, event) in enumerate(STRANGE[world.wire].items()):
         named = f"event: {event['type']}\n" if isinstance(event, dict) and "type" in event else ""
         strange = Raw(f"{named}data: {json.dumps(event)}\n\n".encode())
@@ -103,13 +103,13 @@ def test_a_strange_event_in_a_text_loses_none_of_it_and_the_session_goes_on(worl
         assert ran.code in (0, 75), (name, ran.err)
         assert not re.search("is a bug|Traceback|internal error", ran.err), (name, ran.err)
         assert ran.code == 0 or "sent an invalid response" in ran.err, (name, ran.err)
-        whole += [name] if ran.code == 0 else []
-    assert "unknown event" in whole
+        finished += [name] if ran.code == 0 else []
+    assert "unknown event" in finished
     world.script((Say("Still here."),))
     assert world.go_on().out == "Still here.\n"
-    said = " ".join(block.text for block in world.last if block.role == "assistant")
-    assert [f"Half {number}." in said for number in range(len(STRANGE[world.wire]))] == [True] * 6, said
-    assert said.count("The rest.") >= len(whole), said
+    answer = " ".join(block.text for block in world.last if block.role == "assistant")
+    assert [f"Half {number}." in answer for number in range(len(STRANGE[world.wire]))] == [True] * 6, answer
+    assert answer.count("The rest.") >= len(finished), answer
 
 
 def test_a_slow_machine_is_not_a_silent_provider(one_world: World) -> None:
@@ -143,8 +143,8 @@ def test_an_answer_of_129_calls_goes_back_in_two_and_the_session_goes_on(one_wor
     ran = world.run("-m", again, "--yolo", "-p", "look")
     assert (ran.code, ran.out) == (0, "Nothing there.\n"), ran.err
     assert world.go_on().out == "Still here.\n"
-    asked = [block for block in world.last if block.kind == "call"]
-    assert [f'"no-{number}.*"' in block.text for number, block in enumerate(asked)] == [True] * MANY
+    sent_calls = [block for block in world.last if block.kind == "call"]
+    assert [f'"no-{number}.*"' in block.text for number, block in enumerate(sent_calls)] == [True] * MANY
     assert len(world.results) == MANY
     messages = sent(world.provider.requests[-1])
     assert [len(message["tool_calls"]) for message in messages if message.get("tool_calls")] == [128, 1]

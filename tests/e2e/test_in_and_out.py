@@ -37,8 +37,10 @@ FIELDS = {
 
 
 def test_stream_json_is_what_is_documented(world: World) -> None:
-    odd = "line\u2028separator \x1b[31m"
-    world.script((Fail(500),), (Think("Hm."), Say(odd), bash("echo hello"), Call("read", {"path": "no"})), WHOLE)
+    strange_text = "line\u2028separator \x1b[31m"
+    world.script(
+        (Fail(500),), (Think("Hm."), Say(strange_text), bash("echo hello"), Call("read", {"path": "no"})), WHOLE
+    )
     ran = world.ask("hello", "--output-format", "stream-json")
     assert ran.out.isascii()
     assert len(ran.out.splitlines()) == len(ran.lines)
@@ -47,14 +49,14 @@ def test_stream_json_is_what_is_documented(world: World) -> None:
     world.provider.wait_for("here")
     agent.kill()
     world.script((bash("touch it"),))
-    asked = world.run("-c", "-p", "once more", "--output-format", "stream-json", "--on-approval", "stop")
-    lines = ran.lines + asked.lines
+    second = world.run("-c", "-p", "once more", "--output-format", "stream-json", "--on-approval", "stop")
+    lines = ran.lines + second.lines
     for line in lines:
         kind = line.pop("type")
         assert set(line) in FIELDS[kind]
     assert [line["type"] for line in ran.lines][:2] == ["init", "message"]
-    assert [asked.lines[0]["resumed"], asked.lines[-1]["cause"]] == [True, "approval"]
-    assert {line["type"] for line in ran.lines + asked.lines} == set(FIELDS) - {"damage"}
+    assert [second.lines[0]["resumed"], second.lines[-1]["cause"]] == [True, "approval"]
+    assert {line["type"] for line in ran.lines + second.lines} == set(FIELDS) - {"damage"}
     result = ran.lines[-1]
     assert (result["result"], result["exit_code"], result["is_error"], result["steps"]) == ("Whole again.", 0, False, 2)
     assert result["usage"]["input_tokens"] > 0
@@ -71,9 +73,9 @@ def test_json_is_one_object(world: World) -> None:
 def test_standard_input_is_appended_to_the_prompt(world: World) -> None:
     world.script(WHOLE, WHOLE)
     world.run("-m", world.model, "-p", "explain:", stdin="a — b\n".encode())
-    assert world.said == ["explain:\n\na — b\n"]
+    assert world.user_texts == ["explain:\n\na — b\n"]
     world.run("-c", "-p", stdin=b"only this")
-    assert world.said[-1] == "only this"
+    assert world.user_texts[-1] == "only this"
 
 
 def test_a_reader_that_leaves(one_world: World) -> None:
@@ -90,7 +92,7 @@ def test_a_reader_that_leaves(one_world: World) -> None:
     assert ran.code == 130
     assert ran.err == ""
     world.go_on()
-    assert world.said[0] == "much"
+    assert world.user_texts[0] == "much"
     assert len(world.lines("ran")) <= 1
 
 
@@ -123,13 +125,13 @@ def test_another_folder(world: World) -> None:
 
 @pytest.mark.parametrize("command", [["--version"], ["--help"], ["sessions", "list"], ["-c", "-p", "no session"]])
 def test_what_needs_no_model_imports_none(holdfast_home: Path, command: list[str]) -> None:
-    tells = f"""
+    program = f"""
 import atexit, sys
 atexit.register(lambda: print(sorted({{"pydantic_ai", "textual", "openai", "anthropic"}} & set(sys.modules))))
 {PRODUCT}
 """
     assert os.environ["HOLDFAST_HOME"] == str(holdfast_home)
-    ran = subprocess.run([sys.executable, "-c", tells, *command], capture_output=True, text=True, check=False)
+    ran = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=False)
     assert ran.returncode in (0, 2), ran.stderr
     assert ran.stdout.endswith("[]\n")
 
@@ -150,4 +152,4 @@ def test_stopped_while_a_library_is_imported(world: World, number: signal.Signal
     assert world.provider.requests == ()
     world.script(WHOLE)
     assert world.go_on(cold=True).out == "Whole again.\n"
-    assert world.said[0] == "the first prompt"
+    assert world.user_texts[0] == "the first prompt"

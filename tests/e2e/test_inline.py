@@ -75,13 +75,13 @@ def test_a_session(one_world: World) -> None:
         assert terminal.text().count("\n") < 12  # no higher than what it shows
         terminal.line("one please")
         terminal.wait_text("line-0059")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("two please")
         terminal.wait_text("Allow once")
         assert not terminal.screen.alternate
         terminal.send("1")
         terminal.wait_text("Second answer")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(b"\x0f")
         terminal.wait_for(lambda: terminal.screen.alternate, "a page")
         terminal.wait_text("Ctrl.O folds")
@@ -93,21 +93,21 @@ def test_a_session(one_world: World) -> None:
         terminal.wait_for(lambda: any(len(row) > 50 for row in terminal.rows()[-3:]), "the status at the new size")
         terminal.send(Key.ESC)
         terminal.wait_text("Interrupted|interrupted|stopped")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.resize(90, 30)
         terminal.line("four please")
         terminal.wait_text("row-0029")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_C)
         terminal.wait_text("again to quit")
         terminal.send(Key.CTRL_C)
         assert terminal.wait() == 0
         rows = terminal.rows()
     rows = [row for row in rows if row != "one please"]  # the title
-    said = ["▌ one please", "First answer.", *(f"line-{number:04}." for number in range(60))]
-    said += ["two please", "echo made > made.txt", "Second answer.", "three please", "Third, which is"]
-    said += ["four please", "Fourth answer.", *(f"row-{number:04}." for number in range(30)), "holdfast -r"]
-    in_order(rows, said)
+    expected = ["▌ one please", "First answer.", *(f"line-{number:04}." for number in range(60))]
+    expected += ["two please", "echo made > made.txt", "Second answer.", "three please", "Third, which is"]
+    expected += ["four please", "Fourth answer.", *(f"row-{number:04}." for number in range(30)), "holdfast -r"]
+    in_order(rows, expected)
     assert not [row for row in rows if PROMPT in row or "shift+tab" in row]  # nothing of the live region is left
 
 
@@ -120,17 +120,17 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
         start(terminal, world, "--inline", shows=PROMPT)
         terminal.line("one please")
         terminal.wait_text("First answer")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
         suspend(terminal)
-        terminal.wait_gone("half a thought")
+        terminal.wait_absent("half a thought")
         assert_shell_works(terminal)
         terminal.send("fg\r")
         terminal.wait_text("▌ half a thought")
         terminal.send(Key.ENTER)
         terminal.wait_text("Second answer")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         terminal.wait_text("(?s)holdfast -r.*shell>$")
         in_order(emulated.rows(), ["▌ one please", "First answer.", "Stopped", "▌ half a thought", "Second answer."])

@@ -96,17 +96,22 @@ def test_what_the_agent_was_started_with_is_gone_from_its_environment(one_world:
 def configure(world: World, *, key: str, header: str) -> None:
     """Configure a server that is reached at the address of the built-in one, with these variables."""
     address = world.environ()["OPENAI_BASE_URL"]
-    own = f'[providers.home]\nkind = "openai-chat"\nbase_url = "{address}"\napi_key_env = "{key}"\n'
+    provider = f'[providers.home]\nkind = "openai-chat"\nbase_url = "{address}"\napi_key_env = "{key}"\n'
     header = f'[providers.home.headers]\nx-pass = {{ env = "{header}" }}\nx-user = {{ env = "USER" }}\n'
-    (world.home / "config.toml").write_text(CONFIG + own + header)
+    (world.home / "config.toml").write_text(CONFIG + provider + header)
 
 
 def test_keys_of_a_server_of_ones_own_are_not_in_the_environment_of_a_command(one_world: World) -> None:
     """Their variables have names of which others are passed on; USER is of use to every command, and no secret."""
     configure(one_world, key="XDG_OF_THE_SERVER", header="LC_OF_THE_SERVER")
     one_world.script([bash("env; echo end")], [Say("Nothing found.")])
-    own = {"XDG_OF_THE_SERVER": key(one_world), "LC_OF_THE_SERVER": "open-sesame-42", "LC_TIME": "C", "USER": "me"}
-    ran = one_world.run("-m", "home:m", "--yolo", "-p", "look", environ=one_world.environ(**own))
+    variables = {
+        "XDG_OF_THE_SERVER": key(one_world),
+        "LC_OF_THE_SERVER": "open-sesame-42",
+        "LC_TIME": "C",
+        "USER": "me",
+    }
+    ran = one_world.run("-m", "home:m", "--yolo", "-p", "look", environ=one_world.environ(**variables))
     assert ran.code == 0, ran.err
     (found,) = one_world.results
     assert "LC_TIME=C" in found

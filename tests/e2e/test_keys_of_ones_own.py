@@ -35,7 +35,7 @@ def test_the_prompt_is_edited_with_vims_keys(one_world: World) -> None:
         terminal.send("2d")
         terminal.wait_text(r"NORMAL 2d")
         terminal.send("b")
-        terminal.wait_gone("one two")
+        terminal.wait_absent("one two")
         terminal.send("u")
         terminal.wait_text("one two three")
         terminal.send("\r")
@@ -47,17 +47,17 @@ def test_the_prompt_is_edited_with_vims_keys(one_world: World) -> None:
         terminal.wait_text("NORMAL")
         assert "esc to interrupt" in terminal.text()
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send("dd")
         terminal.wait_text(PROMPT)
         terminal.send("i")
         terminal.wait_text("INSERT")
         terminal.line("/vim off")
         terminal.wait_text("The prompt is edited as usual. To keep it: /vim off user.")
-        terminal.wait_gone("INSERT")
+        terminal.wait_absent("INSERT")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    assert one_world.said[0] == "one two three"
+    assert one_world.user_texts[0] == "one two three"
 
 
 def test_text_is_selected_with_vims_keys(one_world: World) -> None:
@@ -88,7 +88,7 @@ def test_text_is_selected_with_vims_keys(one_world: World) -> None:
         assert len(drawn) > 1, "what is selected has a background of its own"
         terminal.send("c")
         terminal.wait_text(r"INSERT +ask")
-        terminal.wait_gone("one two three|▌ next")
+        terminal.wait_absent("one two three|▌ next")
         terminal.send(Key.ESC)
         terminal.wait_text(r"NORMAL +ask")
         terminal.send("u0v")
@@ -102,13 +102,13 @@ def test_text_is_selected_with_vims_keys(one_world: World) -> None:
         terminal.send(Key.ESC)
         terminal.wait_text(r"NORMAL +ask")
         terminal.send("Gdd")
-        terminal.wait_gone("▌ next")
+        terminal.wait_absent("▌ next")
         terminal.send("v")
         terminal.wait_text(r"VISUAL +ask")
         terminal.send(Key.ENTER)
         terminal.wait_text("Understood")
         terminal.wait_text("INSERT")
-    assert one_world.said[0] == "one two three"
+    assert one_world.user_texts[0] == "one two three"
 
 
 def test_actions_have_the_keys_of_the_config(one_world: World) -> None:
@@ -124,15 +124,15 @@ def test_actions_have_the_keys_of_the_config(one_world: World) -> None:
         terminal.wait_text(r"expand +F5 ")
         terminal.wait_text(r"editor +none ")
         terminal.send(Key.ESC)
-        terminal.wait_gone("expand +F5")
+        terminal.wait_absent("expand +F5")
         terminal.line("/help")
         terminal.wait_text(r"F5 +expand / collapse all output")
         terminal.send(Key.ESC)
-        terminal.wait_gone("collapse all output")
+        terminal.wait_absent("collapse all output")
         terminal.send(b"\x07")
         terminal.wait_text("Prompt history")
         terminal.send(Key.ESC)
-        terminal.wait_gone("Prompt history")
+        terminal.wait_absent("Prompt history")
         terminal.line("/config keys.history escape user")
         terminal.wait_text("escape is the only key of interrupt")
         terminal.send(Key.CTRL_D)
@@ -159,17 +159,17 @@ def test_another_key_sends_and_enter_begins_a_line(one_world: World) -> None:
         terminal.send(CTRL_S)
         one_world.provider.release("late")
         terminal.wait_text("Steered")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send("/keys" + CTRL_S.decode())
         terminal.wait_text(r"send +Ctrl\+S")
         terminal.send(Key.ESC)
-        terminal.wait_gone(r"send +Ctrl\+S")
+        terminal.wait_absent(r"send +Ctrl\+S")
         terminal.send(b"four" + CTRL_S + Key.ESC)  # the stop does not overtake the prompt
         terminal.wait_text("you stopped the turn")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    assert one_world.said[:2] == ["one\ntwo", "three\n@a-file.txt "]
+    assert one_world.user_texts[:2] == ["one\ntwo", "three\n@a-file.txt "]
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_keys_that_can_send(one_world: World, config: str, key: bytes) -> None:
         terminal.wait_text("▌ hello")
         terminal.send(key)
         terminal.wait_text("Begun")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(b"\x11")
         assert terminal.wait() == 0
-    assert one_world.said == ["hello"]
+    assert one_world.user_texts == ["hello"]
 
 
 def test_alt_enter_queues_in_a_terminal_of_the_old_kind(one_world: World) -> None:
@@ -211,7 +211,7 @@ def test_alt_enter_queues_in_a_terminal_of_the_old_kind(one_world: World) -> Non
         terminal.wait_text("1 queued")
         one_world.provider.release("on")
         terminal.wait_text("Second")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert [entry.when for entry in one_world.entries() if isinstance(entry, Queued)] == ["later"]

@@ -60,15 +60,15 @@ def test_the_question_is_asked_again_once(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ASKED\n"
         process.send_signal(signal.SIGKILL)
-    asked = asyncio.run(_taken_up(tmp_path))
-    assert asked == ["bash", "write"]
+    questions = asyncio.run(_taken_up(tmp_path))
+    assert questions == ["bash", "write"]
     assert (tmp_path / "workspace" / "ran.txt").read_text() == "ran\n"
     assert (tmp_path / "workspace" / "b.txt").read_text() == "new"
 
 
 async def _taken_up(folder: Path) -> list[str]:
     """Return what the user is asked when the session is opened again."""
-    asked: list[str] = []
+    questions: list[str] = []
     model = ScriptedModel([[Say("done")]])
 
     async def connect(name: str) -> Model:
@@ -77,7 +77,7 @@ async def _taken_up(folder: Path) -> list[str]:
 
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del plan, why
-        asked.append(call.name)
+        questions.append(call.name)
         await asyncio.sleep(0)
         return ApprovalAnswer(allowed=True)
 
@@ -96,4 +96,4 @@ async def _taken_up(folder: Path) -> list[str]:
     last = model.requests[-1].messages[-1]
     assert isinstance(last, UserMessage)
     assert [result.outcome for result in last.results] == ["ok", "ok", "ok"]
-    return asked
+    return questions

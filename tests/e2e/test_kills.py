@@ -30,7 +30,7 @@ def test_while_text_streams(world: World) -> None:
     ran = world.go_on()
     assert ran.out == "Whole again.\n"
     assert CRASH in ran.err
-    note, words = world.said[1:]
+    note, words = world.user_texts[1:]
     assert world.last[:2] == [
         Block("user", "text", "the first prompt"),
         Block("assistant", "text", "Half of the answer, "),
@@ -95,7 +95,7 @@ SqliteStore.append = strike
 
 
 @pytest.mark.parametrize(
-    ("strike", "meanwhile", "holds", "told"),
+    ("strike", "meanwhile", "content", "sentence"),
     [
         (BEFORE_THE_EFFECT, None, "old\n", "The change did not land: a.txt was read afterwards and still holds"),
         (BEFORE_THE_RENAME, None, "old\n", "The change did not land: a.txt was read afterwards and still holds"),
@@ -105,7 +105,7 @@ SqliteStore.append = strike
     ids=["before the effect", "within the effect", "before the record", "before the record, then somebody else"],
 )
 def test_between_the_effect_of_an_edit_and_its_record(
-    world: World, strike: str, meanwhile: str | None, holds: str, told: str
+    world: World, strike: str, meanwhile: str | None, content: str, sentence: str
 ) -> None:
     file = world.folder / "a.txt"
     file.write_text("old\n")
@@ -114,9 +114,9 @@ def test_between_the_effect_of_an_edit_and_its_record(
     if meanwhile is not None:
         file.write_text(meanwhile)
     world.go_on()
-    assert file.read_text() == holds
+    assert file.read_text() == content
     (result,) = world.results
-    assert result.startswith(f"Interrupted: {CRASH} while this call was running. {told}")
+    assert result.startswith(f"Interrupted: {CRASH} while this call was running. {sentence}")
 
 
 def rich(request: ReceivedRequest) -> Reply:
@@ -186,6 +186,6 @@ def killed_somewhere(world: World, shown: list[dict[str, object]], folder: Path)
         assert text in world.results
     for text in texts:
         assert any(block.text == text for block in world.last if block.role == "assistant")
-    assert world.said[0] == prompts[0]
+    assert world.user_texts[0] == prompts[0]
     ran = (folder / "ran").read_text().split() if (folder / "ran").exists() else []
     assert ran in ([], ["one"], ["one", "two"])

@@ -39,12 +39,12 @@ def enter(browser: Browser, text: str) -> None:
     browser.press("Enter", code=13, text="\r")
 
 
-def text_of(browser: Browser, own: str) -> str:
-    return str(browser.value(f"document.getElementById('{own}').textContent"))
+def text_of(browser: Browser, element: str) -> str:
+    return str(browser.value(f"document.getElementById('{element}').textContent"))
 
 
-def shown(own: str) -> str:
-    return f"!document.getElementById('{own}').hidden"
+def shown(element: str) -> str:
+    return f"!document.getElementById('{element}').hidden"
 
 
 def test_a_session_is_led_by_keys_and_what_is_lost_is_said(one_world: World, browser: Browser) -> None:
@@ -132,12 +132,12 @@ def expect_only_text(browser: Browser, served: Served) -> None:
 def expect_names(browser: Browser) -> None:
     """Everything has a name for a screen reader."""
     names = browser.do("Accessibility.getFullAXTree")["nodes"]
-    said = {(each["role"]["value"], each.get("name", {}).get("value", "")) for each in names if "role" in each}
-    for wanted in [("log", "Transcript"), ("navigation", "Sessions"), ("textbox", "Prompt"), ("main", "Session")]:
-        assert wanted in said, wanted
-    assert ("article", "Prompt of turn 1") in said
-    assert ("article", "Call write, ok") in said
-    buttons = [name for role, name in said if role == "button"]
+    named = {(each["role"]["value"], each.get("name", {}).get("value", "")) for each in names if "role" in each}
+    for expected in [("log", "Transcript"), ("navigation", "Sessions"), ("textbox", "Prompt"), ("main", "Session")]:
+        assert expected in named, expected
+    assert ("article", "Prompt of turn 1") in named
+    assert ("article", "Call write, ok") in named
+    buttons = [name for role, name in named if role == "button"]
     assert all(buttons), "a button without a name"
 
 
@@ -161,6 +161,6 @@ def test_the_page_cannot_be_framed(one_world: World, browser: Browser, tmp_path:
     outside.write_text(f"<iframe src='{served.address}/'></iframe>")
     browser.open(outside.as_uri(), scheme="light")
     eventually(lambda: browser.value("1") and browser.methods("Log.entryAdded"))
-    said = " ".join(each["entry"]["text"] for each in browser.methods("Log.entryAdded"))
-    assert "frame-ancestors" in said or "X-Frame-Options" in said
+    log = " ".join(each["entry"]["text"] for each in browser.methods("Log.entryAdded"))
+    assert "frame-ancestors" in log or "X-Frame-Options" in log
     served.stop()

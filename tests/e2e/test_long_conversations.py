@@ -30,7 +30,7 @@ def test_it_is_compacted_and_the_turn_goes_on(world: World) -> None:
     assert (line["cause"], line["before"] > line["after"]) == ("overflow", True)
     assert "Four times the same file." in line["content"]
     assert [error["fault"] for error in ran.of("error")] == ["too_long"]
-    assert any("503" in said["message"] for said in ran.of("compacting"))
+    assert any("503" in event["message"] for event in ran.of("compacting"))
     assert ran.of("result")[0]["result"] == "All is well."
     world.verify()
 
@@ -62,14 +62,14 @@ def test_in_the_terminal_a_compaction_is_started_stopped_done_and_undone(one_wor
         terminal.wait_text("compacting")
         terminal.send(Key.ESC)
         terminal.wait_text("Nothing was compacted")
-        terminal.wait_gone("esc to interrupt|stopping|compacting ")
+        terminal.wait_absent("esc to interrupt|stopping|compacting ")
         assert not [entry for entry in one_world.entries() if isinstance(entry, Compacted)]
         terminal.line("/compact the engine")
         terminal.wait_text("Compacted: ")
         terminal.wait_text(r"─ <?\d %")
         terminal.line("and now?")
         terminal.wait_text("All is well")
-        assert "The engine was read" in one_world.said[0]
+        assert "The engine was read" in one_world.user_texts[0]
         terminal.line("/uncompact")
         terminal.wait_text("are sent to the model again")
         terminal.wait_text(r"━─+ 1?\d %")

@@ -80,7 +80,7 @@ def test_a_fork_works_while_the_original_runs(world: World) -> None:
     running, waiting = world.results[1:]
     assert running.startswith(f"Not finished in this copy: {CLAUSES['fork']} with this call")
     assert waiting.startswith(f"Not started in this copy: {CLAUSES['fork']}")
-    assert CLAUSES["fork"] in world.said[-2]
+    assert CLAUSES["fork"] in world.user_texts[-2]
     assert "crash" not in str(world.last)
     assert world.lines("ran") == ["one", "two"]
     world.script((Say("Original."),))
@@ -108,8 +108,8 @@ def test_changing_the_model_and_back_with_reasoning_on_the_way(world: World) -> 
         how = ("-m", model, "-p", f"prompt {number}")
         assert world.run(*(["-c"] if number else []), *how).out == f"answer {number}\n"
         thoughts = [block.text for block in world.last if block.kind == "thinking" and block.text]
-        own = [f"thought {made}" for made in range(number % 2, number + 1, 2)]
-        assert thoughts == own
+        expected = [f"thought {turn}" for turn in range(number % 2, number + 1, 2)]
+        assert thoughts == expected
         assert [block.text for block in world.last if block.kind == "result"] == ["1\tx"] * (number + 1)
     assert [request.wire for request in world.provider.requests[::2]] == [
         model.partition(":")[0] for model in [there, back, there, back]
@@ -144,7 +144,7 @@ def test_the_past_is_stable_through_turns_that_stop_in_every_way(world: World) -
     world.go_on()
     sizes = [len(blocks(request)) for request in world.provider.requests]
     assert all(earlier < later for earlier, later in pairwise(sizes))
-    assert [text for text in world.said if not text.startswith("[Note")] == [
+    assert [text for text in world.user_texts if not text.startswith("[Note")] == [
         *("first", "second", "third", "fourth", "fifth", "go on", "go on")
     ]
     assert Block("assistant", "text", "More.") in world.last

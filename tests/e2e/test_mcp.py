@@ -86,8 +86,8 @@ def test_tools_change_only_between_turns_and_by_an_entry(one_world: World) -> No
     assert "New: mcp__srv__other; not offered any more: mcp__srv__echo" in changes[0].note
     kinds = [type(entry) for entry in one_world.entries()]
     assert kinds[kinds.index(ToolsChanged) + 1] is PromptAccepted
-    (_, gone), (outcome, text) = outcomes(one_world)
-    assert "does not offer 'mcp__srv__echo'" in gone
+    (_, refusal), (outcome, text) = outcomes(one_world)
+    assert "does not offer 'mcp__srv__echo'" in refusal
     assert (outcome, text) == ("ok", "echo new")
     one_world.verify()
 
@@ -199,22 +199,22 @@ def test_escape_during_a_call_gives_the_prompt_back(one_world: World) -> None:
         calls = one_world.folder / "marker.calls"
         eventually(lambda: calls.exists() and "slow" in calls.read_text())
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("/mcp")
         terminal.wait_text(r"(?s)MCP servers.*srv +9 tools, declared.*srv: connected, stubborn 1\.0")
         terminal.send(Key.ESC)
-        terminal.wait_gone("9 tools, declared")
+        terminal.wait_absent("9 tools, declared")
         before = (one_world.folder / "marker").read_text()
         terminal.line("/mcp restart srv")
         terminal.wait_text(r"(?s)MCP server srv.*command +.*mcp_server\.py stubborn.*srv: connected, stubborn 1\.0")
         assert (one_world.folder / "marker").read_text() != before
         assert not any(map(lives, map(int, before.split())))
         terminal.send(Key.ESC)
-        terminal.wait_gone("srv: connected")
+        terminal.wait_absent("srv: connected")
         terminal.line("/mcp other")
         terminal.wait_text("Unknown MCP server 'other'")
         terminal.send(Key.CTRL_C)
-        terminal.wait_gone("▌ /mcp other")
+        terminal.wait_absent("▌ /mcp other")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     ((outcome, text),) = outcomes(one_world)

@@ -62,7 +62,7 @@ def test_prompts_are_completed_and_what_does_not_come_returns(one_world: World) 
         terminal.send(Key.TAB)
         terminal.line("ann very nicely")
         terminal.wait_text("Hello")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("/mcp__srv__wait")
         eventually(lambda: "wrote wait" in written(world))
         terminal.send(Key.ESC)
@@ -91,9 +91,9 @@ def test_an_editor_is_offered_them(one_world: World) -> None:
     assert "mcp__srv__greet" in offered()
     refused = editor.answer(editor.prompt(session, "/mcp__srv__nothing"))
     assert "offers /mcp__srv__greet, /mcp__srv__wait" in refused["error"]["message"]
-    asked = editor.prompt(session, "/mcp__srv__wait")
+    request = editor.prompt(session, "/mcp__srv__wait")
     eventually(lambda: "wrote wait" in written(world))
     editor.cancel(session)
-    assert editor.answer(asked)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
     editor.leave()
     assert prompts(world) == [GREETED]

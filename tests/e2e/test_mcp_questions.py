@@ -24,8 +24,8 @@ def notes(world: World) -> str:
 
 
 def kinds(world: World) -> list[str]:
-    told = (CallStarted, CallWaits, CallAnswered, CallEnded)
-    return [kind(entry) for entry in world.entries() if isinstance(entry, told)]
+    call_entries = (CallStarted, CallWaits, CallAnswered, CallEnded)
+    return [kind(entry) for entry in world.entries() if isinstance(entry, call_entries)]
 
 
 @pytest.mark.parametrize("era", one_of(("asking", "modern"), "declined"))

@@ -49,8 +49,8 @@ def nothing_tells_the_password(world: World, ended: Ran) -> None:
     token = base64.b64encode(f"somebody:{PASSWORD}".encode()).decode()
     files = [path for path in sorted(world.home.rglob("*")) if path.is_file()]
     assert any(path.name == "debug.log" for path in files)
-    kept = {str(path): path.read_bytes() for path in files} | {"out": ended.out.encode(), "err": ended.err.encode()}
-    assert [name for name, data in kept.items() for word in (PASSWORD, token) if word.encode() in data] == []
+    contents = {str(path): path.read_bytes() for path in files} | {"out": ended.out.encode(), "err": ended.err.encode()}
+    assert [name for name, data in contents.items() for word in (PASSWORD, token) if word.encode() in data] == []
 
 
 def test_a_turn_goes_through_it(one_world: World, trusted: Authority) -> None:
@@ -58,7 +58,7 @@ def test_a_turn_goes_through_it(one_world: World, trusted: Authority) -> None:
         async with company(trusted) as (proxy, recorder, variables):
             ended = await ran(one_world, variables)
             assert (ended.code, ended.out) == (0, "ok\n"), ended.err
-            assert {asked.method for asked in proxy.asked} == {"CONNECT"}
+            assert {request.method for request in proxy.asked} == {"CONNECT"}
             assert len(recorder.requests) == 1
             nothing_tells_the_password(one_world, ended)
 
@@ -73,9 +73,9 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize(("mode", "host", "told", "advice"), sampled(REFUSED, 2))
+@pytest.mark.parametrize(("mode", "host", "message", "advice"), sampled(REFUSED, 2))
 def test_an_error_that_a_retry_cannot_help_is_reported_at_once(
-    one_world: World, trusted: Authority, mode: Mode, host: str, told: str, advice: str
+    one_world: World, trusted: Authority, mode: Mode, host: str, message: str, advice: str
 ) -> None:
     async def story() -> None:
         async with company(trusted, mode, host=host or "localhost") as (proxy, recorder, variables):
@@ -83,7 +83,7 @@ def test_an_error_that_a_retry_cannot_help_is_reported_at_once(
                 del variables["SSL_CERT_FILE"]
             ended = await ran(one_world, variables)
             assert (ended.code, recorder.requests, len(proxy.asked)) == (1, [], 1), ended.err
-            assert told in ended.err
+            assert message in ended.err
             assert advice in ended.err
             assert "retrying" not in ended.err
             nothing_tells_the_password(one_world, ended)

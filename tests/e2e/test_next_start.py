@@ -57,9 +57,9 @@ def test_a_process_that_outlived_its_supervisor_is_found_on_the_next_start(world
     assert journalled.process.pid != pid  # the shell ended with the supervisor, what it started did not
     ran = world.go_on()
     assert alive([str(pid)]) == []
-    told = rf"still running, and ended now: (sleep \(\d+\), )*bash \({pid}\)"  # it may sleep at that moment
-    assert re.search(told, ran.err)
-    assert re.search(told, world.results[0])
+    report = rf"still running, and ended now: (sleep \(\d+\), )*bash \({pid}\)"  # it may sleep at that moment
+    assert re.search(report, ran.err)
+    assert re.search(report, world.results[0])
     assert "half of it" in world.results[0]
 
 

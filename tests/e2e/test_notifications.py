@@ -22,7 +22,7 @@ def look_away(terminal: Terminal) -> None:
     wait_theme(terminal, LIGHT.background)
 
 
-def told(terminal: Terminal, since: int, pattern: bytes) -> int:
+def count_written(terminal: Terminal, since: int, pattern: bytes) -> int:
     """Return how often something was written since then, apart from what ends another sequence."""
     written = re.sub(rb"\x1b\][^\x07\x1b]*\x07", b"", bytes(terminal.raw[since:]))
     return len(re.findall(pattern, written))
@@ -37,17 +37,17 @@ def test_the_bell_rings_only_without_the_focus(one_world: World) -> None:
         terminal.line("go")
         terminal.send(BLUR)
         terminal.wait_text("Run this command")
-        terminal.wait_for(lambda: told(terminal, 0, BELL) == 1, "the bell of the question")
+        terminal.wait_for(lambda: count_written(terminal, 0, BELL) == 1, "the bell of the question")
         terminal.wait_for(lambda: b"\x1b]2;? " + name in bytes(terminal.raw), "the title of the question")
         terminal.send("1")
         terminal.wait_text("Done so")
-        terminal.wait_for(lambda: told(terminal, 0, BELL) == 2, "the bell of the end")
+        terminal.wait_for(lambda: count_written(terminal, 0, BELL) == 2, "the bell of the end")
         terminal.send(FOCUS)
         terminal.line("again")
         terminal.wait_text(r"Once more\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.settle()
-        assert told(terminal, 0, BELL) == 2
+        assert count_written(terminal, 0, BELL) == 2
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
         assert b"\x1b[23;2t" in bytes(terminal.raw)
@@ -63,15 +63,15 @@ def test_a_notification_of_the_desktop(one_world: World) -> None:
         look_away(terminal)
         one_world.provider.release("first")
         terminal.wait_text(r"First\.")
-        said = re.escape(f"\x1b]9;{one_world.folder.name} has finished\x1b\\".encode())
-        terminal.wait_for(lambda: told(terminal, 0, said) == 1, "the notification")
+        notification = re.escape(f"\x1b]9;{one_world.folder.name} has finished\x1b\\".encode())
+        terminal.wait_for(lambda: count_written(terminal, 0, notification) == 1, "the notification")
         terminal.line("again")
         one_world.provider.wait_for("stream")
         terminal.send(BLUR)
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc to interrupt|stopping")
+        terminal.wait_absent("esc to interrupt|stopping")
         terminal.settle()
-        assert told(terminal, 0, said) == 1, "the user stopped it"
+        assert count_written(terminal, 0, notification) == 1, "the user stopped it"
 
 
 def test_silence(one_world: World) -> None:
@@ -84,6 +84,6 @@ def test_silence(one_world: World) -> None:
         look_away(terminal)
         one_world.provider.release("third")
         terminal.wait_text(r"Third\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.settle()
-        assert told(terminal, 0, rb"\x07|\x1b\](9|777|2);") == 0
+        assert count_written(terminal, 0, rb"\x07|\x1b\](9|777|2);") == 0

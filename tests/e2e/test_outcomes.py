@@ -19,7 +19,7 @@ NOTE = f"\n[Note from holdfast: {CRASH}; the result of this call was found after
 
 
 @pytest.mark.parametrize(
-    ("command", "outcome", "said"),
+    ("command", "outcome", "text"),
     [
         ("sleep 0.01; echo all of it", "ok", r"all of it\n\(exit code 0, \d+\.\d s\)"),
         ("sleep 0.01; echo some; exit 3", "failed", r"some\n\(exit code 3, \d+\.\d s\)"),
@@ -27,7 +27,7 @@ NOTE = f"\n[Note from holdfast: {CRASH}; the result of this call was found after
     ],
 )
 def test_a_command_that_ended_before_the_agent_has_its_own_outcome(
-    one_world: World, command: str, outcome: str, said: str
+    one_world: World, command: str, outcome: str, text: str
 ) -> None:
     world = one_world
     world.script((bash(command),), WHOLE)
@@ -36,30 +36,30 @@ def test_a_command_that_ended_before_the_agent_has_its_own_outcome(
     (ended,) = [entry for entry in world.entries() if isinstance(entry, CallEnded)]
     assert ended.outcome == outcome
     assert ended.seconds > 0
-    assert re.fullmatch(said + re.escape(NOTE), ended.text)
+    assert re.fullmatch(text + re.escape(NOTE), ended.text)
     assert world.results == [ended.text]
     assert f"bash {command}" in ran.err
-    assert kept(world) == []
+    assert spools(world) == []
 
 
 def test_a_command_that_was_ended_with_the_agent_says_after_how_long(world: World) -> None:
     world.script((bash("echo half of it; sleep 300"),), WHOLE)
     agent = world.start("-m", world.model, "--yolo", "-p", "run it")
-    eventually(lambda: kept(world) != [] and world.printed() == "half of it\n")
+    eventually(lambda: spools(world) != [] and world.printed() == "half of it\n")
     time.sleep(0.3)
     agent.kill()
     world.go_on()
     (result,) = world.results
     assert result.startswith(f"Interrupted: {CRASH} while this call was running. Effect unknown")
     assert re.search(r"half of it\n\(stopped after \d+\.\d s, and everything it had started was ended\)$", result)
-    assert kept(world) == []
+    assert spools(world) == []
 
 
 def test_a_command_whose_supervisor_died_too_says_when_it_last_printed(one_world: World) -> None:
     world = one_world
     world.script((bash("echo half of it; echo $PPID > supervisor; sleep 0.5; echo more; sleep 300"),), WHOLE)
     agent = world.start("-m", world.model, "--yolo", "-p", "run it")
-    eventually(lambda: kept(world) != [] and world.printed() == "half of it\nmore\n")
+    eventually(lambda: spools(world) != [] and world.printed() == "half of it\nmore\n")
     (supervisor,) = world.lines("supervisor")
     os.kill(agent.pid, signal.SIGSTOP)  # so that it does not see its supervisor go
     os.kill(int(supervisor), signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_a_command_whose_supervisor_died_too_says_when_it_last_printed(one_world
     world.go_on()
     (result,) = world.results
     assert re.search(r"more\n\(its last output came after 0\.[4-9] s; when and how it ended is unknown\)$", result)
-    assert kept(world) == []
+    assert spools(world) == []
 
 
 def test_an_unfinished_copy_of_an_edited_file_is_removed_and_nothing_else(world: World) -> None:
@@ -84,7 +84,7 @@ def test_live_output_is_kept_no_longer_than_a_call_is_open(one_world: World) -> 
     world = one_world
     world.script((bash("seq 20000"), bash("false"), Call("grep", {"pattern": "x"})), WHOLE)
     world.ask("run them")
-    assert kept(world) == []
+    assert spools(world) == []
     assert list(world.session.glob("capture-*")) == []
 
 
@@ -92,7 +92,7 @@ def test_what_a_stop_left_is_shown_again_on_resuming_in_the_same_lines(one_world
     world = one_world
     world.script((bash("echo one"), bash("echo half; sleep 300"), bash("echo three")), WHOLE)
     agent = world.start("-m", world.model, "--yolo", "-p", "run them")
-    eventually(lambda: "half\n" in world.printed() if kept(world) else False)
+    eventually(lambda: "half\n" in world.printed() if spools(world) else False)
     agent.send(signal.SIGINT)
     live = agent.wait()
     again = world.go_on()
@@ -107,6 +107,6 @@ def test_what_a_stop_left_is_shown_again_on_resuming_in_the_same_lines(one_world
     assert begun["account"] == []  # the last turn ended by itself
 
 
-def kept(world: World) -> list[str]:
+def spools(world: World) -> list[str]:
     """Return the names of what is kept of the output of commands."""
     return sorted(path.name for path in world.home.glob("sessions/*/spool/*"))

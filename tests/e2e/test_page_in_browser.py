@@ -64,6 +64,6 @@ def test_the_page_in_a_browser(tmp_path: Path, scheme: str) -> None:
         seen = browser.do("Page.captureScreenshot")["data"]
         assert len(seen) > 10_000
         assert browser.value("document.title") == "Session s-1"
-        asked = [each["request"]["url"] for each in browser.methods("Network.requestWillBeSent")]
-        assert asked == [file.as_uri()]
+        addresses = [each["request"]["url"] for each in browser.methods("Network.requestWillBeSent")]
+        assert addresses == [file.as_uri()]
         assert browser.methods("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded") == []

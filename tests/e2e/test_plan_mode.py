@@ -32,7 +32,7 @@ def test_a_plan_survives_a_kill_and_its_mode_the_next_start(one_world: World) ->
         terminal.wait_text(r"(?s)Carry out this plan\?.*1  Approve, and edit freely")
         terminal.send("1")
         terminal.wait_text(r"Carried out\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.wait_text("accept-edits · shift")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0

@@ -116,14 +116,14 @@ def test_no_is_remembered_too(project: World) -> None:
         terminal.wait_text("run with --trust-project")
         terminal.wait_text("Set up a provider")
         terminal.send(Key.ESC)
-        terminal.wait_gone("Set up a provider")
+        terminal.wait_absent("Set up a provider")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     with screen(project) as terminal:
         terminal.wait_text("run with --trust-project")
         terminal.wait_text("Set up a provider")
         terminal.send(Key.ESC)
-        terminal.wait_gone("Set up a provider")
+        terminal.wait_absent("Set up a provider")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
 
@@ -143,7 +143,7 @@ def test_what_the_file_becomes_while_it_is_worked_in_was_not_meant(project: Worl
         terminal.wait_text("Choose a model to start")
         terminal.settle()
         terminal.send(Key.ESC)
-        terminal.wait_gone("Choose a model to start")
+        terminal.wait_absent("Choose a model to start")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert "Ignoring untrusted project config" in project.run("-p", "hello").err

@@ -23,8 +23,8 @@ def line(content: object, **more: object) -> bytes:
 
 
 def control(subtype: str, request: str) -> bytes:
-    said = {"type": "control_request", "request_id": request, "request": {"subtype": subtype}}
-    return json.dumps(said).encode() + b"\n"
+    message = {"type": "control_request", "request_id": request, "request": {"subtype": subtype}}
+    return json.dumps(message).encode() + b"\n"
 
 
 def run(world: World, *lines: bytes, options: tuple[str, ...] = ()) -> Ran:
@@ -40,7 +40,7 @@ def test_each_line_is_a_turn_with_its_result_in_their_order(world: World) -> Non
     ran = run(world, line("first"), line([{"type": "text", "text": "second"}]), b"\n", line("third"))
     assert ran.code == 0, ran.err
     assert results(ran) == [(1, "finished", "one"), (2, "finished", "two"), (3, "finished", "three")]
-    assert world.said == ["first", "second", "third"]
+    assert world.user_texts == ["first", "second", "third"]
     assert ran.lines[0]["type"] == "init"
     assert ran.lines[-1]["type"] == "result"
     acknowledged = [each["content"] for each in ran.lines if each["type"] == "queued" or each.get("role") == "user"]
@@ -59,9 +59,9 @@ def test_a_line_that_cannot_be_used_is_reported_with_its_number_and_costs_no_wor
     ran = run(world, line("first"), *bad, line("last").rstrip(b"\n"))
     assert ran.code == 2
     assert [result[2] for result in results(ran)] == ["one", "two"]
-    told = [each for each in ran.of("error") if "line" in each]
-    assert [each["line"] for each in told] == [2, 3, 4, 5, 6]
-    assert all(each["message"].startswith(f"Line {each['line']} of the input was skipped: ") for each in told)
+    errors = [each for each in ran.of("error") if "line" in each]
+    assert [each["line"] for each in errors] == [2, 3, 4, 5, 6]
+    assert all(each["message"].startswith(f"Line {each['line']} of the input was skipped: ") for each in errors)
 
 
 def test_an_image_of_a_line_is_shown_to_the_model(one_world: World) -> None:
@@ -104,7 +104,7 @@ def test_what_was_acknowledged_is_there_after_a_kill_and_is_not_sent_by_itself(w
     agent.kill()
     assert [entry.text for entry in world.entries() if isinstance(entry, Queued)] == ["second", "third"]
     world.go_on()
-    assert world.said[-1] == "go on"
+    assert world.user_texts[-1] == "go on"
 
 
 def test_a_signal_while_it_waits_for_a_line_ends_the_run(one_world: World) -> None:

@@ -76,8 +76,8 @@ def test_a_bad_line_while_a_turn_runs_is_reported_and_the_turn_goes_on(world: Wo
     os.close(keep)
     ran = agent.wait()
     assert ran.code == 2
-    (told,) = [each for each in ran.of("error") if "line" in each]
-    assert (told["line"], told["message"].startswith("Line 2 of the input was skipped: ")) == (2, True)
+    (error,) = [each for each in ran.of("error") if "line" in each]
+    assert (error["line"], error["message"].startswith("Line 2 of the input was skipped: ")) == (2, True)
     assert [each["result"] for each in ran.of("result")] == ["half of it, all of it", "two"]
     assert [entry.cause for entry in world.entries() if isinstance(entry, TurnEnded)] == ["finished", "finished"]
 

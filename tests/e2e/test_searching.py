@@ -62,9 +62,9 @@ def tavily() -> Generator[Tavily]:
     server.server_close()
 
 
-def kept(world: World, said: str) -> list[str]:
+def files_with(world: World, text: str) -> list[str]:
     """Return the files of the home that have these bytes."""
-    raw = said.encode()
+    raw = text.encode()
     return sorted(each.name for each in world.home.rglob("*") if each.is_file() and raw in each.read_bytes())
 
 
@@ -78,7 +78,7 @@ def test_the_key_goes_to_the_service_and_nowhere_else(one_world: World, tavily: 
     assert tavily.keys == [f"Bearer {KEY}"]
     assert "HOME=" in one_world.results[1]
     assert KEY not in "\n".join((*one_world.results, ran.out, ran.err))
-    assert kept(one_world, KEY) == []
+    assert files_with(one_world, KEY) == []
     one_world.verify()
 
 
@@ -88,7 +88,7 @@ def test_a_refused_key_is_not_repeated(one_world: World, tavily: Tavily) -> None
     ran = one_world.ask("search", environ=one_world.environ(TAVILY_API_KEY="tvly-a-wrong-key-0002"))
     assert ran.code == 0, ran.err
     assert "refuses the key in TAVILY_API_KEY (401)" in one_world.results[0]
-    assert kept(one_world, "tvly-a-wrong-key-0002") == []
+    assert files_with(one_world, "tvly-a-wrong-key-0002") == []
 
 
 def test_a_session_keeps_the_tools_it_began_with(one_world: World, tavily: Tavily) -> None:
@@ -120,8 +120,8 @@ def test_its_first_use_asks_and_the_rule_that_allows_it_is_named(one_world: Worl
     one_world.script(call, [Say("denied")], call, [Say("found")])
     environ = one_world.environ(TAVILY_API_KEY=KEY)
     ran = one_world.run("-m", one_world.model, "-p", "search", environ=environ)
-    (asked,) = [entry for entry in one_world.entries() if isinstance(entry, ApprovalAsked)]
-    assert asked.pattern == Pattern(effect="read", text="127.0.0.1")
+    (question,) = [entry for entry in one_world.entries() if isinstance(entry, ApprovalAsked)]
+    assert question.pattern == Pattern(effect="read", text="127.0.0.1")
     assert "--allow 'WebFetch(domain:127.0.0.1)'" in ran.err
     assert tavily.keys == []
     ran = one_world.run("-c", "-p", "go on", "--allow", "WebSearch", environ=environ)
@@ -138,7 +138,7 @@ def test_the_user_sees_the_query_the_server_and_what_was_found(one_world: World,
         terminal.wait_text(r"(?s)Search 'the answer'\?.*1  Allow once.*pages from 127\.0\.0\.1")
         terminal.send("1")
         terminal.wait_text(r"It is 42\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
 
@@ -161,7 +161,7 @@ def test_a_key_is_stored_like_those_of_providers_and_the_doctor_tells_the_servic
     one_world.script([Call("search", {"query": "the answer"})], [Say("It is 42.")])
     one_world.ask("search", "--debug")
     assert one_world.results == [RESULT]
-    assert kept(one_world, KEY) == ["holdfast-keys.json"]
+    assert files_with(one_world, KEY) == ["holdfast-keys.json"]
 
 
 def test_no_key_is_asked_for_where_none_is_needed(one_world: World) -> None:

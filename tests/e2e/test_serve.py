@@ -38,13 +38,13 @@ def test_a_turn_with_a_question_a_steer_and_a_refusal(world: World) -> None:
     )
     served = Served(world)
     session = served.begin("do it")
-    call = served.asked(session)
+    call = served.wait_for_question(session)
     steered = served.ask(session, "steer", text="and be quick")
     later = served.ask(session, "prompt", text="next")
     assert served.state(session) == "asking"
     served.ask(session, "answer", call=call, allowed=True)
     eventually(lambda: served.get(f"/sessions/{session}")["asking"] not in ([], [call]))
-    second = served.asked(session)
+    second = served.wait_for_question(session)
     refused = served.ask(session, "answer", call=second, allowed=False, words="not this one")
     eventually(lambda: served.row(session, refused["id"])["done"])
     again = served.ask(session, "answer", call=second, allowed=True)
@@ -76,9 +76,9 @@ def test_the_same_key_is_recorded_once_and_a_killed_server_goes_on(one_world: Wo
     world.script((Say("one"), Hold("never")), (Say("two"),), (Say("three"),))
     served = Served(world)
     key = {"idempotency-key": "again"}
-    made = [served.client.post("/sessions", json={"prompt": "first"}, headers=key).json()["id"] for _ in range(3)]
-    assert len(set(made)) == 1
-    session = made[0]
+    ids = [served.client.post("/sessions", json={"prompt": "first"}, headers=key).json()["id"] for _ in range(3)]
+    assert len(set(ids)) == 1
+    session = ids[0]
     eventually(lambda: world.checkpointed() == "one")
     rows = [served.ask(session, "prompt", key="k", text="second") for _ in range(3)]
     assert [each["id"] for each in rows] == [rows[0]["id"]] * 3
@@ -108,7 +108,7 @@ def test_a_question_is_asked_again_after_a_kill_and_its_answer_waits_for_it(one_
     world.script((bash("touch ran"),), (Say("Done."),))
     served = Served(world)
     session = served.begin("go")
-    call = served.asked(session)
+    call = served.wait_for_question(session)
     served.kill()
     with sqlite3.connect(world.home / "service" / "inbox.db") as inbox:  # an answer right before the kill
         inbox.execute(
@@ -119,9 +119,9 @@ def test_a_question_is_asked_again_after_a_kill_and_its_answer_waits_for_it(one_
     served.start()
     eventually(lambda: causes(world) == ["finished"])
     assert (world.folder / "ran").exists()
-    asked = [entry for entry in world.entries() if isinstance(entry, e.ApprovalAsked)]
+    questions = [entry for entry in world.entries() if isinstance(entry, e.ApprovalAsked)]
     answered = [entry for entry in world.entries() if isinstance(entry, e.ApprovalAnswered)]
-    assert len(asked) == len(answered) == 1
+    assert len(questions) == len(answered) == 1
     served.finished(session)
     assert served.stop().code == 0
 
@@ -155,20 +155,20 @@ def test_a_stream_that_is_cut_at_every_event_has_no_hole_and_no_twin(one_world: 
     session = served.begin("write a")
     served.finished(session)
     for name, ends in (("holdfast", '"turn-ended"'), ("stream-json", '"result"'), ("ag-ui", '"RUN_FINISHED"')):
-        whole = list(_up_to(served.raw(session, query={"as": name}), ends))
-        first = next((each for each in whole if each.startswith(b"id: ")), b"")
-        assert first, whole
-        for cut in range(len(whole)):
-            before = whole[:cut]
+        expected = list(_up_to(served.raw(session, query={"as": name}), ends))
+        first = next((each for each in expected if each.startswith(b"id: ")), b"")
+        assert first, expected
+        for cut in range(len(expected)):
+            before = expected[:cut]
             seen = [int(each.split(b"\n")[0][4:]) for each in before if each.startswith(b"id: ")]
-            kept = before[: max((at + 1 for at, each in enumerate(before) if each.startswith(b"id: ")), default=0)]
+            received = before[: max((at + 1 for at, each in enumerate(before) if each.startswith(b"id: ")), default=0)]
             after = list(_up_to(served.raw(session, last=seen[-1] if seen else 0, query={"as": name}), ends))
             if name == "holdfast":
-                assert kept + after == whole
+                assert received + after == expected
             elif name == "stream-json":  # each connection begins with the line `init`
-                assert kept[1:] + after[1:] == whole[1:]
+                assert received[1:] + after[1:] == expected[1:]
             else:  # a run that was cut comes again from its beginning
-                assert after == whole
+                assert after == expected
     ids = [each.id for each in _entries(served, session)]
     assert all(later == earlier + 1 for earlier, later in pairwise(each for each in ids if each is not None))
     served.stop()
@@ -228,13 +228,13 @@ def test_every_route_refuses_who_has_no_right_to_it(one_world: World, tmp_path: 
                 answer = anyone.request(method, where, headers={"authorization": f"Bearer {token}"})
                 assert answer.status_code == 403, (path, other)
                 assert f"no right to {right}" in answer.json()["error"]
-        asks, answers = ({"authorization": f"Bearer {tokens[each]}"} for each in ("ask", "answer"))
+        asker, answerer = ({"authorization": f"Bearer {tokens[each]}"} for each in ("ask", "answer"))
         inbox = f"/sessions/{session}/inbox"
         for kind, body in (("answer", {"call": "c", "allowed": True}), ("mode", {"mode": "ask"})):
-            assert anyone.post(inbox, json={"kind": kind, **body}, headers=asks).status_code == 403
-            assert anyone.post(inbox, json={"kind": kind, **body}, headers=answers).status_code == 202
+            assert anyone.post(inbox, json={"kind": kind, **body}, headers=asker).status_code == 403
+            assert anyone.post(inbox, json={"kind": kind, **body}, headers=answerer).status_code == 202
         for kind in ("prompt", "steer", "later", "stop", "model", "rename", "recall"):
-            assert anyone.post(inbox, json={"kind": kind, "text": "x"}, headers=answers).status_code == 403
+            assert anyone.post(inbox, json={"kind": kind, "text": "x"}, headers=answerer).status_code == 403
         # The file is read again when it changes: a token that is taken out of it is refused at once.
         file.write_text(listed.replace("[tokens.read]", "[tokens.other]").replace(tokens["read"], "y" * 30))
         reads = {"authorization": f"Bearer {tokens['read']}"}
@@ -253,9 +253,9 @@ def test_only_this_machine_and_the_own_page_may_ask(one_world: World) -> None:
     assert get("/sessions", headers={"origin": "http://evil.example"}).status_code == 403
     assert get("/sessions", headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert served.client.post("/login", json={"token": "x"}, headers={"origin": "null"}).status_code == 403
-    own = served.address.removeprefix("http://")
+    host = served.address.removeprefix("http://")
     assert get("/sessions", headers={"origin": served.address}).status_code == 200
-    assert get("/sessions", headers={"origin": f"http://{own.split(':')[0]}:1"}).status_code == 403
+    assert get("/sessions", headers={"origin": f"http://{host.split(':')[0]}:1"}).status_code == 403
     assert get("/nowhere").status_code == 404
     assert served.client.delete("/sessions").status_code == 405
     page = get("/")
@@ -270,10 +270,10 @@ def test_only_this_machine_and_the_own_page_may_ask(one_world: World) -> None:
         assert browser.post("/login", json={"token": "wrong" * 8}).status_code == 401
         answer = browser.post("/login", json={"token": served.token}, headers={"origin": served.address})
         assert answer.json()["rights"] == ["read", "ask", "answer"]
-        said = answer.headers["set-cookie"].lower()
-        assert "httponly" in said
-        assert "samesite=strict" in said
-        assert served.token.lower() not in said
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert served.token.lower() not in cookie
         assert browser.get("/sessions").status_code == 200
         value = browser.cookies["holdfast"]
         assert get("/sessions", headers={"authorization": f"Bearer {value}"}).status_code == 401
@@ -299,8 +299,8 @@ def test_only_this_machine_and_the_own_page_may_ask(one_world: World) -> None:
 
 def test_a_token_file_that_others_can_read_is_refused(one_world: World) -> None:
     file = one_world.home / "holdfast-tokens.toml"
-    made = one_world.run("serve", "--new-token", "bot", "--rights", "read")
-    assert made.out.strip() in file.read_text()
+    created = one_world.run("serve", "--new-token", "bot", "--rights", "read")
+    assert created.out.strip() in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
     assert one_world.run("serve", "--new-token", "bot").code == 2
     file.chmod(0o640)

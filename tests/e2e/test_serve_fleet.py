@@ -38,9 +38,9 @@ def test_a_session_of_a_fleet_over_http(one_world: World, store_url: str) -> Non
     place = {"kind": "folder", "cwd": str(world.folder)}
     key = {"idempotency-key": "once"}
     body = {"prompt": "run it", "place": place}
-    made = {served.client.post("/sessions", json=body, headers=key).json()["id"] for _ in range(2)}
-    (session,) = made
-    call = served.asked(session)
+    ids = {served.client.post("/sessions", json=body, headers=key).json()["id"] for _ in range(2)}
+    (session,) = ids
+    call = served.wait_for_question(session)
     assert served.state(session) == "asking"
     served.ask(session, "answer", call=call, allowed=True)
     served.finished(session)
@@ -48,16 +48,16 @@ def test_a_session_of_a_fleet_over_http(one_world: World, store_url: str) -> Non
     (row,) = [each for each in served.inbox(session) if each["kind"] == "prompt"]
     assert row["sender"] == "me"
 
-    whole = served.until(session, "turn-ended")
-    assert [each.id for each in whole] == list(range(1, len(whole) + 1))
-    for cut in (0, 1, len(whole) // 2, len(whole) - 1):
-        last = whole[cut - 1].id if cut else 0
+    expected = served.until(session, "turn-ended")
+    assert [each.id for each in expected] == list(range(1, len(expected) + 1))
+    for cut in (0, 1, len(expected) // 2, len(expected) - 1):
+        last = expected[cut - 1].id if cut else 0
         rest: list[object] = []
         for each in served.events(session, last=last):
             rest.append(each)
             if each.data["entry"]["kind"] == "turn-ended":
                 break
-        assert whole[:cut] + rest == whole
+        assert expected[:cut] + rest == expected
     first = next(served.events(session, query={"as": "page"}))
     assert first.data == {"type": "reset"}
     assert served.get(f"/sessions/{session}/export", form="json")["session"] == session

@@ -17,7 +17,7 @@ CTRL_X = b"\x18"
 def ask(terminal: Terminal, prompt: str, answer: str) -> None:
     terminal.line(prompt)
     terminal.wait_text(answer)
-    terminal.wait_gone("esc to interrupt")
+    terminal.wait_absent("esc to interrupt")
 
 
 def test_a_session_is_found_deleted_and_restored(one_world: World) -> None:
@@ -40,11 +40,11 @@ def test_a_session_is_found_deleted_and_restored(one_world: World) -> None:
         terminal.send(b"\x7f")
         terminal.wait_text(r"which bird +A heron stands")
         terminal.send(CTRL_X)
-        terminal.wait_gone("which bird")
+        terminal.wait_absent("which bird")
         terminal.wait_text("Moved session .* to trash")
         terminal.settle()  # Esc counts as a key only if nothing follows it at once
         terminal.send(Key.ESC)
-        terminal.wait_gone("Esc to cancel")
+        terminal.wait_absent("Esc to cancel")
         terminal.line("/resume")
         terminal.wait_text("Trash +1 deleted")
         terminal.send(Key.ENTER)
@@ -80,8 +80,8 @@ def test_a_branch_continues_in_a_copy(one_world: World) -> None:
         terminal.wait_text(r"(?m)^\W*Two\.\W*$")
         terminal.send(Key.ENTER)
         terminal.wait_text("continues in a copy")
-        terminal.wait_gone(r"Three\.")
+        terminal.wait_absent(r"Three\.")
         ask(terminal, "more", r"Four\.")
-    assert "second" in one_world.said
-    assert "other" not in one_world.said
+    assert "second" in one_world.user_texts
+    assert "other" not in one_world.user_texts
     assert len(Catalog(one_world.home / "sessions").all()) == 2

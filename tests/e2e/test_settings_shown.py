@@ -26,9 +26,9 @@ def close(terminal: Terminal, title: str) -> None:
     """Close what is open with Esc, which counts as a key only if nothing follows it at once."""
     terminal.settle()
     terminal.send(Key.ESC)
-    terminal.wait_gone(title)
+    terminal.wait_absent(title)
     terminal.settle()
-    terminal.wait_gone(title)
+    terminal.wait_absent(title)
 
 
 def test_settings_are_searched_changed_and_kept(one_world: World) -> None:
@@ -84,7 +84,7 @@ def test_what_commands_choose_is_kept_where_the_user_says(one_world: World) -> N
         terminal.line("/theme nord")
         terminal.wait_text(r'theme = "nord" in\s')
         terminal.line("/theme gruvbox session")
-        terminal.wait_gone('theme = "nord" in ')
+        terminal.wait_absent('theme = "nord" in ')
         terminal.line("/theme mauve")
         terminal.wait_text("Unknown theme 'mauve'")
         terminal.send(Key.CTRL_C)  # the line is given back

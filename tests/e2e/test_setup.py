@@ -87,10 +87,10 @@ def test_from_a_wrong_key_to_a_session_whose_commands_do_not_have_it(fresh: Fres
         assert "Done. Run: holdfast" in terminal.text()
         for secret in (GOOD, WRONG):
             assert secret.encode() not in terminal.raw
-    config, kept = ".config/holdfast/config.toml", ".local/state/holdfast/holdfast-keys.json"
-    assert fresh.files == [config, kept]
+    config, keys = ".config/holdfast/config.toml", ".local/state/holdfast/holdfast-keys.json"
+    assert fresh.files == [config, keys]
     assert (fresh.home / config).read_text().strip() == 'model = "openai-chat:gpt-5.5"'
-    assert stat.S_IMODE((fresh.home / kept).stat().st_mode) == 0o600
+    assert stat.S_IMODE((fresh.home / keys).stat().st_mode) == 0o600
 
     look = "env; cat /proc/$PPID/environ | tr '\\0' '\\n'"
     provider.extend([Call("bash", {"command": look})], [Say(ANSWER)])
@@ -100,7 +100,7 @@ def test_from_a_wrong_key_to_a_session_whose_commands_do_not_have_it(fresh: Fres
     assert "PATH=" in ran.stdout
     assert GOOD not in ran.stdout + ran.stderr
     holding = [name for name in fresh.files if GOOD.encode() in (fresh.home / name).read_bytes()]
-    assert holding == [kept]
+    assert holding == [keys]
     assert "OPENAI_API_KEY is deleted" in fresh.run("setup", "--forget", "openai-chat").stdout
     assert "No API key for openai-chat" in fresh.run("-p", "again").stderr
 
@@ -170,17 +170,17 @@ def test_the_screen_of_a_fresh_machine_offers_it_and_comes_back(fresh: Fresh, pr
         answer(terminal, "API key .hidden", GOOD)
         answer(terminal, "Model of openai-chat", "")
         terminal.wait_text(r"OK \(")
-        terminal.wait_gone(r"OK \(")  # the screen is drawn over it
+        terminal.wait_absent(r"OK \(")  # the screen is drawn over it
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("hello")
         terminal.wait_text("The answer after")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("/setup")
         terminal.wait_text("Number or name")
         terminal.settle()
         terminal.send(Key.CTRL_C)
         terminal.wait_text("Nothing was changed")
-        terminal.wait_gone("Nothing was changed")
+        terminal.wait_absent("Nothing was changed")
         terminal.wait_text("Ask holdfast to do something")
         terminal.wait_text("The answer after")
         terminal.send(Key.CTRL_D)
@@ -194,12 +194,12 @@ def test_the_screen_offers_what_the_environment_has_a_key_for(fresh: Fresh, prov
     with fresh.terminal() as terminal:
         terminal.wait_text("Use openai-chat:gpt-5.5")
         terminal.send("openai-chat")
-        terminal.wait_gone("demo model")
+        terminal.wait_absent("demo model")
         terminal.send(Key.ENTER)
-        terminal.wait_gone("Choose a model to start")
+        terminal.wait_absent("Choose a model to start")
         terminal.line("hello")
         terminal.wait_text("The answer after")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
 
@@ -212,11 +212,11 @@ def test_the_screen_shows_what_the_doctor_finds_and_every_setting(fresh: Fresh) 
         terminal.wait_text("Setup check")
         terminal.wait_text(r"OPENAI_API_KEY \(environment\)")
         terminal.send(Key.ESC)
-        terminal.wait_gone("Setup check")
+        terminal.wait_absent("Setup check")
         terminal.line("/config")
         terminal.wait_text(r'model +"openai-chat:small" +option')
         terminal.send(Key.ESC)
-        terminal.wait_gone("option")
+        terminal.wait_absent("option")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
         assert GOOD.encode() not in terminal.raw

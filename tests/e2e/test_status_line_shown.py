@@ -34,7 +34,7 @@ def test_facts_have_their_places(one_world: World, columns: int, shown: str) -> 
         terminal.wait_text("esc to interrupt")
         assert terminal.text().splitlines()[-1].rstrip().endswith(facts)
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("/permissions yolo")
         terminal.wait_text("  yolo  · shift")
 

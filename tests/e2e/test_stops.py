@@ -24,16 +24,18 @@ TIMEOUT = "5" if COLD else "1"
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """What a provider does, and what must be seen of it: `kept` of the text, `told` to the model, `said` to the user.
+    """What a provider does, and what must be seen of it.
+
+    `partial` is what stays of the text, `model_note` what the model reads of it, `message` what the user reads.
 
     `times` counts the requests of the turn; every one of them gets `reply`.
     """
 
     reply: Reply
     code: int
-    told: str
-    said: str = ""
-    kept: str = ""
+    model_note: str
+    message: str = ""
+    partial: str = ""
     times: int = 1
     arguments: tuple[str, ...] = ()
 
@@ -42,28 +44,32 @@ HALF = Say("Half of it, ")
 TIMED_OUT = f"the turn reached its time limit of {TIMEOUT} s"
 TROUBLES = {
     "timeout, silent": Trouble(
-        reply=(Hold("never"),), code=1, told=TIMED_OUT, arguments=("--timeout", TIMEOUT), said="time limit"
+        reply=(Hold("never"),), code=1, model_note=TIMED_OUT, arguments=("--timeout", TIMEOUT), message="time limit"
     ),
     "timeout, streaming": Trouble(
-        reply=(HALF, Hold("never")), kept=HALF.text, code=1, told=TIMED_OUT, arguments=("--timeout", TIMEOUT)
+        reply=(HALF, Hold("never")), partial=HALF.text, code=1, model_note=TIMED_OUT, arguments=("--timeout", TIMEOUT)
     ),
-    "500": Trouble(reply=(Fail(500),), code=75, times=4, told="provider error", said="status 500"),
-    "429": Trouble(reply=(Fail(429, retry_after=0.02),), code=75, times=4, told="provider error", said="in 0.02 s"),
-    "429, much later": Trouble(reply=(Fail(429, retry_after=3600),), code=75, told="provider error", said="status 429"),
-    "400": Trouble(reply=(Fail(400, "No such seed."),), code=1, told="No such seed.", said="No such seed."),
-    "401": Trouble(reply=(Fail(401),), code=1, told="status 401", said="Check the key"),
-    "404": Trouble(reply=(Fail(404, "No such model."),), code=1, told="No such model.", said="No such model."),
-    "reset before anything": Trouble(reply=(Reset(),), code=75, times=4, told="Connection to model"),
-    "cut before anything": Trouble(reply=(Cut(),), code=75, times=4, told="provider error"),
-    "cut in the middle": Trouble(reply=(HALF, Cut()), kept=HALF.text, code=75, told="without the end"),
+    "500": Trouble(reply=(Fail(500),), code=75, times=4, model_note="provider error", message="status 500"),
+    "429": Trouble(
+        reply=(Fail(429, retry_after=0.02),), code=75, times=4, model_note="provider error", message="in 0.02 s"
+    ),
+    "429, much later": Trouble(
+        reply=(Fail(429, retry_after=3600),), code=75, model_note="provider error", message="status 429"
+    ),
+    "400": Trouble(reply=(Fail(400, "No such seed."),), code=1, model_note="No such seed.", message="No such seed."),
+    "401": Trouble(reply=(Fail(401),), code=1, model_note="status 401", message="Check the key"),
+    "404": Trouble(reply=(Fail(404, "No such model."),), code=1, model_note="No such model.", message="No such model."),
+    "reset before anything": Trouble(reply=(Reset(),), code=75, times=4, model_note="Connection to model"),
+    "cut before anything": Trouble(reply=(Cut(),), code=75, times=4, model_note="provider error"),
+    "cut in the middle": Trouble(reply=(HALF, Cut()), partial=HALF.text, code=75, model_note="without the end"),
     "reset in the middle": Trouble(
-        reply=(HALF, Wait(0.1), Reset()), kept=HALF.text, code=75, told="Connection to model"
+        reply=(HALF, Wait(0.1), Reset()), partial=HALF.text, code=75, model_note="Connection to model"
     ),
     "cut in a call": Trouble(
         reply=(HALF, Call("bash", {"command": "echo x >> ran"}), Cut()),
-        kept=HALF.text,
+        partial=HALF.text,
         code=75,
-        told="The tool calls you had begun to write in it (bash) were not started.",
+        model_note="The tool calls you had begun to write in it (bash) were not started.",
     ),
 }
 
@@ -74,19 +80,21 @@ def test_after_trouble_the_next_prompt_works(world: World, name: str) -> None:
     world.script(*[trouble.reply] * trouble.times, WHOLE)
     ran = world.ask("the first prompt", *trouble.arguments)
     assert ran.code == trouble.code, ran.err
-    assert ran.out == (trouble.kept + "\n" if trouble.kept else "")
-    assert trouble.said in ran.err
-    assert trouble.told in ran.err or trouble.kept
+    assert ran.out == (trouble.partial + "\n" if trouble.partial else "")
+    assert trouble.message in ran.err
+    assert trouble.model_note in ran.err or trouble.partial
     assert ran.err.count("retrying ") == trouble.times - 1
     assert len(world.provider.requests) == trouble.times
     assert world.go_on().out == "Whole again.\n"
-    prompt, note, words = world.said
+    prompt, note, words = world.user_texts
     assert (prompt, words) == ("the first prompt", "go on")
     # A provider's own words are for the user: the model reads in holdfast's words that the provider failed.
-    ours = trouble.told == TIMED_OUT or "were not started" in trouble.told
-    assert (trouble.told if ours else CLAUSES["provider"]) in note
+    ours = trouble.model_note == TIMED_OUT or "were not started" in trouble.model_note
+    assert (trouble.model_note if ours else CLAUSES["provider"]) in note
     assert ("user stopped" in note) is False
-    assert [block.text for block in world.last if block.role == "assistant"] == ([trouble.kept] if trouble.kept else [])
+    assert [block.text for block in world.last if block.role == "assistant"] == (
+        [trouble.partial] if trouble.partial else []
+    )
     assert world.lines("ran") == []
 
 
@@ -109,7 +117,7 @@ def test_sigint_while_text_streams(world: World) -> None:
     assert (result["cause"], result["result"], result["exit_code"]) == ("user", HALF.text, 130)
     world.go_on()
     assert world.last[1] == Block("assistant", "text", HALF.text)
-    prompt, note, words = world.said
+    prompt, note, words = world.user_texts
     assert (prompt, words) == ("the first prompt", "go on")
     assert "the user stopped the turn" in note
     assert "cut off" in note
@@ -121,7 +129,7 @@ def test_sigint_while_the_server_is_silent(world: World) -> None:
     world.provider.wait_for("silent")
     assert interrupted(agent).out == ""
     world.go_on()
-    assert world.said == [
+    assert world.user_texts == [
         "the first prompt",
         "[Note from holdfast: the user stopped the turn; the previous turn ended there.]",
         "go on",
@@ -134,7 +142,7 @@ def test_sigint_while_it_waits_to_try_again(world: World) -> None:
     eventually(lambda: "Attempt 1/4 failed (429" in agent.so_far.err)
     interrupted(agent)
     world.go_on()
-    assert "the user stopped the turn" in world.said[1]
+    assert "the user stopped the turn" in world.user_texts[1]
     assert len(world.provider.requests) == 2
 
 
@@ -211,11 +219,11 @@ def test_a_timeout_while_a_command_runs_is_no_stop_by_the_user(world: World) -> 
     result = json.loads(ran.out)
     assert (result["stop_reason"], result["cause"], result["detail"]) == ("timeout", "timeout", f"{TIMEOUT} s")
     world.go_on()
-    told = f"the turn reached its time limit of {TIMEOUT} s (the user did not stop it)"
-    assert told in world.results[0]
+    cause = f"the turn reached its time limit of {TIMEOUT} s (the user did not stop it)"
+    assert cause in world.results[0]
     assert "half of it" in world.results[0]
-    assert world.results[1].startswith(f"Not started: {told}")
-    assert told in world.said[1]
+    assert world.results[1].startswith(f"Not started: {cause}")
+    assert cause in world.user_texts[1]
 
 
 def test_a_call_that_needs_approval_ends_a_run_without_a_user(world: World) -> None:
@@ -225,14 +233,14 @@ def test_a_call_that_needs_approval_ends_a_run_without_a_user(world: World) -> N
     assert ran.code == 3
     assert "The call 'run: echo x >> ran' runs a command: it writes 'ran'." in ran.err
     world.script((bash("echo y >> ran"),), WHOLE)
-    asked = world.run("-c", "-p", "not that", "--output-format", "json", "--on-approval", "stop")
-    assert asked.code == 3
-    assert json.loads(asked.out)["detail"] == "The call 'run: echo y >> ran' runs a command: it writes 'ran'."
+    stopped = world.run("-c", "-p", "not that", "--output-format", "json", "--on-approval", "stop")
+    assert stopped.code == 3
+    assert json.loads(stopped.out)["detail"] == "The call 'run: echo y >> ran' runs a command: it writes 'ran'."
     read, refused, unreached = world.results
     assert read == "1\twhat is in it"
     assert refused == "Not started; not approved, the user wrote instead. It had no effect."
     assert unreached.startswith("Not started: a call needed the user's approval and they were not there to give it (")
-    assert world.said == ["run it", "not that"]
+    assert world.user_texts == ["run it", "not that"]
     assert world.go_on().out == "Whole again.\n"
     assert world.lines("ran") == []
 
@@ -268,7 +276,7 @@ def test_a_denied_call_does_not_end_the_turn(world: World) -> None:
     assert not denied.startswith(globbed)
     assert not (world.folder / "a.txt").exists()
     world.go_on()
-    assert world.said == ["write it", "go on"]
+    assert world.user_texts == ["write it", "go on"]
 
 
 def test_max_steps_are_exact(world: World) -> None:
@@ -281,7 +289,7 @@ def test_max_steps_are_exact(world: World) -> None:
     assert world.lines("ran") == ["0", "1", "2"]
     world.script(WHOLE)
     assert world.run("-c", "-p", "go on", "--yolo", "--max-steps", "3").code == 0  # each turn counts from 0
-    assert "limit of model requests" in world.said[1]
+    assert "limit of model requests" in world.user_texts[1]
     assert len(world.results) == 5
 
 
@@ -295,11 +303,11 @@ def test_a_run_ends_before_the_request_that_it_cannot_pay(world: World) -> None:
     assert world.lines("ran") == ["0"]
     world.script(WHOLE)
     assert world.run("-c", "-p", "go on", "--yolo", "--max-cost", "1").code == 0
-    assert "the run reached its cost limit" in world.said[1]
+    assert "the run reached its cost limit" in world.user_texts[1]
     world.verify()
-    told = world.run("-m", "openai-chat:of-ones-own", "-p", "x", "--max-cost", "1")
-    assert told.code == 2
-    assert "--max-cost cannot be enforced: the price of 'openai-chat:of-ones-own' is not known." in told.err
+    refused = world.run("-m", "openai-chat:of-ones-own", "-p", "x", "--max-cost", "1")
+    assert refused.code == 2
+    assert "--max-cost cannot be enforced: the price of 'openai-chat:of-ones-own' is not known." in refused.err
     assert world.run("-p", "x", "--max-cost", "nan").code == 2
 
 

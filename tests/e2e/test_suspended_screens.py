@@ -47,8 +47,8 @@ def test_the_state_comes_back(one_world: World, kind: str, state: str, number: s
     with shown(world, kind, state) as (terminal, emulated):
         before = terminal.settings
         modes = (MOUSE, *MODES) if kind == "full" else MODES
-        taken = termios.tcgetattr(terminal.descriptor)
-        assert taken != before
+        attributes = termios.tcgetattr(terminal.descriptor)
+        assert attributes != before
         terminal.kill(number)
         eventually(lambda: state_of(terminal.pid) == "T")
         if number == signal.SIGTSTP:
@@ -63,7 +63,7 @@ def test_the_state_comes_back(one_world: World, kind: str, state: str, number: s
         written = len(terminal.raw)
         terminal.kill(signal.SIGCONT)
         terminal.wait_text(SEEN[state])
-        eventually(lambda: termios.tcgetattr(terminal.descriptor) == taken)
+        eventually(lambda: termios.tcgetattr(terminal.descriptor) == attributes)
         for mode in modes:
             eventually(lambda mode=mode: mode in terminal.raw[written:])
         left(terminal, state)
@@ -82,7 +82,7 @@ def test_the_keys_of_an_open_question_work_behind_a_suspension(one_world: World)
         terminal.kill(signal.SIGCONT)
         terminal.wait_text("Allow once")
         terminal.send(Key.ESC)
-        terminal.wait_gone("Allow once")
+        terminal.wait_absent("Allow once")
 
 
 def test_what_a_shell_changed_during_a_sigstop_is_set_again(one_world: World) -> None:
@@ -123,7 +123,7 @@ def test_a_plain_screen_is_suspended_by_its_shell(one_world: World, state: str) 
             terminal.send("y\r")
         terminal.wait_text("Answered")
         leave(terminal)
-    assert world.said == ["go"]
+    assert world.user_texts == ["go"]
 
 
 EDITOR = """\
@@ -168,6 +168,6 @@ def test_ctrl_z_in_the_editor_suspends_both(one_world: World, tmp_path: Path, ed
         terminal.wait_text("▌ half a thought and its end")
         terminal.send(Key.ENTER)
         terminal.wait_text("I read it")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         leave(terminal)
-    assert one_world.said == ["half a thought and its end"]
+    assert one_world.user_texts == ["half a thought and its end"]

@@ -55,11 +55,11 @@ def test_a_task_outlives_turns_and_esc_and_the_user_ends_it(one_world: World) ->
         terminal.send(Key.ENTER)
         terminal.wait_text(SEEN)
         terminal.send(Key.ESC)
-        terminal.wait_gone(SEEN)
+        terminal.wait_absent(SEEN)
         terminal.send(Key.CTRL_D)
         terminal.wait_text("1 background task ends with holdfast")
         terminal.send(Key.DOWN + Key.ENTER)
-        terminal.wait_gone("ends with holdfast")
+        terminal.wait_absent("ends with holdfast")
         assert lives(one_world)
         terminal.line("/tasks")
         terminal.wait_text("Background tasks")
@@ -67,17 +67,17 @@ def test_a_task_outlives_turns_and_esc_and_the_user_ends_it(one_world: World) ->
         eventually(lambda: len(ends(one_world)) == 1)
         assert not lives(one_world)
         terminal.send(Key.ESC)
-        terminal.wait_gone("Background tasks")
-        terminal.wait_gone("1 task")
+        terminal.wait_absent("Background tasks")
+        terminal.wait_absent("1 task")
         terminal.line("what of it?")
         terminal.wait_text("I see")
         terminal.line("and now?")
         terminal.wait_text(r"Twice\?")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    told = [text for text in one_world.said if BEAT in text]
-    assert len(told) == 1, one_world.said
+    reports = [text for text in one_world.user_texts if BEAT in text]
+    assert len(reports) == 1, one_world.user_texts
 
 
 def test_ctrl_b_moves_the_running_command_and_quitting_ends_it(one_world: World) -> None:
@@ -125,14 +125,14 @@ def test_the_end_of_a_task_begins_a_turn_only_if_it_shall(one_world: World) -> N
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("build it")
         terminal.wait_text("I wait for it")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         (one_world.folder / "go").touch()
-        terminal.wait_gone("1 task")
+        terminal.wait_absent("1 task")
         eventually(lambda: ends(one_world) == ["ok"])
         assert "It is built" not in terminal.settle()
         terminal.line("well?")
         terminal.wait_text("It is built")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     (one_world.folder / "go").unlink()
@@ -142,9 +142,9 @@ def test_the_end_of_a_task_begins_a_turn_only_if_it_shall(one_world: World) -> N
         terminal.wait_text("It is built")
         terminal.line("build it again")
         terminal.wait_text("I wait again")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         (one_world.folder / "go").touch()
         terminal.wait_text(r"built for you\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0

@@ -75,7 +75,7 @@ def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0
         nonlocal terminal
         if how == "stopped":
             terminal.send(Key.ESC)
-            terminal.wait_gone("esc to interrupt")
+            terminal.wait_absent("esc to interrupt")
         else:
             terminal.kill(signal.SIGKILL)
             terminal.wait()
@@ -109,7 +109,7 @@ def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0
         terminal.send("that is all I have")
         terminal.send(Key.ENTER)
         terminal.wait_text("Then I leave it")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
         terminal.__exit__(None, None, None)
@@ -120,8 +120,8 @@ def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0
         terminal.wait_text(r"All of it\.")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    said = "\n".join(world.said)
-    assert all(words in said for words in ("first words", "second words", "third words", "what is there?"))
+    sent = "\n".join(world.user_texts)
+    assert all(words in sent for words in ("first words", "second words", "third words", "what is there?"))
     outcomes = [entry.outcome for entry in world.entries() if isinstance(entry, CallEnded)]
     assert outcomes == ["ok", "ok", "interrupted", "denied"]
     assert "the notes" in world.results[0]
@@ -158,14 +158,14 @@ def test_ctrl_c_stops_clears_and_quits(one_world: World) -> None:
         terminal.line("go")
         terminal.wait_text("I begin")
         terminal.send(Key.CTRL_C)
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("are you there?")
         terminal.wait_text("Still here")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
         terminal.send(Key.CTRL_C)
-        terminal.wait_gone("half a thought")
+        terminal.wait_absent("half a thought")
         for _ in range(5):  # the second counts within a second of the first, and a busy machine may take longer
             terminal.send(Key.CTRL_C)
             terminal.wait_text("Ctrl\\+C again")
@@ -191,7 +191,7 @@ def test_a_question_survives_a_kill(one_world: World) -> None:
         terminal.wait_text(r"Run this command\?")
         terminal.send("y")
         terminal.wait_text(r"It ran\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     entries = one_world.entries()
@@ -222,15 +222,15 @@ def test_words_while_a_turn_runs(one_world: World) -> None:
         terminal.line("too late")
         terminal.wait_text("1 queued")
         terminal.send(Key.UP)
-        terminal.wait_gone("1 queued")
+        terminal.wait_absent("1 queued")
         terminal.wait_text("too late")
         terminal.send(Key.ENTER)
         terminal.wait_text("1 queued")
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.wait_text("too late")
         terminal.send(Key.CTRL_C)
-        terminal.wait_gone("too late")
+        terminal.wait_absent("too late")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     entries = one_world.entries()
@@ -246,7 +246,7 @@ def test_going_back(one_world: World) -> None:
         for prompt, answer in (("first words", r"One\."), ("second words", r"Two\.")):
             terminal.line(prompt)
             terminal.wait_text(answer)
-            terminal.wait_gone("esc to interrupt")
+            terminal.wait_absent("esc to interrupt")
         twice(terminal, Key.ESC, "Rewind to before")
         terminal.send(Key.ENTER)
         terminal.wait_text("Rewound to before turn 2")
@@ -254,12 +254,12 @@ def test_going_back(one_world: World) -> None:
         terminal.wait_text("second words, edited")
         terminal.send(Key.ENTER)
         terminal.wait_text(r"Other two\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    said = "\n".join(one_world.said)
-    assert "first words" in said
-    assert "second words, edited" in said
+    sent = "\n".join(one_world.user_texts)
+    assert "first words" in sent
+    assert "second words, edited" in sent
     assert not any(block.text == "Two." for block in one_world.last)
     one_world.one_past = False
 
@@ -278,15 +278,15 @@ def test_a_session_in_use_is_offered_as_a_copy_or_to_read(one_world: World) -> N
             second.send(Key.ENTER)
             second.wait_text("Read-only: this session")
             second.line("/fork")
-            second.wait_gone("Read-only: this session")
+            second.wait_absent("Read-only: this session")
             second.line("and you?")
             second.wait_text(r"In the copy\.")
-            second.wait_gone("esc to interrupt")
+            second.wait_absent("esc to interrupt")
             second.send(Key.CTRL_D)
             assert second.wait() == 0
         one_world.provider.release("on")
         first.wait_text(r"First\. Done\.")
-        first.wait_gone("esc to interrupt")
+        first.wait_absent("esc to interrupt")
         first.send(Key.CTRL_D)
         assert first.wait() == 0
     assert len(one_world.sessions) == 2
@@ -310,16 +310,16 @@ def test_what_is_remembered_is_not_asked_again(one_world: World) -> None:
         assert "running touch * (this folder)" not in terminal.text()
         terminal.send("y")
         terminal.wait_text(r"Both\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("/new")
-        terminal.wait_gone("Both")
+        terminal.wait_absent("Both")
         terminal.line("once more")
         terminal.wait_text(r"Again\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("/permissions")
         terminal.wait_text(r"ask again about touch \*")
         terminal.send(Key.ESC)
-        terminal.wait_gone("ask again about")
+        terminal.wait_absent("ask again about")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     one_world.one_past = False
@@ -336,7 +336,7 @@ def test_the_mode_is_cycled_and_planning_cannot_write(one_world: World) -> None:
         terminal.wait_text("plan · shift")
         terminal.line("write it")
         terminal.wait_text(r"I may not\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.SHIFT_TAB)
         terminal.wait_text("ask · shift")
         terminal.send(Key.CTRL_D)
@@ -353,31 +353,31 @@ def test_sessions_are_renamed_chosen_and_thrown_away(one_world: World) -> None:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("about apples")
         terminal.wait_text(r"One\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("/rename The orchard")
         terminal.wait_text("Renamed to .The orchard")
         terminal.line("/new")
-        terminal.wait_gone("about apples")
+        terminal.wait_absent("about apples")
         terminal.line("about pears")
         terminal.wait_text(r"Two\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert len(one_world.sessions) == 2
     with screen(one_world, "-r") as terminal:
         terminal.wait_text("about pears(.|\n)*The orchard")
         terminal.send("pears")
-        terminal.wait_gone("orchard")
+        terminal.wait_absent("orchard")
         terminal.send(b"\x18")
-        terminal.wait_gone(r"Resume(.|\n)*about pears")
+        terminal.wait_absent(r"Resume(.|\n)*about pears")
         terminal.send(b"\x7f" * 5)
         terminal.wait_text(r"Resume(.|\n)*The orchard")  # the welcome above the list names it too
         terminal.send(Key.ENTER)
-        terminal.wait_gone("type to search")
+        terminal.wait_absent("type to search")
         terminal.wait_text("about apples")
         terminal.line("go on")
         terminal.wait_text(r"More of one\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert len(one_world.sessions) == 1
@@ -390,25 +390,25 @@ def test_commands_of_ones_own(one_world: World) -> None:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("!echo for me $((20 + 1))")
         terminal.wait_text("for me 21")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("!!echo for both $((20 + 2))")
         terminal.wait_text("for both 22")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.line("!sleep 31415")
         eventually(lambda: sleeper(one_world))
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         since = time.monotonic()
         eventually(lambda: not sleeper(one_world))
         expect_within(2, since)
         terminal.line("well?")
         terminal.wait_text(r"I see\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    said = "\n".join(one_world.said)
-    assert "for both 22" in said
-    assert "for me" not in said
+    sent = "\n".join(one_world.user_texts)
+    assert "for both 22" in sent
+    assert "for me" not in sent
 
 
 def test_what_waits_goes_on_waiting_when_the_screen_is_closed(one_world: World) -> None:
@@ -425,7 +425,7 @@ def test_what_waits_goes_on_waiting_when_the_screen_is_closed(one_world: World) 
     with screen(one_world, "-c") as terminal:
         terminal.wait_text("1 queued · ↑ to edit")
         terminal.send(Key.UP)
-        terminal.wait_gone("1 queued")
+        terminal.wait_absent("1 queued")
         terminal.wait_text("▌ not forgotten")
         terminal.send(Key.CTRL_C)
         terminal.send(Key.CTRL_D)
@@ -445,7 +445,7 @@ def test_a_key_pressed_twice_answers_one_question(one_world: World) -> None:
         assert not (one_world.folder / "two").exists()
         terminal.send("y")
         terminal.wait_text(r"Done\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert (one_world.folder / "two").exists()
@@ -469,7 +469,7 @@ def test_a_question_does_not_take_the_keyboard_from_who_writes(one_world: World)
         terminal.settle()
         terminal.send("y")
         terminal.wait_text(r"Done\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_C)
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
@@ -484,17 +484,17 @@ def test_a_new_session_while_a_turn_runs(one_world: World) -> None:
         terminal.line("go")
         terminal.wait_text(r"Old words\.")
         terminal.line("/new")
-        terminal.wait_gone("Old words")
+        terminal.wait_absent("Old words")
         terminal.line("fresh")
         terminal.wait_text(r"New words\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         assert "you stopped" not in terminal.settle()
         terminal.line("/resume nonsense")
         terminal.wait_text("does not exist")
         terminal.send(Key.CTRL_C)
         terminal.line("go on")
         terminal.wait_text(r"More\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert len(one_world.sessions) == 2

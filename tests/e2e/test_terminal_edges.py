@@ -43,7 +43,7 @@ def test_what_is_typed_before_there_is_a_prompt_is_written(one_world: World) -> 
         terminal.send("early\nin two lines\rand more")
         terminal.wait_text("You were quick")
         terminal.wait_text("▌ and more")
-    assert one_world.said == ["typed early\nin two lines"]
+    assert one_world.user_texts == ["typed early\nin two lines"]
 
 
 def test_a_prompt_is_journalled_before_the_library_is_imported(one_world: World, tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_a_prompt_is_journalled_before_the_library_is_imported(one_world: World,
         terminal.wait_text("At last")
 
 
-@pytest.mark.parametrize("behind", [0.0, 0.005, 0.02])
-def test_esc_right_behind_enter_stops(one_world: World, behind: float) -> None:
+@pytest.mark.parametrize("delay", [0.0, 0.005, 0.02])
+def test_esc_right_behind_enter_stops(one_world: World, delay: float) -> None:
     """Also the first prompt of a session that is still to be made: the words are kept, nothing goes on."""
     one_world.script([Say("I begin. "), Hold("on"), Say("never")], [Say("Still here.")])
     with screen(one_world, "-m", one_world.model) as terminal:
@@ -72,10 +72,10 @@ def test_esc_right_behind_enter_stops(one_world: World, behind: float) -> None:
         terminal.send("go")
         terminal.wait_text("▌ go")
         terminal.send(Key.ENTER)
-        time.sleep(behind)
+        time.sleep(delay)
         terminal.send(Key.ESC)
         terminal.wait_text("you stopped the turn")
-        terminal.wait_gone("esc to interrupt|stopping")
+        terminal.wait_absent("esc to interrupt|stopping")
         prompts = [entry.text for entry in one_world.entries() if isinstance(entry, PromptAccepted)]
         ends = [entry.cause for entry in one_world.entries() if isinstance(entry, TurnEnded)]
         assert (prompts, ends) == (["go"], ["user"])
@@ -94,7 +94,7 @@ def test_another_size_while_it_streams_and_none_to_speak_of(one_world: World) ->
             terminal.resize(columns, lines)
             terminal.settle()
         terminal.wait_text("The end")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send("typed after")
         terminal.wait_text("▌ typed after")
         assert all(len(line) <= 80 for line in terminal.text().splitlines())
@@ -120,14 +120,14 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
         suspend(terminal)
         assert_shell_works(terminal)
         terminal.send("printf '\\033c'\r")  # what is seen then is drawn by a screen that has the terminal again
-        terminal.wait_gone("half a thought")
+        terminal.wait_absent("half a thought")
         terminal.send("fg\r")
         terminal.wait_text("▌ half a thought")
         terminal.line(" and its end")
         terminal.wait_text("Here again")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         leave(terminal)
-    assert one_world.said == ["half a thought and its end"]
+    assert one_world.user_texts == ["half a thought and its end"]
 
 
 FAULTY = """\
@@ -157,17 +157,17 @@ def test_a_fault_in_what_is_shown_ends_the_screen_in_good_order(one_world: World
         terminal.line("go")
         assert terminal.wait() == 1
         eventually(lambda: termios.tcgetattr(terminal.descriptor) == before)
-        kept = one_world.home / "faults.log"
+        log = one_world.home / "faults.log"
 
         def after() -> bytes:
             return bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2]
 
-        eventually(lambda: str(kept).encode() in re.sub(rb"\s", b"", after()))
+        eventually(lambda: str(log).encode() in re.sub(rb"\s", b"", after()))
         assert b"Internal error" in after()
         assert b"a fault of ours, [hidden]" in after()
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert "a fault of ours, [hidden]" in kept.read_text()
-    assert key not in kept.read_text()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert "a fault of ours, [hidden]" in log.read_text()
+    assert key not in log.read_text()
     assert [entry.cause for entry in one_world.entries() if isinstance(entry, TurnEnded)] == ["user"]
     with screen(one_world, "-c") as terminal:
         terminal.wait_text("Ask holdfast to do something")
@@ -182,7 +182,7 @@ def test_without_colours(one_world: World) -> None:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
         terminal.wait_text("Plain")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         colours = {
             (cell.fg, cell.bg) for row in terminal.screen.buffer.values() for cell in row.values() if cell.data.strip()
         }

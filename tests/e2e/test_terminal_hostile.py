@@ -43,7 +43,7 @@ def assert_answers(terminal: Terminal) -> None:
     terminal.send("~")
     terminal.wait_text("~")
     terminal.send(b"\x7f")
-    terminal.wait_gone("~")
+    terminal.wait_absent("~")
     assert terminal.work - before < ANSWERED
 
 
@@ -68,7 +68,7 @@ def test_nothing_that_is_shown_acts(one_world: World) -> None:
         terminal.wait_text(r"name \[@click")
         terminal.send(Key.ESC)
         terminal.send(Key.CTRL_C)
-        terminal.wait_gone("@name")
+        terminal.wait_absent("@name")
         assert_answers(terminal)
 
         terminal.line("go on")
@@ -78,12 +78,12 @@ def test_nothing_that_is_shown_acts(one_world: World) -> None:
         terminal.send("n")
         terminal.wait_text("Tell the model why")
         terminal.send(Key.ENTER)
-        terminal.wait_gone("Tell the model why")
+        terminal.wait_absent("Tell the model why")
         terminal.wait_text(r"cat evil\.txt # \[@click=app\.quit\]press me\[/\] \[bold\]stout")
         terminal.wait_text("Reject with feedback")
         terminal.send("y")
         terminal.wait_text(r"answered \[@click=app\.quit\]press me\[/\] \[bold\]stout")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         assert_answers(terminal)
 
         rows = terminal.text().splitlines()
@@ -99,7 +99,7 @@ def test_nothing_that_is_shown_acts(one_world: World) -> None:
         terminal.wait_text("/resume")
         assert_harmless(terminal)
         terminal.send(Key.CTRL_C)
-        terminal.wait_gone("/resume ")
+        terminal.wait_absent("/resume ")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert "content" not in [path.name for path in one_world.folder.iterdir()]

@@ -73,7 +73,7 @@ def answered(world: World) -> Generator[Terminal]:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
         terminal.wait_text("As ever")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         number = threads(terminal.pid)
         yield terminal
         eventually(lambda: threads(terminal.pid) <= number)
@@ -132,15 +132,15 @@ def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number
         terminal.send("echo $((6 * 9))\r")
         eventually(lambda: b"54\r\n" in terminal.raw)
         terminal.send("printf '\\033c'\r")  # what the screen had drawn is gone from the terminal
-        terminal.wait_gone("half a thought")
+        terminal.wait_absent("half a thought")
         terminal.send("fg\r")
         terminal.wait_text("▌ half a thought")
         terminal.line(" and its end")
         terminal.wait_text("Here again")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         eventually(lambda: b"shell> " in terminal.raw[-40:])
         terminal.send("stty -a | grep -w -c -e -icanon; exit\r")
         terminal.wait()
         eventually(lambda: b"\r0\r\n" in terminal.raw)
-    assert one_world.said == ["half a thought and its end"]
+    assert one_world.user_texts == ["half a thought and its end"]

@@ -30,10 +30,10 @@ def test_a_line_typed_at_a_question_answers_nothing(one_world: World, words: str
         terminal.settle()
         terminal.send("1")
         terminal.wait_text(r"Done\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.wait_text(f"▌ {words} 1y")
         terminal.send(Key.CTRL_C)
-        terminal.wait_gone("1y")
+        terminal.wait_absent("1y")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert (one_world.folder / "ran").exists()
@@ -56,7 +56,7 @@ def test_a_sentence_sent_at_a_question_steers(one_world: World) -> None:
         terminal.wait_text("Tell the model why")
         terminal.send("not now\r")
         terminal.wait_text(r"Done\.")
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert [entry.text for entry in one_world.entries() if isinstance(entry, Steered)] == ["mind the gap"]
@@ -74,7 +74,7 @@ def test_a_paste_at_a_question_is_written(one_world: World) -> None:
         terminal.settle()
         assert not any(isinstance(entry, ApprovalAnswered) for entry in one_world.entries())
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc to interrupt")
+        terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_C)
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0

@@ -18,7 +18,7 @@ def test_the_last_session_is_offered(one_world: World) -> None:
         assert "Last here" not in terminal.text()
         terminal.line("name the parser")
         terminal.wait_text("A first answer")
-        terminal.wait_gone("No AGENTS.md|esc to interrupt")
+        terminal.wait_absent("No AGENTS.md|esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     (one_world.folder / "AGENTS.md").touch()

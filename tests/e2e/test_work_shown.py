@@ -36,7 +36,7 @@ def test_what_happens_is_seen(one_world: World) -> None:
         assert "idea 5" not in terminal.text()
         one_world.provider.release("thought")
         terminal.wait_text(r"▸ 1/3 step 2 +ctrl\+t: all")
-        terminal.wait_gone("idea 11")
+        terminal.wait_absent("idea 11")
         terminal.wait_text(r"● \w+ +sleep 600")
         terminal.wait_text(r"… 32 lines above(.*\n)+?.*line 33\n(.*\n)+?.*line 40")  # while it runs
         assert "over" not in terminal.text().split("line 40")[1]
@@ -53,5 +53,5 @@ def test_what_happens_is_seen(one_world: World) -> None:
         terminal.line("/rewind")
         terminal.wait_text("Rewind to before")
         terminal.send(Key.ENTER)
-        terminal.wait_gone(r"ctrl\+t: all")  # the list was written on what is left behind now
+        terminal.wait_absent(r"ctrl\+t: all")  # the list was written on what is left behind now
         terminal.wait_text(r"● \w+ +sleep 600")  # the task still runs

@@ -77,14 +77,14 @@ class AppendsAsItGoes:
                 if isinstance(event, StreamFinished):
                     parts = event.parts
         step = conversation.steps + len(conversation.messages)
-        kept = tuple(
+        response_parts = tuple(
             msgspec.structs.replace(part, id=call_id("bad", step, index, is_taken=lambda _: False))
             if isinstance(part, CallPart)
             else part
             for index, part in enumerate(parts)
         )
-        self._append(ResponseEnded(step=step, model=MODEL, parts=kept, usage=Usage()))
-        return [part for part in kept if isinstance(part, CallPart)]
+        self._append(ResponseEnded(step=step, model=MODEL, parts=response_parts, usage=Usage()))
+        return [part for part in response_parts if isinstance(part, CallPart)]
 
     async def _call(self, call: CallPart) -> ToolOutput:
         plan = self._play.toolbox.tools[call.name].plan(call.id, call.arguments)
@@ -183,13 +183,13 @@ def agent_that_runs_questions(play: Play) -> Agent:
     def change(calls: Calls) -> None:
         async def ask_model_question(call: OpenCall, plan: Plan, why: str) -> None:
             answer = await calls._ask_user(call, plan, why)
-            own = call.part.id
-            said = ApprovalAnswered(call=own, allowed=answer.allowed, words=answer.reason, chosen=answer.chosen)
-            play_journal.append(said)
+            call_id = call.part.id
+            entry = ApprovalAnswered(call=call_id, allowed=answer.allowed, words=answer.reason, chosen=answer.chosen)
+            play_journal.append(entry)
             calls._to(Signal.ANSWER)
             await calls._stop.race(asyncio.sleep(0.1))
             text = model_notices.question_answered(answer.chosen, answer.reason)
-            play_journal.append(CallEnded(call=own, outcome="ok" if answer.allowed else "denied", text=text))
+            play_journal.append(CallEnded(call=call_id, outcome="ok" if answer.allowed else "denied", text=text))
 
         calls._ask_model_question = ask_model_question
 

@@ -47,7 +47,7 @@ def prepare(name: str, root: Path) -> None:
         store.close()
 
 
-def begin(name: str, root: Path, say: Callable[..., None]) -> None:
+def begin(name: str, root: Path, report: Callable[..., None]) -> None:
     """Have the session come to be, and say which; what fails is said."""
     catalog = Catalog(root / "home" / "sessions")
     try:
@@ -55,23 +55,23 @@ def begin(name: str, root: Path, say: Callable[..., None]) -> None:
             case "a session is created":
                 session = create(catalog, cwd=root / "work", model=_MODEL)
                 session.store.close()
-                say("acked", session.id)
+                report("acked", session.id)
             case "a session is imported":
-                said = io.StringIO()
+                output = io.StringIO()
                 command = ["import", str(root / "document.json"), "-m", _MODEL]
-                sessions.main(command, environ=environ(root), stdout=said, stderr=said)
-                say("acked", said.getvalue().partition(" as session ")[2].partition(".")[0])
+                sessions.main(command, environ=environ(root), stdout=output, stderr=output)
+                report("acked", output.getvalue().partition(" as session ")[2].partition(".")[0])
             case _:
                 session = fork(catalog, catalog.find(_ORIGINAL))
                 session.store.close()
-                say("acked", session.id)
+                report("acked", session.id)
     except HoldfastError as error:
-        say("failed", str(error))
+        report("failed", str(error))
 
 
-def judge(name: str, root: Path, said: tuple[str, ...]) -> list[str]:
+def judge(name: str, root: Path, lines: tuple[str, ...]) -> list[str]:
     """Return what is wrong with what a run left."""
-    words = [json.loads(line) for line in said]
+    words = [json.loads(line) for line in lines]
     acked = [session for word, session in words if word == "acked"]
     wrong = [f"it said {word}" for word in words if word[0] not in ("acked", "failed")]
     out = io.StringIO()

@@ -14,13 +14,14 @@ PASSES = 10
 
 def clean(messages: list[object]) -> list[object]:
     """Return what is kept of a history of pydantic-ai's messages to which a prompt is about to be added."""
-    kept = [as_object(message) for message in messages]
+    cleaned = [as_object(message) for message in messages]
     for _ in range(PASSES):
-        before = kept
-        kept = _last_of_requests_in_a_row(_without_empty_responses(_without_open_calls(kept)))
-        if kept == before:
+        before = cleaned
+        cleaned = _last_of_requests_in_a_row(_without_empty_responses(_without_open_calls(cleaned)))
+        if cleaned == before:
             break
-    return [*(kept[:-1] if kept and kept[-1]["kind"] == "request" else kept)]  # a prompt does not follow a request
+    # A prompt does not follow a request.
+    return [*(cleaned[:-1] if cleaned and cleaned[-1]["kind"] == "request" else cleaned)]
 
 
 def _without_open_calls(messages: list[Json]) -> list[Json]:
@@ -41,8 +42,8 @@ def _without_empty_responses(messages: list[Json]) -> list[Json]:
 def _last_of_requests_in_a_row(messages: list[Json]) -> list[Json]:
     return [
         message
-        for message, behind in zip(messages, [*messages[1:], {"kind": "end"}], strict=False)
-        if not message["kind"] == behind["kind"] == "request"
+        for message, following in zip(messages, [*messages[1:], {"kind": "end"}], strict=False)
+        if not message["kind"] == following["kind"] == "request"
     ]
 
 

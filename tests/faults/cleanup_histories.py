@@ -40,12 +40,12 @@ class History:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.messages: list[Json] = []
-        self._said = 0
+        self._word_count = 0
 
     def word(self, of: str) -> str:
         """Return a word that was not used before."""
-        self._said += 1
-        return f"{of}{self._said}."
+        self._word_count += 1
+        return f"{of}{self._word_count}."
 
     def request(self, *parts: Json) -> None:
         self.messages.append({"kind": "request", "parts": list(parts)})
@@ -59,11 +59,11 @@ class History:
     def answer(self) -> None:
         self.response({"part_kind": "text", "content": self.word("text")})
 
-    def calls(self, number: int, *, says: bool | None = None) -> list[str]:
+    def calls(self, number: int, *, with_text: bool | None = None) -> list[str]:
         """Add a response of so many calls, some with a text before them; return their ids."""
         ids = [self.word("call") for _ in range(number)]
-        says = self.random.random() < 0.5 if says is None else says
-        text: list[Json] = [{"part_kind": "text", "content": self.word("text")}] if says else []
+        with_text = self.random.random() < 0.5 if with_text is None else with_text
+        text: list[Json] = [{"part_kind": "text", "content": self.word("text")}] if with_text else []
         self.response(*text, *map(called, ids))
         return ids
 
@@ -142,7 +142,7 @@ def _answered_in_part_then_a_prompt(history: History) -> None:
 
 def _denied(history: History) -> None:
     _paused(history)
-    history.calls(1, says=False)
+    history.calls(1, with_text=False)
     history.prompt()
 
 
@@ -184,9 +184,9 @@ def _id_used_again(history: History) -> None:
 def _result_before_its_call(history: History) -> None:
     history.begun()
     (call,) = history.calls(1)
-    asked = history.messages.pop()
+    response = history.messages.pop()
     history.results([call])
-    history.messages.append(asked)
+    history.messages.append(response)
     history.prompt()
     history.answer()
 
@@ -203,8 +203,8 @@ def _late_result(history: History) -> None:
 
 def _system_prompt_on_the_way(history: History) -> None:
     _valid(history)
-    told: Json = {"kind": "request", "parts": [{"part_kind": "system-prompt", "content": "be brief"}]}
-    history.messages.insert(history.random.randint(1, len(history.messages)), told)
+    system_prompt: Json = {"kind": "request", "parts": [{"part_kind": "system-prompt", "content": "be brief"}]}
+    history.messages.insert(history.random.randint(1, len(history.messages)), system_prompt)
 
 
 def _thought_before_an_open_call(history: History) -> None:
@@ -258,7 +258,7 @@ def rounds_then_a_stop(rounds: int) -> list[object]:
 def rounds_then_a_denial(rounds: int) -> list[object]:
     """Return a turn whose next call after so many rounds was denied, which a prompt tells."""
     history = _in_rounds(rounds)
-    history.calls(1, says=False)
+    history.calls(1, with_text=False)
     history.prompt()
     return [*history.messages]
 
@@ -267,7 +267,7 @@ def _in_rounds(rounds: int) -> History:
     history = History(Random(0))
     history.prompt()
     for _ in range(rounds):
-        history.results(history.calls(1, says=False))
+        history.results(history.calls(1, with_text=False))
     return history
 
 
@@ -281,10 +281,10 @@ def any_conversation(number: int, of_seed: int) -> Iterator[list[object]]:
     """Yield conversations on which the laws of repair are tried, of ten times as many those that pydantic-ai loads."""
     for pieces in drawn(conversations(), 10 * number, of_seed):
         try:
-            held = ModelMessagesTypeAdapter.validate_json(json.dumps(rendered(pieces)))
+            loaded = ModelMessagesTypeAdapter.validate_json(json.dumps(rendered(pieces)))
         except ValidationError:
             continue
-        yield list(ModelMessagesTypeAdapter.dump_python(held, mode="json"))
+        yield list(ModelMessagesTypeAdapter.dump_python(loaded, mode="json"))
 
 
 def any_journal(number: int, of_seed: int) -> Iterator[list[object]]:

@@ -62,18 +62,18 @@ REPAIRERS: dict[str, Repairer] = {"the clean-up": clean, "repair": repaired}
 
 def faults(history: list[object], repairer: Repairer, bench: Bench) -> Iterator[str]:
     """Yield each of `FAULTS` that the repaired history has."""
-    kept = repairer(history)
-    sent = [*kept, _prompt("and now?")]
+    repaired = repairer(history)
+    sent = [*repaired, _prompt("and now?")]
     wire = bench.written(sent)
     if breaks_a_rule(wire):
         yield "invalid"
     if deepseek_refusal("openai-chat", wire):
         yield "refused"
     left = "\n".join(strings_in(sent))
-    for what, words in _said(history).items():
+    for what, words in _words_of(history).items():
         if any(word not in left and valid_unicode(word) not in left for word in words):
             yield what
-    if repairer(kept) != kept:
+    if repairer(repaired) != repaired:
         yield "again"
 
 
@@ -103,15 +103,17 @@ class Bench:
 _WHAT = {"tool-return": "results", "retry-prompt": "results", "user-prompt": "prompts", "text": "texts"}
 
 
-def _said(history: list[object]) -> dict[str, list[str]]:
+def _words_of(history: list[object]) -> dict[str, list[str]]:
     """Return the words of finished results, of prompts and of the assistant; what repair writes for none is not one."""
     words: dict[str, list[str]] = {"results": [], "prompts": [], "texts": []}
     for message in history:
         for part in map(as_object, as_array(as_object(message)["parts"])):
             if what := _WHAT.get(str(part["part_kind"])):
                 content = part.get("content")
-                said = content if is_array(content) else [content]
-                words[what] += [each for each in said if isinstance(each, str) and each.strip() and each != NO_RESULT]
+                contents = content if is_array(content) else [content]
+                words[what] += [
+                    each for each in contents if isinstance(each, str) and each.strip() and each != NO_RESULT
+                ]
     return words
 
 
@@ -123,16 +125,16 @@ def _prompt(text: str) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Went:
+class Outcome:
     """How it went with prompts one after the other: how many failed, and how many results were left after each."""
 
     failed: int
     left: tuple[int, ...]
 
 
-def goes_on(history: list[object], repairer: Repairer, prompts: int, bench: Bench) -> Went:
+def goes_on(history: list[object], repairer: Repairer, prompts: int, bench: Bench) -> Outcome:
     """Return what becomes of a history with each prompt; one that is refused leaves what the repairer had kept."""
-    results = _said(history)["results"]
+    results = _words_of(history)["results"]
     failed = 0
     left: list[int] = []
     for number in range(prompts):
@@ -143,7 +145,7 @@ def goes_on(history: list[object], repairer: Repairer, prompts: int, bench: Benc
             failed += 1
         else:
             history = [*sent, {"kind": "response", "parts": [{"part_kind": "text", "content": "well"}]}]
-    return Went(failed, tuple(left))
+    return Outcome(failed, tuple(left))
 
 
 CASES: dict[str, tuple[list[object], int]] = {
@@ -196,8 +198,8 @@ def cases(bench: Bench) -> Iterator[str]:
     yield "|---|---|---|---|"
     for name, (history, prompts) in CASES.items():
         for repairer, mend in REPAIRERS.items():
-            went = goes_on(history, mend, prompts, bench)
-            yield f"| {name}: {repairer} | {prompts} | {went.failed} | {', '.join(map(str, went.left))} |"
+            outcome = goes_on(history, mend, prompts, bench)
+            yield f"| {name}: {repairer} | {prompts} | {outcome.failed} | {', '.join(map(str, outcome.left))} |"
 
 
 def main() -> None:

@@ -78,9 +78,9 @@ Ends = Literal["provider", "finished"]
 class Mode:
     """A way to be hostile, and how a turn that meets it ends.
 
-    `faults` are the classes that are right for it, `says` what the sentence must hold; `ran` is how often the tool may
-    have run: only for a response that was complete. `kept` is text that must be in the conversation afterwards.
-    `silent` are its requests, counted from 1, that end in a silence.
+    `faults` are the classes that are right for it, `sentence` what the message must hold; `ran` is how often the tool
+    may have run: only for a response that was complete. `final_text` must be in the conversation afterwards. `silent`
+    are its requests, counted from 1, that end in a silence.
     """
 
     name: str
@@ -88,8 +88,8 @@ class Mode:
     steps: Sequence[ScriptStep] = ()
     faults: frozenset[ProviderFault] = frozenset()
     ends: Ends = "provider"
-    says: str = ""
-    kept: str = ""
+    sentence: str = ""
+    final_text: str = ""
     ran: int = 0
     attempts: int = 1
     silent: tuple[int, ...] = ()
@@ -104,13 +104,15 @@ class Mode:
         return list(self.steps) or [tuple(self.reply)] * self.attempts
 
 
-def _broken(name: str, *reply: Action, faults: set[ProviderFault], says: str = "", shown: str = "") -> Mode:
+def _broken(name: str, *reply: Action, faults: set[ProviderFault], sentence: str = "", shown: str = "") -> Mode:
     """Return a mode whose response is broken; one that showed nothing is met twice."""
     calls = any(isinstance(action, Call) for action in reply)
     attempts = 1 if shown or calls else 2
     silent = tuple(range(1, attempts + 1)) if "silent" in faults else ()
     known = frozenset(faults)
-    return Mode(name=name, reply=reply, faults=known, says=says, kept=shown, attempts=attempts, silent=silent)
+    return Mode(
+        name=name, reply=reply, faults=known, sentence=sentence, final_text=shown, attempts=attempts, silent=silent
+    )
 
 
 def _not_streamed(name: str, *reply: Action, faults: set[ProviderFault]) -> Mode:
@@ -118,17 +120,17 @@ def _not_streamed(name: str, *reply: Action, faults: set[ProviderFault]) -> Mode
     return Mode(name=name, steps=[(NEVER,), reply], faults=frozenset({"silent", *faults}), attempts=2, silent=(1,))
 
 
-def _fine(name: str, *reply: Action, kept: str = "", ran: int = 0) -> Mode:
+def _fine(name: str, *reply: Action, final_text: str = "", ran: int = 0) -> Mode:
     """Return a mode that looks hostile, and is none: the response is complete."""
-    steps: list[ScriptStep] = [reply, (Say("after it"),)] if kept == "after it" else [reply]
-    return Mode(name=name, steps=steps, ends="finished", kept=kept, ran=ran)
+    steps: list[ScriptStep] = [reply, (Say("after it"),)] if final_text == "after it" else [reply]
+    return Mode(name=name, steps=steps, ends="finished", final_text=final_text, ran=ran)
 
 
 def _status(status: int, fault: ProviderFault, *, retry_after: float | None = None, attempts: int = 1) -> Mode:
-    told = "" if retry_after is None else f", told to wait {retry_after:g} s"
+    delay = "" if retry_after is None else f", told to wait {retry_after:g} s"
     reply = (Fail(status, retry_after=retry_after),)
-    says = f"status {status}"
-    return Mode(name=f"{status}{told}", reply=reply, faults=frozenset({fault}), says=says, attempts=attempts)
+    sentence = f"status {status}"
+    return Mode(name=f"{status}{delay}", reply=reply, faults=frozenset({fault}), sentence=sentence, attempts=attempts)
 
 
 def _with_tool_messages(request: ReceivedRequest) -> Sequence[Action]:
@@ -154,15 +156,15 @@ def _says_why(wire: WireName) -> list[Mode]:
     if wire == "openai-responses":
         cut = _broken(text, Say("done"), Finish("stop"), Cut(), faults={"cut"}, shown="done")
         return [cut, _broken(call, CALL, Finish("tool_calls"), Cut(), faults={"cut"})]
-    fine = _fine(text, Say("done"), Finish("stop"), Cut(), kept="done")
-    return [fine, _fine(call, CALL, Finish("tool_calls"), Cut(), kept="after it", ran=1)]
+    fine = _fine(text, Say("done"), Finish("stop"), Cut(), final_text="done")
+    return [fine, _fine(call, CALL, Finish("tool_calls"), Cut(), final_text="after it", ran=1)]
 
 
 def _ghost_call(wire: WireName) -> Mode:
     """Return a response with a call after its end; where nothing but the last byte is one, it is a call like any."""
     if wire == "gemini":
-        return _fine("a call after the reason", Say("done"), End(), CALL, kept="after it", ran=1)
-    return _fine("a ghost call after the end", Say("done"), End(), CALL, kept="done")
+        return _fine("a call after the reason", Say("done"), End(), CALL, final_text="after it", ran=1)
+    return _fine("a ghost call after the end", Say("done"), End(), CALL, final_text="done")
 
 
 def modes(wire: WireName) -> list[Mode]:
@@ -170,26 +172,28 @@ def modes(wire: WireName) -> list[Mode]:
     half = CALL.name, '{"path": "a'
     event = _EVENT[wire]
     half_calls = [
-        _broken("stalls in arguments", Call(*half), NEVER, faults={"silent"}, says="sent nothing"),
+        _broken("stalls in arguments", Call(*half), NEVER, faults={"silent"}, sentence="sent nothing"),
         _broken("reset in arguments", Call(*half), Reset(), faults={"unreachable", "cut"}),
         _broken("cut in arguments", Call(*half), Cut(), faults={"cut"}),
         _broken("cut right after a call's name", Call(TOOL, ""), Cut(), faults={"cut"}),
     ]
     return [
         # Silence.
-        _broken("never answers", NEVER, faults={"silent"}, says="sent nothing for"),
-        _broken("headers, then silence", Headers(), NEVER, faults={"silent"}, says="sent nothing for"),
-        _broken("stalls in text", Say("half of it"), NEVER, faults={"silent"}, says="sent nothing", shown="half of it"),
-        _broken("stalls in thinking", Think("hm"), NEVER, faults={"silent"}, says="sent nothing", shown=" "),
+        _broken("never answers", NEVER, faults={"silent"}, sentence="sent nothing for"),
+        _broken("headers, then silence", Headers(), NEVER, faults={"silent"}, sentence="sent nothing for"),
+        _broken(
+            "stalls in text", Say("half of it"), NEVER, faults={"silent"}, sentence="sent nothing", shown="half of it"
+        ),
+        _broken("stalls in thinking", Think("hm"), NEVER, faults={"silent"}, sentence="sent nothing", shown=" "),
         *([] if wire == "gemini" else half_calls),  # there a call comes whole, or not at all
-        _broken("stalls after a call, before the end", CALL, NEVER, faults={"silent"}, says="sent nothing"),
-        _broken("keep-alives for ever", Ping(FOR_EVER, every=0.01), faults={"silent"}, says="sent nothing"),
+        _broken("stalls after a call, before the end", CALL, NEVER, faults={"silent"}, sentence="sent nothing"),
+        _broken("keep-alives for ever", Ping(FOR_EVER, every=0.01), faults={"silent"}, sentence="sent nothing"),
         _broken(
             "text, then keep-alives for ever",
             Say("half of it"),
             Ping(FOR_EVER, every=0.01),
             faults={"silent"},
-            says="sent nothing",
+            sentence="sent nothing",
             shown="half of it",
         ),
         _broken("blank lines for ever", Headers(), Raw(b"\n", times=FOR_EVER, every=0.01), faults={"silent"}),
@@ -197,7 +201,7 @@ def modes(wire: WireName) -> list[Mode]:
             name="hangs only when the request holds tool messages",
             steps=[_with_tool_messages] * 3,
             faults=frozenset({"silent"}),
-            says="sent nothing",
+            sentence="sent nothing",
             ran=1,
             silent=(2, 3),
         ),
@@ -206,7 +210,7 @@ def modes(wire: WireName) -> list[Mode]:
             steps=[_only_in_one_piece, _only_in_one_piece, (Say("after it"),)],
             faults=frozenset({"silent"}),
             ends="finished",
-            kept="in one piece",
+            final_text="in one piece",
             ran=1,
             silent=(1,),
         ),
@@ -222,12 +226,12 @@ def modes(wire: WireName) -> list[Mode]:
         ),
         _not_streamed("a whole answer without an end", Raw(b" " * 1_000_000, times=FOR_EVER), faults={"malformed"}),
         # Slow, and well.
-        _fine("trickles text", Say("a slow answer", chunk=1, delay=0.02), kept="a slow answer"),
-        _fine("trickles arguments", Call(TOOL, {"path": "a"}, chunk=1, delay=0.02), kept="after it", ran=1),
-        _fine("waits, then answers", Wait(0.1), Say("late"), kept="late"),
-        _fine("keep-alives between the words", Say("a "), Ping(5, every=0.02), Say("b"), kept="a b"),
+        _fine("trickles text", Say("a slow answer", chunk=1, delay=0.02), final_text="a slow answer"),
+        _fine("trickles arguments", Call(TOOL, {"path": "a"}, chunk=1, delay=0.02), final_text="after it", ran=1),
+        _fine("waits, then answers", Wait(0.1), Say("late"), final_text="late"),
+        _fine("keep-alives between the words", Say("a "), Ping(5, every=0.02), Say("b"), final_text="a b"),
         # Broken off.
-        _broken("reset before headers", Reset(), faults={"unreachable"}, says="Connection to model"),
+        _broken("reset before headers", Reset(), faults={"unreachable"}, sentence="Connection to model"),
         _broken("reset after headers", Headers(), Reset(), faults={"unreachable", "cut"}),
         _broken("reset in text", Say("half of it"), Reset(), faults={"unreachable", "cut"}, shown="half of it"),
         _broken("reset after a whole call", CALL, Reset(), faults={"unreachable", "cut"}),
@@ -242,28 +246,32 @@ def modes(wire: WireName) -> list[Mode]:
             Raw(_ERROR_EVENT[wire]),
             Cut(),
             faults=set(),
-            says="It fell over",
+            sentence="It fell over",
             shown="half",
         ),
         # Not the protocol.
         _broken("bad JSON", Headers(), Raw(event + b'data: {"choices": [}\n\n'), NEVER, faults={"malformed"}),
         _broken("bad UTF-8", Headers(), Raw(event + b'data: {"id": "\xff\xfe"}\n\n'), NEVER, faults={"malformed"}),
         _broken("JSON that is no event", Headers(), Raw(event + b"data: 3\n\n"), NEVER, faults={"malformed"}),
-        _broken("a 30 MB line", Headers(), Raw(MEGABYTE, times=30), NEVER, faults={"malformed"}, says="longer than"),
-        _broken("a line for ever", Headers(), Raw(MEGABYTE, times=FOR_EVER), faults={"malformed"}, says="longer than"),
+        _broken(
+            "a 30 MB line", Headers(), Raw(MEGABYTE, times=30), NEVER, faults={"malformed"}, sentence="longer than"
+        ),
+        _broken(
+            "a line for ever", Headers(), Raw(MEGABYTE, times=FOR_EVER), faults={"malformed"}, sentence="longer than"
+        ),
         _broken(
             "an event of lines for ever",
             Headers(),
             Raw(b"data: " + MEGABYTE + b"\n", times=FOR_EVER),
             faults={"malformed"},
-            says="longer than",
+            sentence="longer than",
         ),
         _broken(
             "text, then a line for ever",
             Say("half of it"),
             Raw(MEGABYTE, times=FOR_EVER),
             faults={"malformed"},
-            says="longer than",
+            sentence="longer than",
             shown="half of it",
         ),
         *(
@@ -273,7 +281,7 @@ def modes(wire: WireName) -> list[Mode]:
                 Raw(BOMB),
                 Cut(),
                 faults={"malformed"},
-                says=f"sent a compressed response ({ways.lower()})",
+                sentence=f"sent a compressed response ({ways.lower()})",
             )
             for ways in PACKED
         ),
@@ -290,24 +298,24 @@ def modes(wire: WireName) -> list[Mode]:
             Raw(BOMB),
             Cut(),
             faults={"overloaded"},
-            says="status 500",
+            sentence="status 500",
         ),
-        _fine("said to be packed as it is", Headers(encoding="identity"), Say("plain"), kept="plain"),
+        _fine("said to be packed as it is", Headers(encoding="identity"), Say("plain"), final_text="plain"),
         _broken("an error page without an end", Headers(500, "text/html"), Raw(MEGABYTE, times=FOR_EVER), faults=set()),
         _broken("wrong content type", Headers(content_type="text/html"), Raw(b"<html>Hello"), Cut(), faults=set()),
         _broken("a page of a gateway", Headers(502, "text/html"), Raw(b"<html>Bad"), Cut(), faults={"overloaded"}),
         # Odd, and complete.
-        _fine("duplicate call ids", Call(TOOL, {}, id="one"), Call(TOOL, {}, id="one"), kept="after it", ran=2),
-        _fine("an empty call id", Call(TOOL, {}, id=""), kept="after it", ran=1),
-        _fine("arguments that are no JSON", Call(TOOL, "{path"), kept="after it"),
-        _fine("arguments that are a list", Call(TOOL, "[1]"), kept="after it"),
+        _fine("duplicate call ids", Call(TOOL, {}, id="one"), Call(TOOL, {}, id="one"), final_text="after it", ran=2),
+        _fine("an empty call id", Call(TOOL, {}, id=""), final_text="after it", ran=1),
+        _fine("arguments that are no JSON", Call(TOOL, "{path"), final_text="after it"),
+        _fine("arguments that are a list", Call(TOOL, "[1]"), final_text="after it"),
         _fine("an answer without a word", Finish("stop")),
         *_says_why(wire),
-        _fine("ghost text after the end", Say("done"), End(), Say(" and more"), kept="done"),
+        _fine("ghost text after the end", Say("done"), End(), Say(" and more"), final_text="done"),
         _ghost_call(wire),
-        _fine("a reset after the end", Say("done"), Finish("stop"), End(), Wait(0.2), Reset(), kept="done"),
-        _fine("silence after the end", Say("done"), End(), NEVER, kept="done"),
-        _fine("keep-alives after the end", Say("done"), End(), Ping(FOR_EVER, every=0.01), kept="done"),
+        _fine("a reset after the end", Say("done"), Finish("stop"), End(), Wait(0.2), Reset(), final_text="done"),
+        _fine("silence after the end", Say("done"), End(), NEVER, final_text="done"),
+        _fine("keep-alives after the end", Say("done"), End(), Ping(FOR_EVER, every=0.01), final_text="done"),
         # Refusals.
         _status(400, "rejected"),
         _status(401, "credentials"),
@@ -323,6 +331,6 @@ def modes(wire: WireName) -> list[Mode]:
             name="the context is too long",
             reply=(Fail(400, _TOO_LONG[wire]),),
             faults=frozenset({"too_long"}),
-            says=_TOO_LONG[wire],
+            sentence=_TOO_LONG[wire],
         ),
     ]

@@ -145,11 +145,11 @@ def _raise(error: type[BaseException]) -> Callable[[Play, Point], None]:
 
 def _throw(error: type[BaseException]) -> Callable[[Play, Point], None]:
     def strike(play: Play, number: Point) -> None:
-        def made() -> BaseException:
+        def create_error() -> BaseException:
             play.strikes()
             return error(f"thrown at {number}")
 
-        play.loop.throw_at(number, made)
+        play.loop.throw_at(number, create_error)
 
     return strike
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from holdfast.tools.process.supervisor_client import Supervisor
 
 
-async def kept(supervisor: Supervisor, command: str, *, cwd: Path, stop: asyncio.Event) -> None:
+async def supervised(supervisor: Supervisor, command: str, *, cwd: Path, stop: asyncio.Event) -> None:
     """Run a command as holdfast does."""
     await supervisor.run(
         command,
@@ -78,7 +78,7 @@ async def main(kind: str, folder: Path) -> None:
         (folder / name).mkdir()
         try:
             if kind == "kept":
-                await kept(supervisor, command, cwd=folder / name, stop=stop)
+                await supervised(supervisor, command, cwd=folder / name, stop=stop)
             else:
                 await naive(command, cwd=folder / name, stop=stop)
         finally:

@@ -90,7 +90,7 @@ class Play:
         """The prompts that the subject was given."""
         self.began = False
         self.played = False
-        self.said: list[str] = []
+        self.queued: list[str] = []
         """The messages that were queued."""
         self.complaints: list[str] = []
         self.patience = IDLE_WITHIN
@@ -203,8 +203,8 @@ class Play:
         task = self.task = self.loop.create_task(self._prompts(), name="turn")
         if self.scenario.stops is not None:
             self.loop.call_later(self.scenario.stops, self.subject.stop)
-        for seconds, when, text in self.scenario.says:
-            self.loop.call_later(seconds, self._say, text, when)
+        for seconds, when, text in self.scenario.messages:
+            self.loop.call_later(seconds, self._queue, text, when)
         for seconds in self.scenario.moves:
             self.loop.call_later(seconds, self._move)
         try:
@@ -228,11 +228,11 @@ class Play:
         self.ends = [entry for entry in self.entries[self.before :] if isinstance(entry, TurnEnded)]
         self.finished = dict(self.ledger.finished)
 
-    def _say(self, text: str, when: When) -> None:
+    def _queue(self, text: str, when: When) -> None:
         if isinstance(self.subject, Agent):
             with suppress(UsageError):  # no turn runs (any more)
                 self.subject.queue(text, when)
-                self.said.append(text)
+                self.queued.append(text)
 
     def _move(self) -> None:
         if isinstance(self.subject, Agent):
@@ -280,16 +280,16 @@ class Play:
         self.took = took
         if took > self.patience + (self.scenario.stops or 0 if self.patience > IDLE_WITHIN else 0):
             yield f"it took {took:.3f} s to end"
-        own = entries[self.before :]
-        prompts = [entry.text for entry in own if isinstance(entry, PromptAccepted) and not entry.queued]
+        new_entries = entries[self.before :]
+        prompts = [entry.text for entry in new_entries if isinstance(entry, PromptAccepted) and not entry.queued]
         sent = [
             entry.text
-            for entry in own
+            for entry in new_entries
             if isinstance(entry, Steered) or (isinstance(entry, PromptAccepted) and entry.queued)
         ]
         waits = [waiting.message.text for waiting in fold(entries).queued]
-        if sorted(sent + waits) != sorted(self.said):
-            yield f"messages {self.said} were queued, {sent} were sent and {waits} wait"
+        if sorted(sent + waits) != sorted(self.queued):
+            yield f"messages {self.queued} were queued, {sent} were sent and {waits} wait"
         if prompts != self.entered:
             yield f"prompts {self.entered} were given, {prompts} are in the journal"
         called = Counter(
@@ -317,8 +317,8 @@ class Play:
             yield "a task has more than one end"
         for key, output in self.finished.items():
             outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
-            told = any(output.text in result.text and result.outcome == outcome for result in results)
-            if not told and not any(output.text in text for text in late):
+            reported = any(output.text in result.text and result.outcome == outcome for result in results)
+            if not reported and not any(output.text in text for text in late):
                 yield f"{key!r} finished, and its result is not in the journal"
         twice = [key for key, times in Counter(self.ledger.begun).items() if times > 1]
         if twice:
@@ -347,8 +347,8 @@ class Play:
             found.append("a request is still open")
         if isinstance(self.subject, Agent):
             found += _state(self.subject)
-            kept = self.subject._connection._model
-            if not self.closed and any(not model.closed for model in self.models if model is not kept):
+            current = self.subject._connection._model
+            if not self.closed and any(not model.closed for model in self.models if model is not current):
                 found.append("a connection was never closed")
             if fold(self.entries) != self.subject.conversation:
                 found.append("the agent's conversation is not the journal's")
@@ -366,8 +366,8 @@ class Play:
             self.witness = Witness(self.store, self.events.append)
             subject = self.agent()
         if isinstance(subject, Agent):
-            own = subject._context
-            subject._context = replace(own, limits=self.scenario.limits, budget=Budget(None))  # it is in no hurry
+            context = subject._context
+            subject._context = replace(context, limits=self.scenario.limits, budget=Budget(None))  # it is in no hurry
         try:
             self.loop.run_until_complete(self.loop.create_task(self._afterwards(subject)))
         except Exception as error:  # noqa: BLE001 - whatever it is, the prompt did not work
@@ -401,27 +401,27 @@ async def _nothing(work: Coroutine[Any, Any, None]) -> None:
 
 def _state(agent: Agent) -> Iterator[str]:
     """Yield what an agent without a turn still holds of one."""
-    held = {
+    released = {
         "everything": agent.turn is None,
         "the claim": agent._operation is None,
         "detached tasks": not agent._detached,
         "unwritten outcomes": not agent.recovery._unwritten,
     }
-    for what, gone in held.items():
-        if not gone:
+    for what, is_released in released.items():
+        if not is_released:
             yield f"the agent still has {what} of the turn"
 
 
 def judged(sent: Conversation, prompts: list[str]) -> Iterator[str]:
     """Yield what is wrong with the request that the next prompt made."""
-    said = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
-    reports = Counter(text for text in said if "background task" in text and " has ended (" in text)
+    texts = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
+    reports = Counter(text for text in texts if "background task" in text and " has ended (" in text)
     if any(times > 1 for times in reports.values()):
         yield f"the end of a task is told more than once: {reports}"
     if sent.open_tasks or sent.unreported_tasks:
         yield f"tasks are open {sent.open_tasks} or not told {sent.unreported_tasks}"
-    if [text for text in said if text in prompts] != prompts:
-        yield f"prompts {prompts} were given, the next request says {said}"
-    if said[-1] != AFTERWARDS:
-        yield f"the next request ends with {said[-1]!r}"
+    if [text for text in texts if text in prompts] != prompts:
+        yield f"prompts {prompts} were given, the next request says {texts}"
+    if texts[-1] != AFTERWARDS:
+        yield f"the next request ends with {texts[-1]!r}"
     yield from verdict(sent)

@@ -141,20 +141,20 @@ class MovableTool:
 class Real(Does):
     """A tool of holdfast itself, which does nothing outside the agent."""
 
-    made: Callable[[], Tool] = PresentPlanTool
+    create: Callable[[], Tool] = PresentPlanTool
 
     def tool(self, ledger: Ledger) -> Tool:
         """Return the tool."""
         del ledger
-        return self.made()
+        return self.create()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
     """A turn, as the world around the agent has it. `then` are further prompts, each given when the one before ended.
 
-    `carries_on` is whether the turn that `before` left open is taken up first; `says` is what the user says, when, and
-    whether for the next request or for later, if a turn runs then; `moves` is when the user moves what runs to the
+    `carries_on` is whether the turn that `before` left open is taken up first; `messages` are what the user says, when,
+    and whether for the next request or for later, if a turn runs then; `moves` is when the user moves what runs to the
     background, `stops` when they stop it, if the turn has no other end; `connecting` and `lingers` are how long it
     takes to connect, and for processes of an earlier run to go. `fallback` is the model that stands in for one that
     does not answer.
@@ -172,7 +172,7 @@ class Scenario:
     fallback: str = ""
     stops: float | None = None
     carries_on: bool = False
-    says: Sequence[tuple[float, When, str]] = ()
+    messages: Sequence[tuple[float, When, str]] = ()
     moves: Sequence[float] = ()
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
@@ -245,7 +245,7 @@ QUESTION: dict[str, object] = {
 }
 
 LOOK, ACT = Does("look"), Does("act", "execute")
-ASK_USER = Real("ask_user", made=AskUserTool)
+ASK_USER = Real("ask_user", create=AskUserTool)
 
 SCENARIOS = {
     scenario.name: scenario
@@ -390,7 +390,7 @@ SCENARIOS = {
                 [Say("and that")],
             ],
             [LOOK, Does("act", "execute", times=2, seconds=5)],
-            says=[
+            messages=[
                 (1, "later", "and then this"),
                 (2, "steer", "not so"),
                 (7, "steer", "but so"),
@@ -446,8 +446,8 @@ SCENARIOS = {
             ],
             [
                 Does("serve", "execute", times=20, seconds=3, background=True),
-                Real("task", made=TaskTool),
-                Real("stop_task", made=StopTaskTool),
+                Real("task", create=TaskTool),
+                Real("stop_task", create=StopTaskTool),
                 LOOK,
             ],
         ),
@@ -551,8 +551,8 @@ def truth_of_files(entries: Sequence[Entry], folder: Path) -> list[str]:
         found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
         result = results[entry.call]
         landed = found == entry.change.after
-        told = result.outcome == "ok" or "had landed" in result.text
-        if landed != told or (not told and "did not land" not in result.text):
+        reported = result.outcome == "ok" or "had landed" in result.text
+        if landed != reported or (not reported and "did not land" not in result.text):
             lies.append(f"{entry.change.path} {'was' if landed else 'was not'} changed, and was told: {result.text}")
     return lies
 

@@ -91,7 +91,7 @@ class Ended:
     """How a run ended: 0, an exit status, or a negative signal; and every line it said."""
 
     status: int
-    said: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 def unavailable() -> str:
@@ -139,8 +139,8 @@ class Forks:
         words = [scenario, str(root), _FAULTS.index(fault.how), fault.at, fault.error, fault.kinds, str(log or "")]
         self._server.stdin.write(json.dumps(words) + "\n")
         self._server.stdin.flush()
-        status, said = json.loads(self._server.stdout.readline())
-        return Ended(status, tuple(said))
+        status, lines = json.loads(self._server.stdout.readline())
+        return Ended(status, tuple(lines))
 
 
 def serve() -> None:
@@ -152,9 +152,9 @@ def serve() -> None:
             _child(writable, json.loads(line))
         os.close(writable)
         with os.fdopen(readable) as pipe:
-            said = pipe.read().split("\n")[:-1]
+            lines = pipe.read().split("\n")[:-1]
         _, status = os.waitpid(child, 0)
-        sys.stdout.write(json.dumps([os.waitstatus_to_exitcode(status), said]) + "\n")
+        sys.stdout.write(json.dumps([os.waitstatus_to_exitcode(status), lines]) + "\n")
         sys.stdout.flush()
 
 
@@ -167,7 +167,7 @@ def _child(pipe: int, words: tuple[str, str, int, int, int, str, str]) -> None:
         shim.arm.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
         shim.note.argtypes = [ctypes.c_char_p]
 
-        def say(*words: object) -> None:
+        def report(*words: object) -> None:
             text = json.dumps(words)
             os.write(pipe, f"{text}\n".encode())
             shim.note(text.encode())
@@ -175,9 +175,9 @@ def _child(pipe: int, words: tuple[str, str, int, int, int, str, str]) -> None:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) if log else -1
         shim.arm(root.encode(), how, at, error, kinds.encode(), descriptor)
         if name in BEGINNINGS:
-            begin(name, Path(root), say)
+            begin(name, Path(root), report)
         else:
-            perform(SCENARIOS[name], Path(root), say, shim.calm)
+            perform(SCENARIOS[name], Path(root), report, shim.calm)
         status = 0
     finally:
         if status:

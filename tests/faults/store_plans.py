@@ -33,7 +33,7 @@ from holdfast.session.storage.blobs import BLOB_LIMIT
 from holdfast.session.storage.wal import PAGE
 
 Step = tuple[Entry, ...]
-Say = Callable[..., None]
+Report = Callable[..., None]
 
 HOME = Path("home/holdfast/sessions/s")
 """Where a run has its session: nothing of this path is there before a session that is new."""
@@ -83,15 +83,15 @@ class Scenario:
         """Put what a run starts from in the empty folder `root`."""
         if not self.before:
             return
-        made = root / "made"
-        journal = self.kind.open(made)
+        original = root / "made"
+        journal = self.kind.open(original)
         for step in self.before:
             journal.append(step)
         if self.left == "closed":
             journal.close()
-        shutil.copytree(made, root / HOME)
+        shutil.copytree(original, root / HOME)
         journal.close()
-        shutil.rmtree(made)
+        shutil.rmtree(original)
         if self.left == "damaged":  # SQLite would believe two frames of the log, and drop the rest
             with (root / HOME / "session.db-wal").open("r+b") as file:
                 file.seek(32 + 2 * (24 + PAGE) + 100)
@@ -124,62 +124,64 @@ def copies(root: Path) -> Path:
     return root.with_name("copies")
 
 
-def perform(scenario: Scenario, root: Path, say: Say, calm: Callable[[], None]) -> None:
+def perform(scenario: Scenario, root: Path, report: Report, calm: Callable[[], None]) -> None:
     """Play the scenario in the folder `root` as the agent would: report what fails, and try it again."""
     folder = root / HOME
-    kind, held = scenario.kind, scenario.acknowledged
-    journal = _opened(kind, folder, held, say, calm)
+    kind, acknowledged = scenario.kind, scenario.acknowledged
+    journal = _opened(kind, folder, acknowledged, report, calm)
     for step in scenario.steps:
         # After a failure something else is appended first, as a turn's end is; and at last the disk works again.
         for number, entries in enumerate((step, *_AFTER_A_FAILURE, step)):
             if number == 3:
                 calm()
-            say("trying", [encode(entry).decode() for entry in entries])
+            report("trying", [encode(entry).decode() for entry in entries])
             try:
                 journal.append(entries)
             except kind.refusals as error:
-                say("failed", str(error))
-                _expect_readable(journal, held, say)
+                report("failed", str(error))
+                _expect_readable(journal, acknowledged, report)
                 continue
-            say("acked")
-            held += entries
+            report("acked")
+            acknowledged += entries
             if entries is step:
                 break
-            shutil.copytree(folder, copies(root) / str(len(held)))
-            say("copied", str(len(held)))
+            shutil.copytree(folder, copies(root) / str(len(acknowledged)))
+            report("copied", str(len(acknowledged)))
     journal.close()
 
 
-def _opened(kind: Kind, folder: Path, held: Sequence[Entry], say: Say, calm: Callable[[], None]) -> Journal:
+def _opened(
+    kind: Kind, folder: Path, acknowledged: Sequence[Entry], report: Report, calm: Callable[[], None]
+) -> Journal:
     for number in range(3):
         if number == 2:
             calm()
         try:
             journal = kind.open(folder)
         except kind.refusals as error:
-            say("failed", str(error))
-            if held and kind.copy(folder)[0] != held:
-                say("wrong", "it can neither be opened nor read as a copy")
+            report("failed", str(error))
+            if acknowledged and kind.copy(folder)[0] != acknowledged:
+                report("wrong", "it can neither be opened nor read as a copy")
         else:
-            say("opened")
-            _expect_readable(journal, held, say)
+            report("opened")
+            _expect_readable(journal, acknowledged, report)
             return journal
     raise AssertionError("it could not be opened although the disk worked again")
 
 
-def _expect_readable(journal: Journal, held: Sequence[Entry], say: Say) -> None:
+def _expect_readable(journal: Journal, acknowledged: Sequence[Entry], report: Report) -> None:
     """Say so if the open journal does not hold exactly what was acknowledged."""
     try:
         found, _ = journal.read()
     except HoldfastError as error:
-        say("wrong", f"it could not be read after a failure: {error}")
+        report("wrong", f"it could not be read after a failure: {error}")
         return
-    if found != list(held):
-        say("wrong", f"after a failure it holds {len(found)} entries, {len(held)} were acknowledged")
+    if found != list(acknowledged):
+        report("wrong", f"after a failure it holds {len(found)} entries, {len(acknowledged)} were acknowledged")
 
 
 @dataclass(slots=True)
-class Told:
+class Account:
     """What a program said: what is acknowledged, what was tried since, and what was wrong already."""
 
     acknowledged: list[Entry]
@@ -210,28 +212,28 @@ class Told:
 
 def unclear(lines: Sequence[str]) -> list[str]:
     """Return what a program was told failed, where that is no clear sentence."""
-    said = [text for word, *text in map(json.loads, lines) if word == "failed"]
-    return [f"it failed with {text!r}" for (text,) in said if not _SENTENCE.fullmatch(text)]
+    errors = [text for word, *text in map(json.loads, lines) if word == "failed"]
+    return [f"it failed with {text!r}" for (text,) in errors if not _SENTENCE.fullmatch(text)]
 
 
-def judge(scenario: Scenario, folder: Path, told: Told) -> list[str]:
+def judge(scenario: Scenario, folder: Path, account: Account) -> list[str]:
     """Return what is wrong with the files that a program left, having opened them, appended and closed."""
     kind = scenario.kind
     try:
-        return _judge(kind, folder, told, damaged=scenario.left == "damaged")
+        return _judge(kind, folder, account, damaged=scenario.left == "damaged")
     except (HoldfastError, *kind.refusals) as error:
         return [f"it cannot be used: {type(error).__name__}: {error}"]
 
 
-def _judge(kind: Kind, folder: Path, told: Told, *, damaged: bool) -> list[str]:
+def _judge(kind: Kind, folder: Path, account: Account, *, damaged: bool) -> list[str]:
     wrong: list[str] = []
-    copied = kind.copy(folder) if told.opened else None
+    copied = kind.copy(folder) if account.opened else None
     journal = kind.open(folder)
     found, findings = journal.read()
     if copied and copied[0] != found:
         wrong.append(f"a copy holds {len(copied[0])} entries, the journal {len(found)}")
-    if found not in [told.acknowledged + tried for tried in ([], *told.tried)]:
-        wrong.append(_compared(found, told))
+    if found not in [account.acknowledged + tried for tried in ([], *account.tried)]:
+        wrong.append(_compared(found, account))
     wrong += [f"it found {each!r}" for each in findings if not (damaged and each.startswith("The file session.db is"))]
     journal.append((_NEXT,))
     journal.close()
@@ -239,13 +241,13 @@ def _judge(kind: Kind, folder: Path, told: Told, *, damaged: bool) -> list[str]:
     if journal.read()[0] != [*found, _NEXT]:
         wrong.append("the next append is lost")
     journal.close()
-    if (said := integrity(folder)) != "ok":
-        wrong.append(said)
+    if (problem := integrity(folder)) != "ok":
+        wrong.append(problem)
     names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
     left = [name for name in sorted(names) if not (_NAMES.fullmatch(name) or (damaged and _KEPT.fullmatch(name)))]
     return [*wrong, *(f"{name} is left behind" for name in left)]
 
 
-def _compared(found: list[Entry], told: Told) -> str:
-    lost = sum(entry not in found for entry in told.acknowledged)
-    return f"of {len(told.acknowledged)} acknowledged entries {lost} are lost; it holds {len(found)}"
+def _compared(found: list[Entry], account: Account) -> str:
+    lost = sum(entry not in found for entry in account.acknowledged)
+    return f"of {len(account.acknowledged)} acknowledged entries {lost} are lost; it holds {len(found)}"

@@ -13,7 +13,7 @@ from typing import TypeVar
 import power
 import pytest
 from shimmed import Ended, Fault, Forks, Operation, compiled, operations, unavailable
-from store_plans import HOME, REAL_ONES, SCENARIOS, Told, copies, judge, unclear
+from store_plans import HOME, REAL_ONES, SCENARIOS, Account, copies, judge, unclear
 
 from tiers import SEED, TIER
 
@@ -51,48 +51,48 @@ class Room:
         killed = fault.how in ("before", "after", "torn")
         wrong = [] if ended.status == (-9 if killed else 0) else [f"it ended with {ended.status}"]
         if name in REAL_ONES:
-            wrong += unclear(ended.said)
-        told, root = Told(SCENARIOS[name].acknowledged), self._root
-        for line in ended.said:
-            if copy := told.hear(line):
-                then = Told(list(told.acknowledged), opened=True)
+            wrong += unclear(ended.lines)
+        account, root = Account(SCENARIOS[name].acknowledged), self._root
+        for line in ended.lines:
+            if copy := account.hear(line):
+                then = Account(list(account.acknowledged), opened=True)
                 wrong += [f"at {copy}: {each}" for each in judge(SCENARIOS[name], copies(root) / copy, then)]
-        wrong += told.wrong
-        return wrong + judge(SCENARIOS[name], root / HOME, told)
+        wrong += account.wrong
+        return wrong + judge(SCENARIOS[name], root / HOME, account)
 
     def logged(self, name: str, fault: Fault | None = None) -> list[Operation]:
         """Return the operations of the scenario, and what it said between them."""
         log = self._base / "log"
         ended = self._played(name, fault or Fault(), log)
-        assert ended.status == 0, ended.said
+        assert ended.status == 0, ended.lines
         return list(operations(log))
 
-    def images(self, name: str, log: list[Operation]) -> Iterator[tuple[power.Image, Told]]:
+    def images(self, name: str, log: list[Operation]) -> Iterator[tuple[power.Image, Account]]:
         """Yield each image that power loss may leave once, with what had been said by then.
 
         It strikes before a sync, when most may be lost, and after an acknowledgement, when nothing of it may.
         """
         scenario, seen = SCENARIOS[name], set[bytes]()
         disk = power.Disk.of(self._prepared[name], str(self._root))
-        told = Told(scenario.acknowledged)
+        account = Account(scenario.acknowledged)
         for operation in log:
             if operation.kind == "s":
-                yield from _new(disk, told, seen)
+                yield from _new(disk, account, seen)
             if operation.kind != "n":
                 disk.take(operation)
                 continue
-            told.hear(operation.path)
-            if told.opened and not told.tried:
+            account.hear(operation.path)
+            if account.opened and not account.tried:
                 seen.clear()  # the same files may be too little now
-                yield from _new(disk, told, seen)
-        yield from _new(disk, told, seen)
+                yield from _new(disk, account, seen)
+        yield from _new(disk, account, seen)
 
-    def judged(self, name: str, image: power.Image, told: Told) -> list[str]:
+    def judged(self, name: str, image: power.Image, account: Account) -> list[str]:
         """Return what is wrong with a journal after power was lost."""
         shutil.rmtree(self._root, ignore_errors=True)
         self._root.mkdir()
         image.build(self._root)
-        return judge(SCENARIOS[name], self._root / HOME, told)
+        return judge(SCENARIOS[name], self._root / HOME, account)
 
     @property
     def _root(self) -> Path:
@@ -109,11 +109,11 @@ class Room:
         return self._forks.run(name, self._root, fault, log=log)
 
 
-def _new(disk: power.Disk, told: Told, seen: set[bytes]) -> Iterator[tuple[power.Image, Told]]:
+def _new(disk: power.Disk, account: Account, seen: set[bytes]) -> Iterator[tuple[power.Image, Account]]:
     for image in disk.images():
         if (digest := image.digest()) not in seen:
             seen.add(digest)
-            yield image, Told(list(told.acknowledged), list(told.tried), opened=told.opened)
+            yield image, Account(list(account.acknowledged), list(account.tried), opened=account.opened)
 
 
 def chosen(points: Sequence[T], most: int, *, full: int | None = None) -> Sequence[T]:

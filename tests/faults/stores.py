@@ -165,8 +165,8 @@ KINDS = {kind.name: kind for kind in (REAL, QUICK, NORMAL, UNLOGGED, LINES, REWR
 
 def integrity(folder: Path) -> str:
     """Return what SQLite says of the databases in `folder`, "ok" if they are whole; they must be closed."""
-    said: list[str] = []
+    findings: list[str] = []
     for path in [*folder.glob("session.db"), *folder.glob("session.sqlite")]:
         with closing(sqlite3.connect(path)) as connection:
-            said += [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
-    return "; ".join(word for word in said if word != "ok") or "ok"
+            findings += [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+    return "; ".join(word for word in findings if word != "ok") or "ok"

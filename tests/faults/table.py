@@ -67,7 +67,7 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
 
 def wrong(rows: Sequence[Row]) -> list[str]:
     """Return a sentence for each row that is not as it must be."""
-    said = [
+    sentences = [
         f"{row['scenario']}, {row['injector']} (seed {row['seed']}): {example}"
         for row in rows
         if not row["known_bad"]
@@ -75,7 +75,7 @@ def wrong(rows: Sequence[Row]) -> list[str]:
     ]
     caught = {row["scenario"] for row in rows if row["known_bad"] and row["violations"]}
     missed = sorted({row["scenario"] for row in rows if row["known_bad"]} - caught)
-    return said + [f"{scenario} is known to be bad, and nothing was found in it" for scenario in missed]
+    return sentences + [f"{scenario} is known to be bad, and nothing was found in it" for scenario in missed]
 
 
 # --- the page on what is promised -----------------------------------------------------------------------------------
@@ -138,8 +138,8 @@ def main(report: str, page: Path | None) -> int:
         text = page.read_text(encoding="utf-8")
         page.write_text(replaced(text, "points", list(counted(rows, text))), encoding="utf-8")
     found = wrong(rows)
-    said = found or [f"seeds: {', '.join(map(str, sorted({row['seed'] for row in rows})))}"]
-    sys.stdout.write("\n".join([*lines(rows), "", *said, ""]))
+    sentences = found or [f"seeds: {', '.join(map(str, sorted({row['seed'] for row in rows})))}"]
+    sys.stdout.write("\n".join([*lines(rows), "", *sentences, ""]))
     return 1 if found else 0
 
 
@@ -147,5 +147,5 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("report")
     arguments.add_argument("--write", type=Path, metavar="PAGE")
-    given = arguments.parse_args()
-    sys.exit(main(given.report, given.write))
+    options = arguments.parse_args()
+    sys.exit(main(options.report, options.write))

@@ -46,7 +46,7 @@ class Place:
         ended = self.forks.run(name, self.root, fault)
         killed = fault.how in ("before", "after", "torn")
         wrong = [] if ended.status == (-9 if killed else 0) else [f"it ended with {ended.status}"]
-        return wrong + judge(name, self.root, ended.said)
+        return wrong + judge(name, self.root, ended.lines)
 
     def points(self, name: str, kinds: str) -> list[int]:
         play(self.prepared(name), self.root)

@@ -50,7 +50,7 @@ class Client:
         program = STRIKE + PRODUCT
         self.editor = Editor(world, program=program, environ=environ, cwd=folder, cold=False)
         self.session = ""
-        self._looked = 0
+        self._next_line = 0
         initialize = self.editor.request("initialize", protocolVersion=1, clientCapabilities={})
         self._new = self.editor.request("session/new", cwd=str(folder), mcpServers=[])
         self._prompt: dict[str, Any] = {}
@@ -61,8 +61,8 @@ class Client:
         if (self.folder / "struck").exists():
             return False
         assert self.editor.more(0.01)
-        for line in self.editor.lines[self._looked :]:
-            self._looked += 1
+        for line in self.editor.lines[self._next_line :]:
+            self._next_line += 1
             if line.get("method") == "session/request_permission":
                 self.editor.choose(line, "once")
             elif "method" not in line and line["id"] == self._new["id"]:
@@ -90,11 +90,11 @@ def gone_at(world: World, point: int) -> tuple[list[str], float]:
         client.editor.leave()
         return [], 0.0
     struck = read_struck(folder)
-    went = time.monotonic()
+    began = time.monotonic()
     (folder / "gone").touch()
     ran = client.editor.vanish()
     found = [f"it ended with {ran.code}: {ran.err}"] if ran.code else []
-    took = time.monotonic() - went
+    took = time.monotonic() - began
     remain, seconds = left([*struck.server, *struck.above], time.monotonic())
     found += [f"{len(remain)} processes live"] if remain else []
     for session in (each for each in world.sessions if cwd_of(world, each) == str(folder)):

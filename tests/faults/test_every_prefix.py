@@ -38,12 +38,12 @@ TRIED = [scenario for scenario in SCENARIOS.values() if not scenario.files]
 def test_a_crash_between_any_two_entries(scenario: Scenario) -> None:
     play = Play(scenario)
     play.run()
-    whole = play.entries
-    end = next(i for i, entry in enumerate(whole) if isinstance(entry, PromptAccepted) and entry.text == AFTERWARDS)
+    entries = play.entries
+    end = next(i for i, entry in enumerate(entries) if isinstance(entry, PromptAccepted) and entry.text == AFTERWARDS)
     lengths = range(play.before, end + 1)
     found: list[str] = []
     for length in lengths:
-        found += [f"entry {length}: {complaint}" for complaint in _next_prompt(scenario, whole[:length])]
+        found += [f"entry {length}: {complaint}" for complaint in _next_prompt(scenario, entries[:length])]
     record(scenario.name, "crash between two entries", points=len(lengths), violations=found)
     assert found == []
 
@@ -86,7 +86,7 @@ def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
         yield f"tasks {began} have ends {dict(ends)}"
     accepted = max(index for index, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
     sent = fold(entries[: accepted + 1])
-    has_summary = [asked.text for asked in sent.prompts if asked.at < 0]
+    has_summary = [prompt.text for prompt in sent.prompts if prompt.at < 0]
     prompts = [entry.text for entry in entries[:accepted] if isinstance(entry, PromptAccepted)]
     yield from judged(sent, [text for text in prompts if text not in has_summary])
     first = sent.messages[0]

@@ -84,8 +84,8 @@ async def _turn(session: OpenSession, model: ScriptedModel, prompt: str, then: C
         await agent.close()
 
 
-def _continued(root: Path, cwd: Path, *, whole: bool) -> list[str]:
-    """Return what is wrong with how the session in `root` goes on; `whole` if only its first entry was damaged."""
+def _continued(root: Path, cwd: Path, *, complete: bool) -> list[str]:
+    """Return what is wrong with how the session in `root` goes on; `complete` if only its first entry was damaged."""
     catalog = Catalog(root)
     found = catalog.latest(cwd)
     if found is None:
@@ -102,27 +102,29 @@ def _continued(root: Path, cwd: Path, *, whole: bool) -> list[str]:
         session = resume(catalog, catalog.find(found.id))
         model = ScriptedModel([[Say(_NEXT)]])
         asyncio.run(_turn(session, model, "go on", lambda: None))
-        wrong += [f"the {number}. time {each}" for each in _sent(model.requests[-1], cwd, whole=whole)]
+        wrong += [f"the {number}. time {each}" for each in _sent(model.requests[-1], cwd, complete=complete)]
     reading = read_copy(catalog.folder(found.id))
-    told = [each for record in reading.records if isinstance(record.entry, Repaired) for each in record.entry.findings]
-    if reading.findings and not told:
+    findings = [
+        each for record in reading.records if isinstance(record.entry, Repaired) for each in record.entry.findings
+    ]
+    if reading.findings and not findings:
         wrong.append("the damage was not reported")
-    if len(set(told)) < len(told):
+    if len(set(findings)) < len(findings):
         wrong.append("it was reported twice")
     return wrong
 
 
-def _sent(conversation: Conversation, cwd: Path, *, whole: bool) -> Iterator[str]:
+def _sent(conversation: Conversation, cwd: Path, *, complete: bool) -> Iterator[str]:
     opened = conversation.opened
     if opened is None or (opened.cwd, conversation.model) != (str(cwd), _MODEL):
         yield f"it works with {opened}"
     elif not opened.system or not opened.tools:
         yield "the system prompt or the tools are missing"
-    said = [text for each in conversation.messages if isinstance(each, UserMessage) for text in each.texts]
+    texts = [text for each in conversation.messages if isinstance(each, UserMessage) for text in each.texts]
     answers = [part for each in conversation.messages if isinstance(each, AssistantMessage) for part in each.parts]
     results = [result for each in conversation.messages if isinstance(each, UserMessage) for result in each.results]
-    kept = _PROMPT in said and _ANSWER in str(answers) and [result.outcome for result in results] == ["ok"]
-    if whole and not kept:
+    has_turn = _PROMPT in texts and _ANSWER in str(answers) and [result.outcome for result in results] == ["ok"]
+    if complete and not has_turn:
         yield "a part of the first turn is lost"
 
 
@@ -163,7 +165,7 @@ def test_a_session_goes_on_whatever_byte_of_its_first_entry_is_damaged(
         shutil.copytree(young.base / state, root)
         (root / path.relative_to(young.base / state)).write_bytes(damage(data, place))
         try:
-            return _continued(root, young.cwd, whole=damage is _flipped)
+            return _continued(root, young.cwd, complete=damage is _flipped)
         except (HoldfastError, AssertionError) as error:
             return [f"{type(error).__name__}: {error}"]
 

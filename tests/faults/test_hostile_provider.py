@@ -66,7 +66,7 @@ class Visit:
         self.provider = provider
         self.mode = mode
         self.limits = msgspec.structs.replace(limits)
-        self.asked = 0
+        self.request_count = 0
         self.name = MODELS[wire]
         self.store = MemoryStore()
         self.models: list[Model] = []
@@ -90,8 +90,8 @@ class Visit:
     def _heard(self, event: Event) -> None:
         """Wait long for what is to come, and not for what is not, so that a busy machine changes neither."""
         if self.mode is not None and isinstance(event, Fact) and isinstance(event.entry, RequestStarted):
-            self.asked += 1
-            silent = self.asked in self.mode.silent
+            self.request_count += 1
+            silent = self.request_count in self.mode.silent
             first = SHORT if silent and not self.mode.speaks_first else LONG
             msgspec.structs.force_setattr(self.limits, "first_event", first)
             msgspec.structs.force_setattr(self.limits, "idle_event", SHORT if silent else LONG)
@@ -198,30 +198,36 @@ def _ending(visit: Visit, ended: TurnEnded, mode: Mode) -> list[str]:
     if mode.ends == "provider":
         if mode.faults and {entry.fault for entry in failed} - mode.faults:
             wrong.append(f"the faults are {[(entry.fault, entry.message) for entry in failed]}, not {set(mode.faults)}")
-        if mode.says not in ended.detail:
-            wrong.append(f"{ended.detail!r} does not say {mode.says!r}")
+        if mode.sentence not in ended.detail:
+            wrong.append(f"{ended.detail!r} does not say {mode.sentence!r}")
         if visit.name not in ended.detail:
             wrong.append(f"{ended.detail!r} does not name the model")
         if not mode.steps and len(started) != mode.attempts:
             wrong.append(f"{len(started)} attempts were journalled, not {mode.attempts}")
-    told = msgspec.json.encode([msgspec.to_builtins(message) for message in visit.conversation().messages]).decode()
+    conversation = msgspec.json.encode(
+        [msgspec.to_builtins(message) for message in visit.conversation().messages]
+    ).decode()
     streamed = [
         request.body.get("stream") is True or "streamGenerateContent" in request.path
         for request in visit.provider.requests
         if request.body
     ]
     again = [entry.retry_whole for entry in failed if entry.retry_in is not None]
-    wanted = [True, *(not whole for whole in again)]
-    if streamed[: len(wanted)] != wanted and not mode.steps and not (mode.silent and _are_some_of(streamed, wanted)):
-        wrong.append(f"the requests were streamed: {streamed}, and were to be: {wanted}")
-    if mode.kept not in told:
-        wrong.append(f"{mode.kept!r} was lost")
+    expected = [True, *(not in_one_piece for in_one_piece in again)]
+    if (
+        streamed[: len(expected)] != expected
+        and not mode.steps
+        and not (mode.silent and _are_some_of(streamed, expected))
+    ):
+        wrong.append(f"the requests were streamed: {streamed}, and were to be: {expected}")
+    if mode.final_text not in conversation:
+        wrong.append(f"{mode.final_text!r} was lost")
     return wrong
 
 
-def _are_some_of(streamed: list[bool], wanted: list[bool]) -> bool:
+def _are_some_of(streamed: list[bool], expected: list[bool]) -> bool:
     """Return whether all that arrived came in this order: a busy machine may give up a silent request on its way."""
-    left = iter(wanted)
+    left = iter(expected)
     return all(each in left for each in streamed)
 
 

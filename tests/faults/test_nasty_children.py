@@ -44,12 +44,12 @@ def left(folders: Mapping[str, Path]) -> dict[int, str]:
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
-        said = b"\n".join(_said(process))
-        found |= {int(process.name): name for mark, name in marks.items() if mark in said}
+        descriptions = b"\n".join(_descriptions(process))
+        found |= {int(process.name): name for mark, name in marks.items() if mark in descriptions}
     return found
 
 
-def _said(process: Path) -> Iterator[bytes]:
+def _descriptions(process: Path) -> Iterator[bytes]:
     """Yield what a process says of itself, through any of its threads that runs: the first may have ended."""
     with contextlib.suppress(OSError):
         for thread in (process / "task").iterdir():

@@ -27,6 +27,6 @@ def test_nothing_of_a_turn_is_kept(injector: Injector) -> None:
         play.raised = None  # its traceback holds the frames of the turn
         del play.task
         gc.collect()
-        kept = [each for each in gc.get_objects() if isinstance(each, OF_A_TURN)]
-        assert kept == [], f"at {' and '.join(play.struck)}"
+        remaining = [each for each in gc.get_objects() if isinstance(each, OF_A_TURN)]
+        assert remaining == [], f"at {' and '.join(play.struck)}"
         assert play.complaints == []

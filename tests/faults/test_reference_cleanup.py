@@ -72,8 +72,8 @@ def is_predicted(name: str, found: set[str]) -> bool:
 def test_each_round_that_had_finished_is_lost_with_a_prompt_that_fails(bench: Bench) -> None:
     """As it was measured: six of six prompts fail, and of six results none is left."""
     history, prompts = CASES["#258: stopped after 6 finished rounds"]
-    went = goes_on(history, REPAIRERS["the clean-up"], prompts, bench)
-    assert (went.failed, went.left) == (6, (5, 4, 3, 2, 1, 0))
+    outcome = goes_on(history, REPAIRERS["the clean-up"], prompts, bench)
+    assert (outcome.failed, outcome.left) == (6, (5, 4, 3, 2, 1, 0))
 
 
 def test_one_denial_unravels_ten_rounds_and_then_one_with_each_prompt(bench: Bench) -> None:
@@ -81,17 +81,17 @@ def test_one_denial_unravels_ten_rounds_and_then_one_with_each_prompt(bench: Ben
     history, prompts = CASES["a call denied after 15 finished rounds"]
     assert goes_on(history, REPAIRERS["the clean-up"], prompts, bench).left == (5, 4, 3, 2, 1, 0)
     history, prompts = CASES["a call denied after 5 finished rounds"]
-    went = goes_on(history, REPAIRERS["the clean-up"], prompts, bench)
-    assert (went.failed, went.left) == (0, (0,))  # all at once, and without an error
+    outcome = goes_on(history, REPAIRERS["the clean-up"], prompts, bench)
+    assert (outcome.failed, outcome.left) == (0, (0,))  # all at once, and without an error
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_repair_loses_nothing_in_any_of_them(name: str, bench: Bench) -> None:
     history, prompts = CASES[name]
-    went = goes_on(history, REPAIRERS["repair"], prompts, bench)
-    assert went.failed == 0
-    assert len(set(went.left)) == 1
-    assert went.left[0] == goes_on(history, lambda history: history, 1, bench).left[0]
+    outcome = goes_on(history, REPAIRERS["repair"], prompts, bench)
+    assert outcome.failed == 0
+    assert len(set(outcome.left)) == 1
+    assert outcome.left[0] == goes_on(history, lambda history: history, 1, bench).left[0]
 
 
 @pytest.mark.parametrize("name", sampled(HISTORIES, 4))

@@ -201,14 +201,14 @@ def _struck(world: World, victim: str, point: int) -> list[str]:
         if answer is None:
             break
         answers.append(answer["answer"])
-    went = time.monotonic()
+    vanished = time.monotonic()
     agent.vanish()
     (folder / "gone").touch()
     if point and not (folder / "struck").exists():
         return ["it was not struck"]
     found: list[str] = []
     code = agent.server.wait().code
-    if victim == "client" and (code != 0 or time.monotonic() > went + HANGS):
+    if victim == "client" and (code != 0 or time.monotonic() > vanished + HANGS):
         found.append(f"the server ended with {code}: {agent.server.so_far.err}")
     catalog, options = Catalog(world.home / "sessions"), ("-m", world.model)
     later = DelegatedSessions(catalog, folders=[folder], environ=world.environ(), options=options, yolo=True)

@@ -69,10 +69,10 @@ _DAMAGE: tuple[Callable[[bytes, int], bytes], ...] = (cut, flipped, zeroed, over
 _FILES = (("closed", "session.db"), ("closed", "blobs/*"), ("killed", "session.db"), ("killed", "session.db-wal"))
 
 
-def judged(folder: Path, least: int, *, told: bool) -> list[str]:
+def judged(folder: Path, least: int, *, reported: bool) -> list[str]:
     """Return what is wrong with how a damaged session is read, opened and continued.
 
-    It must still hold `least` entries, and tell of the damage if something is lost and it can be `told`.
+    It must still hold `least` entries. If something is lost, a finding must say so where `reported` is true.
     """
     wrong: list[str] = []
     copied = read_copy(folder)
@@ -85,7 +85,7 @@ def judged(folder: Path, least: int, *, told: bool) -> list[str]:
         wrong.append("it holds what was never appended, or in another order")
     if len(found) < least:
         wrong.append(f"it holds {len(found)} entries, {least} are whole")
-    if told and len(found) < len(_ENTRIES) and not reading.findings:
+    if reported and len(found) < len(_ENTRIES) and not reading.findings:
         wrong.append(f"it holds {len(found)} entries, and finds nothing wrong")
     store.append([prompt(77)], expected=store.length)
     store.close()
@@ -93,12 +93,12 @@ def judged(folder: Path, least: int, *, told: bool) -> list[str]:
     if [record.entry for record in store.read().records] != [*found, prompt(77)]:
         wrong.append("the next append is lost, or what was salvaged")
     store.close()
-    if (said := integrity(folder)) != "ok":
-        wrong.append(said)
+    if (problem := integrity(folder)) != "ok":
+        wrong.append(problem)
     return wrong
 
 
-def whole(file: str, damage: str, place: int, commits: list[int]) -> tuple[int, bool]:
+def expected(file: str, damage: str, place: int, commits: list[int]) -> tuple[int, bool]:
     """Return how many entries are whole before or beside such damage, and whether it must be reported.
 
     A log that was cut, or whose end was overwritten, looks as if power was lost before these were acknowledged: only
@@ -132,10 +132,10 @@ def test_damage_anywhere_is_reported_and_costs_what_it_hit(
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(base / session, folder)
         (folder / path.relative_to(base / session)).write_bytes(damage(data, place))
-        least, told = whole(file, damage.__name__, place, commits)
+        least, reported = expected(file, damage.__name__, place, commits)
         if session == "killed" and file == "session.db":
             least = len(_ENTRIES)  # all of it is in the log
-        return judged(folder, least, told=told)
+        return judged(folder, least, reported=reported)
 
     every = 1 if damage in (cut, flipped) else 16
     places = chosen(range(0, len(data), every), _MOST)[piece::_PIECES]

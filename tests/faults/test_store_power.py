@@ -11,7 +11,7 @@ import power
 import pytest
 from report import record
 from shimmed import Operation, unsynced
-from store_plans import REAL_ONES, Told
+from store_plans import REAL_ONES, Account
 from store_trials import Room, chosen, red
 
 
@@ -21,7 +21,7 @@ def room() -> Iterator[Room]:
         yield room
 
 
-def tried(room: Room, scenario: str, few: Sequence[tuple[power.Image, Told]]) -> list[str]:
+def tried(room: Room, scenario: str, few: Sequence[tuple[power.Image, Account]]) -> list[str]:
     """Return the images of a power loss that are wrong."""
     return red((f"image {number}", room.judged(scenario, *image)) for number, image in enumerate(few))
 
@@ -75,14 +75,14 @@ def test_each_step_of_a_salvage_is_durable_before_the_next(room: Room) -> None:
     log = room.logged(name)
     folder = next(operation.other.rpartition("/")[0] for operation in log if operation.other.endswith("session.db.new"))
     trace = traced(log, folder)
-    decided, gone, placed = ("r", "session.db.new"), ("u", "session.db-wal"), ("r", "session.db")
+    decided, removed, placed = ("r", "session.db.new"), ("u", "session.db-wal"), ("r", "session.db")
     found = [
         f"{first} is not durable before {then}"
         for first, durable, then in (
             (("w", "session.db.damaged-1"), [("s", "session.db.damaged-1"), ("s", ".")], decided),
             (("w", "session.db.damaged-1-wal"), [("s", "session.db.damaged-1-wal"), ("s", ".")], decided),
-            (decided, [("s", ".")], gone),
-            (gone, [("s", ".")], placed),
+            (decided, [("s", ".")], removed),
+            (removed, [("s", ".")], placed),
             (placed, [("s", ".")], ("c", "session.db-wal")),
         )
         if not in_order(trace[: trace.index(then) + 1 if then[0] != "c" else len(trace)], first, *durable, then)

@@ -94,7 +94,7 @@ def killed(server: subprocess.Popen[str], seconds: float) -> int:
 def test_a_journal_keeps_what_it_told_through_any_number_of_kills() -> None:
     moments = random.Random(SEED)
     wrong: list[str] = []
-    kills = known = kept = 0
+    kills = known = entry_count = 0
     end = time.monotonic() + _SECONDS
     with (
         scratch() as base,
@@ -107,7 +107,7 @@ def test_a_journal_keeps_what_it_told_through_any_number_of_kills() -> None:
         ) as server,
     ):
         folder = base / "s"
-        while time.monotonic() < end or (min(kills, kept) <= _FEW and not wrong):
+        while time.monotonic() < end or (min(kills, entry_count) <= _FEW and not wrong):
             began, known = known, max(known, killed(server, moments.choice((0.01, 0.03, 0.1)) * moments.random()))
             kills += 1
             if not (folder / "session.db").exists():
@@ -120,14 +120,14 @@ def test_a_journal_keeps_what_it_told_through_any_number_of_kills() -> None:
                 wrong.append(f"kill {kills}: entries are not what they were, or out of order")
             if not known <= len(found) <= known + 3:
                 wrong.append(f"kill {kills}: {len(found)} entries, {known} were acknowledged")
-            kept += len(found) - began
+            entry_count += len(found) - began
             known = len(found)
             if known > _LONGEST:
                 SqliteStore.open(folder).close()
-                wrong += [f"kill {kills}: {said}" for said in [integrity(folder)] if said != "ok"]
+                wrong += [f"kill {kills}: {problem}" for problem in [integrity(folder)] if problem != "ok"]
                 shutil.rmtree(folder)
                 known = 0
         server.communicate()
     record("a process that appends", "killed at random", points=kills, violations=wrong)
     assert wrong == []
-    assert min(kills, kept) > _FEW
+    assert min(kills, entry_count) > _FEW

@@ -73,12 +73,12 @@ def writers(how: str, folder: Path, number: int, count: int = 1) -> Generator[li
             stack.callback(process.kill)
             running.append(process)
         for process in running:
-            assert said(process) == "ready"
+            assert next_word(process) == "ready"
         gate.touch()
         yield running
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def next_word(process: subprocess.Popen[str]) -> str:
     """Return the next line, without its numbers."""
     assert process.stdout is not None
     return process.stdout.readline().split(" ")[0].strip()
@@ -95,7 +95,7 @@ def test_exactly_one_of_several_that_come_together_holds_the_session(tmp_path: P
     if how == "open":
         SqliteStore.create(folder).close()
     with writers(how, folder, number) as running:
-        outcomes = Counter(said(process) for process in running)
+        outcomes = Counter(next_word(process) for process in running)
         record(f"{number} writers", f"{how} together", points=number, violations=[])
         assert outcomes["wrote"] == 1
         assert outcomes["busy"] == number - 1
@@ -137,7 +137,7 @@ def test_the_session_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     for number in range(5):
         with writers("open" if number else "create", folder, 1) as (holder,):
-            assert said(holder) == "wrote"
+            assert next_word(holder) == "wrote"
             holder.kill()
             holder.wait(timeout=HANGS)
             SqliteStore.open(folder).close()  # the first attempt: nothing is waited for

@@ -41,9 +41,9 @@ class User:
         return self.gave[-1]
 
 
-def decisions(*given: ApprovalAnswer, after: float) -> Callable[[], User]:
+def decisions(*answers: ApprovalAnswer, after: float) -> Callable[[], User]:
     """Return what makes a user who gives these answers, each after so many seconds."""
-    return lambda: User(*given, after=after)
+    return lambda: User(*answers, after=after)
 
 
 def answers(allowed: Sequence[bool], *, after: float) -> Callable[[], User]:
@@ -86,11 +86,11 @@ def truth_of_plans(entries: Sequence[Entry], appends: Sequence[Sequence[Entry]])
                 yield f"plan {entry.call} was answered twice"
             answered[entry.call] = entry
         if isinstance(entry, CallEnded) and entry.call in presented:
-            said = answered.get(entry.call)
-            approved = said is not None and said.allowed
+            answer = answered.get(entry.call)
+            approved = answer is not None and answer.allowed
             if entry.outcome == "ok" and (not approved or APPROVED not in (entry.text or "")):
                 yield f"plan {entry.call} counts as approved: {entry.text}"
-            if said is not None and not approved and entry.outcome == "denied" and WORDS not in (entry.text or ""):
+            if answer is not None and not approved and entry.outcome == "denied" and WORDS not in (entry.text or ""):
                 yield f"plan {entry.call} was rejected, and the words are lost: {entry.text}"
 
 
@@ -102,16 +102,20 @@ def truth_of_questions(
     `appends` are the entries as they were appended together, `gave` what users answered, also if it was not heard.
     """
     questions = _calls(entries, "ask_user")
-    asked = [entry.call for entry in entries if isinstance(entry, ApprovalAsked) and entry.call in questions]
-    if len(asked) > len({*asked}):
-        yield f"questions {asked} were journalled twice"
+    asked_calls = [entry.call for entry in entries if isinstance(entry, ApprovalAsked) and entry.call in questions]
+    if len(asked_calls) > len({*asked_calls}):
+        yield f"questions {asked_calls} were journalled twice"
     if ran := [entry for entry in entries if isinstance(entry, CallStarted) and entry.call in questions]:
         yield f"questions ran: {ran}"
     answered = {entry.call: entry for entry in entries if isinstance(entry, ApprovalAnswered)}
     for append in appends:
-        said = [entry.call for entry in append if isinstance(entry, ApprovalAnswered) and entry.call in questions]
-        if said != [entry.call for entry in append if isinstance(entry, CallEnded) and entry.call in said]:
-            yield f"the answer to question {said} is in the journal without its outcome"
+        answered_calls = [
+            entry.call for entry in append if isinstance(entry, ApprovalAnswered) and entry.call in questions
+        ]
+        if answered_calls != [
+            entry.call for entry in append if isinstance(entry, CallEnded) and entry.call in answered_calls
+        ]:
+            yield f"the answer to question {answered_calls} is in the journal without its outcome"
     known = [(each.chosen, each.reason) for each in gave]
     for end in entries:
         if not isinstance(end, CallEnded) or end.call not in questions:
@@ -120,7 +124,7 @@ def truth_of_questions(
         if answer is None:
             if end.outcome == "ok" or "chose:" in text:
                 yield f"question {end.call} counts as answered: {text}"
-            elif end.call in asked and end.outcome == "not_started" and "No option was chosen" not in text:
+            elif end.call in asked_calls and end.outcome == "not_started" and "No option was chosen" not in text:
                 yield f"question {end.call} was put to the user, and its end does not say so: {text}"
             continue
         if (answer.chosen, answer.words) not in known:

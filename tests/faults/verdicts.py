@@ -54,10 +54,10 @@ class Court:
         """Return what is wrong with a conversation that is about to be sent."""
         key = msgspec.json.encode([msgspec.to_builtins(message) for message in conversation.messages])
         if key not in self._known:
-            self._known[key] = tuple(self._said(conversation))
+            self._known[key] = tuple(self._complaints(conversation))
         return self._known[key]
 
-    def _said(self, conversation: Conversation) -> Iterator[str]:
+    def _complaints(self, conversation: Conversation) -> Iterator[str]:
         for profile in PROFILES.values():
             for violation in violations(conversation, profile):
                 yield f"{profile.name}: {violation_sentence(violation)}"

@@ -95,9 +95,9 @@ def lines(body: bytes) -> list[Line]:
     return found
 
 
-def texts(said: Sequence[Line], who: str) -> list[str]:
+def texts(sent: Sequence[Line], who: str) -> list[str]:
     """Return what `who` says in a request."""
-    return [text for speaker, text in said if speaker == who]
+    return [text for speaker, text in sent if speaker == who]
 
 
 def read_rounds(count: int) -> list[Reply]:
@@ -168,7 +168,7 @@ class Stage:
         """Let the provider give these replies to the next requests."""
         self.provider.extend(*replies)
 
-    async def say(self, prompt: str, *replies: Reply) -> TurnEnded:
+    async def run_turn(self, prompt: str, *replies: Reply) -> TurnEnded:
         """Run one turn, to which the provider gives these replies."""
         self.script(*replies)
         return await self.agent.run(prompt)
@@ -196,13 +196,13 @@ class Stage:
     async def goes_on(self, prompt: str = "go on") -> list[Line]:
         """Assert that the next message works at once: one request, one answer, every prompt so far still in it."""
         before = len(self.provider.requests)
-        ended = await self.say(prompt, [Say("still here")])
+        ended = await self.run_turn(prompt, [Say("still here")])
         assert (ended.reason, self.agent.conversation.answer) == ("end_turn", "still here")
         assert len(self.provider.requests) == before + 1
-        said = self.sent
+        sent = self.sent
         prompts = [entry.text for entry in self.entries if isinstance(entry, PromptAccepted)]
-        assert [text for text in texts(said, "user") if text in prompts] == prompts
-        return said
+        assert [text for text in texts(sent, "user") if text in prompts] == prompts
+        return sent
 
     async def quit(self) -> None:
         """Close the session as the program does when it ends."""
@@ -222,13 +222,13 @@ class Stage:
         await self.quit()
         document = self.root / "document.json"
         document.write_text(json.dumps(messages))
-        said = io.StringIO()
+        output = io.StringIO()
         arguments = ["import", str(document), "-m", self.model]
-        assert sessions.main(arguments, environ=self.environ, stdout=said, stderr=said) == 0
-        found = re.search(r"as session (\S+)\.$", said.getvalue(), flags=re.MULTILINE)
+        assert sessions.main(arguments, environ=self.environ, stdout=output, stderr=output) == 0
+        found = re.search(r"as session (\S+)\.$", output.getvalue(), flags=re.MULTILINE)
         assert found
         self.session = self._resumed(found[1])
-        return said.getvalue()
+        return output.getvalue()
 
     def _resumed(self, session: str) -> OpenSession:
         return resume(self.catalog, self.catalog.find(session))
@@ -267,7 +267,7 @@ class Stage:
         """Return whether `text` was streamed to the user."""
         return text in "".join(event.text for event in self.events if isinstance(event, LiveText))
 
-    def asked(self, times: int) -> Callable[[], bool]:
+    def requests_reach(self, times: int) -> Callable[[], bool]:
         """Return a check whether the provider was asked so often."""
         return lambda: len(self.provider.requests) >= times
 

@@ -27,8 +27,8 @@ async def test_esc_new_message_reload_new_message(stage: Stage) -> None:
     assert (ended.reason, ended.cause) == ("cancelled", "user")
 
     before = await stage.goes_on("what happened?")
-    said = [(who, text) for who, text in before if who not in ("system", "result")]
-    assert said == [
+    sent = [(who, text) for who, text in before if who not in ("system", "result")]
+    assert sent == [
         ("user", "fix the tests"),
         ("assistant", "I will look."),
         ("call", "read"),
@@ -64,10 +64,10 @@ async def test_three_calls_three_retry_prompts_two_user_prompts(stage: Stage) ->
             {"kind": "request", "parts": [*retries, *twice]},
         ]
     )
-    said = await stage.goes_on()
-    assert texts(said, "call") == ["read"] * 3
-    assert [text.split("\n")[0] for text in texts(said, "result")] == ["no file 0", "no file 1", "no file 2"]
-    assert [text for text in texts(said, "user") if "hello" in text] == ["hello", "hello?"]
+    sent = await stage.goes_on()
+    assert texts(sent, "call") == ["read"] * 3
+    assert [text.split("\n")[0] for text in texts(sent, "result")] == ["no file 0", "no file 1", "no file 2"]
+    assert [text for text in texts(sent, "user") if "hello" in text] == ["hello", "hello?"]
 
 
 ROUNDS = 4
@@ -97,21 +97,21 @@ def rounds(*, without: int | None = None) -> list[object]:
 @pytest.mark.parametrize("place", range(ROUNDS))
 async def test_dangling_in_the_middle(stage: Stage, place: int) -> None:
     await stage.load(rounds(without=place))
-    said = await stage.goes_on()
-    results = texts(said, "result")
+    sent = await stage.goes_on()
+    results = texts(sent, "result")
     assert [text for number, text in enumerate(results) if number != place] == [
         f"result {number}" for number in range(ROUNDS) if number != place
     ]
     assert results[place] == "No result was recorded for this call; it may or may not have run."
-    assert [text for text in texts(said, "user") if text.startswith("prompt")] == [f"prompt {n}" for n in range(ROUNDS)]
-    assert texts(said, "assistant") == [f"answer {n}" for n in range(ROUNDS)]
+    assert [text for text in texts(sent, "user") if text.startswith("prompt")] == [f"prompt {n}" for n in range(ROUNDS)]
+    assert texts(sent, "assistant") == [f"answer {n}" for n in range(ROUNDS)]
 
 
 async def test_corrupted_history_is_repaired_once_and_reported(stage: Stage) -> None:
-    told = await stage.load(rounds(without=1))
+    report = await stage.load(rounds(without=1))
     repaired = [entry for entry in stage.entries if isinstance(entry, Repaired)]
     assert len(repaired) == 1
-    assert all(finding in told.replace("\n", " ") for finding in repaired[0].findings)
+    assert all(finding in report.replace("\n", " ") for finding in repaired[0].findings)
     before = await stage.goes_on()
     await stage.restart()
     assert (await stage.goes_on("again"))[: len(before)] == before
@@ -123,7 +123,7 @@ async def test_invalidate_agent_cache(stage: Stage) -> None:
     await stage.goes_on("one")
     await stage.goes_on("two")
     assert len(stage.connections) == 1
-    await stage.stopped("three", [Hold("never")], until=stage.asked(3))
+    await stage.stopped("three", [Hold("never")], until=stage.requests_reach(3))
     assert vars(stage.connections[0])["_http"].is_closed
     await stage.goes_on("four")
     assert len(stage.connections) == 2

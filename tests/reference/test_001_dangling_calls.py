@@ -17,7 +17,7 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from polling import eventually
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Return whether no process of that number lives."""
     try:
         os.kill(pid, 0)
@@ -35,10 +35,10 @@ async def test_abort_mid_tool_call_cleans_up_messages(stage: Stage) -> None:
     assert ended.reason == "cancelled"
     assert stage.agent.conversation.open_calls == ()
     pid = int((stage.workspace / "pid").read_text())
-    eventually(lambda: gone(pid), 2.0)  # the reference's command went on and wrote its file
-    said = await stage.goes_on()
-    assert len(texts(said, "call")) == len(texts(said, "result")) == 1
-    assert "begun" in texts(said, "result")[0]
+    eventually(lambda: has_ended(pid), 2.0)  # the reference's command went on and wrote its file
+    sent = await stage.goes_on()
+    assert len(texts(sent, "call")) == len(texts(sent, "result")) == 1
+    assert "begun" in texts(sent, "result")[0]
 
 
 @pytest.mark.parametrize("rounds", [5, 15])
@@ -51,12 +51,12 @@ async def test_denied_tool_keeps_the_prompt_and_the_rounds(stage: Stage, rounds:
     stage.mode, stage.ask = "ask", deny
     shown = stage.write_files(rounds)
     denied = [*words, Call("bash", {"command": "touch deployed"})]
-    ended = await stage.say("deploy", *read_rounds(rounds), denied, [Say("As you wish.")])
+    ended = await stage.run_turn("deploy", *read_rounds(rounds), denied, [Say("As you wish.")])
     assert ended.cause == "finished"
 
-    def complete(said: list[Line]) -> None:
-        assert texts(said, "user")[0] == "deploy"
-        assert texts(said, "result") == [*shown, "Denied by the user; not started. They said: not on a Friday"]
+    def complete(sent: list[Line]) -> None:
+        assert texts(sent, "user")[0] == "deploy"
+        assert texts(sent, "result") == [*shown, "Denied by the user; not started. They said: not on a Friday"]
 
     complete(stage.sent)
     assert not (stage.workspace / "deployed").exists()
@@ -105,13 +105,13 @@ async def test_input_is_never_mutated(stage: Stage) -> None:
     journal: list[bytes] = []
     sent: list[Line] = []
     for turn in range(5):
-        await stage.say(f"prompt {turn}", [Call("read", {"path": "0.txt"})], [Say(f"answer {turn}")])
+        await stage.run_turn(f"prompt {turn}", [Call("read", {"path": "0.txt"})], [Say(f"answer {turn}")])
         now = stage.journal
         assert now[: len(journal)] == journal
         assert stage.sent[: len(sent)] == sent
         journal, sent = now, stage.sent
         if turn == 1:
-            await stage.stopped("stop me", [Hold("never")], until=stage.asked(5))
+            await stage.stopped("stop me", [Hold("never")], until=stage.requests_reach(5))
         if turn == 2:
             await stage.restart()
     assert (await stage.goes_on())[: len(sent)] == sent
@@ -122,7 +122,7 @@ async def test_same_id_for_two_parallel_calls(stage: Stage) -> None:
     shown = stage.write_files(2)
     twins = [Call("read", {"path": "0.txt"}, id="same"), Call("read", {"path": "1.txt"}, id="same")]
     again = [Call("read", {"path": "1.txt"}, id="same")]
-    ended = await stage.say("read both", twins, again, [Say("read")])
+    ended = await stage.run_turn("read both", twins, again, [Say("read")])
     assert ended.cause == "finished"
     assert texts(await stage.goes_on(), "result") == [*shown, shown[1]]
 
@@ -135,8 +135,8 @@ async def test_the_model_reads_a_denial_once_and_right_after_its_call(stage: Sta
         return ApprovalAnswer(allowed=False, reason="no")
 
     stage.mode, stage.ask = "ask", deny
-    await stage.say("go", [Call("bash", {"command": "touch made"}), Call("glob", {"pattern": "*"})], [Say("well")])
-    said = await stage.goes_on()
-    spoken = [(who, text) for who, text in said if who != "system"]
+    await stage.run_turn("go", [Call("bash", {"command": "touch made"}), Call("glob", {"pattern": "*"})], [Say("well")])
+    sent = await stage.goes_on()
+    spoken = [(who, text) for who, text in sent if who != "system"]
     assert [who for who, _ in spoken] == ["user", "call", "call", "result", "result", "assistant", "user"]
     assert [who for who, text in spoken if "Denied" in text] == ["result"]

@@ -29,12 +29,12 @@ async def test_timeout_mid_tool_call(stage: Stage, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(loop, "time", lambda: now() + 60)
     ended = await task
     assert (ended.reason, ended.cause, ended.detail) == ("timeout", "timeout", "60 s")
-    said = await stage.goes_on()
-    first, second = texts(said, "result")
+    sent = await stage.goes_on()
+    first, second = texts(sent, "result")
     assert first.startswith("Created done.txt")
     assert second.startswith("Interrupted: the turn reached its time limit of 60 s (the user did not stop it)")
     await stage.restart()
-    assert (await stage.goes_on("and after a restart"))[: len(said)] == said
+    assert (await stage.goes_on("and after a restart"))[: len(sent)] == sent
 
 
 async def test_cancelled_error_triggers_cleanup(stage: Stage) -> None:
@@ -53,7 +53,7 @@ async def test_cancelled_error_triggers_cleanup(stage: Stage) -> None:
 @ONE_WIRE
 async def test_wait_for_becomes_timeout_error_after_the_cleanup(stage: Stage) -> None:
     async def hurried() -> None:
-        await asyncio.wait_for(stage.say("think", [Hold("never")]), 0.5)
+        await asyncio.wait_for(stage.run_turn("think", [Hold("never")]), 0.5)
 
     with pytest.raises(TimeoutError):
         await hurried()
@@ -72,7 +72,7 @@ async def test_a_user_who_thinks_is_not_a_silent_model(stage: Stage) -> None:
 
     stage.limits = msgspec.structs.replace(FAST, first_event=1.0, idle_event=1.0, attempts=1)
     stage.mode, stage.ask = "ask", ponders
-    ended = await stage.say("work", [Call("bash", {"command": "sleep 1.2; echo done"})], [Say("good")])
+    ended = await stage.run_turn("work", [Call("bash", {"command": "sleep 1.2; echo done"})], [Say("good")])
     assert ended.cause == "finished"
     assert texts(stage.sent, "result")[0].startswith("done")
     await stage.goes_on()

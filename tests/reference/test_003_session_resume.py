@@ -32,7 +32,7 @@ async def test_exactly_one_system_prompt_every_turn_and_after_resume(stage: Stag
         await stage.goes_on(f"prompt {turn}")
     await stage.restart()
     await stage.goes_on("after a resume")
-    prompts = [texts(said, "system") for said in stage.all_sent]
+    prompts = [texts(sent, "system") for sent in stage.all_sent]
     assert len(prompts) == 6
     assert prompts == [[stage.agent.conversation.system]] * 6
     assert "You are holdfast" in prompts[0][0]
@@ -65,21 +65,23 @@ async def test_history_begins_with_a_user_message(stage: Stage, start: int) -> N
     """A history cut off at any index: what is left of it is kept, and a user message comes before any answer."""
     rest = saved()[start:]
     await stage.load(rest)
-    said = [(who, text) for who, text in await stage.goes_on() if who != "system"]
-    assert said[0][0] == "user"
-    assert all(text not in ("stale", "hm") for _, text in said)
-    everything = " ".join(text for _, text in said)
-    kept = [word for word, last in (("found", 2), ("answer one", 3), ("two", 4), ("answer two", 5)) if start <= last]
-    assert [word for word in kept if word not in everything] == []
+    sent = [(who, text) for who, text in await stage.goes_on() if who != "system"]
+    assert sent[0][0] == "user"
+    assert all(text not in ("stale", "hm") for _, text in sent)
+    everything = " ".join(text for _, text in sent)
+    expected = [
+        word for word, last in (("found", 2), ("answer one", 3), ("two", 4), ("answer two", 5)) if start <= last
+    ]
+    assert [word for word in expected if word not in everything] == []
 
 
 @pytest.mark.parametrize("nothing", [[Finish("stop")], [Say(" \n"), Finish("stop")]], ids=["no part", "blank text"])
 async def test_empty_response_is_dropped_nothing_else(stage: Stage, nothing: list[Action]) -> None:
     await stage.goes_on("one")
-    ended = await stage.say("two", nothing)
+    ended = await stage.run_turn("two", nothing)
     assert ended.reason == "end_turn"
-    said = await stage.goes_on("three")
-    assert said[1:] == [
+    sent = await stage.goes_on("three")
+    assert sent[1:] == [
         ("user", "one"),
         ("assistant", "still here"),
         ("user", "two"),
@@ -89,9 +91,9 @@ async def test_empty_response_is_dropped_nothing_else(stage: Stage, nothing: lis
 
 async def test_aborted_before_answer_keeps_every_user_text(stage: Stage) -> None:
     for turn in range(1, 4):
-        await stage.stopped(f"prompt {turn}", [Hold("never")], until=stage.asked(turn))
-    said = await stage.goes_on()
-    spoken = [text for text in texts(said, "user") if not text.startswith("[")]
+        await stage.stopped(f"prompt {turn}", [Hold("never")], until=stage.requests_reach(turn))
+    sent = await stage.goes_on()
+    spoken = [text for text in texts(sent, "user") if not text.startswith("[")]
     assert spoken == ["prompt 1", "prompt 2", "prompt 3", "go on"]
 
 
@@ -99,20 +101,20 @@ async def test_escape_in_the_middle_of_text_keeps_text_and_question(stage: Stage
     await stage.stopped(
         "tell me", [Say("Once upon a time"), Hold("never")], until=lambda: stage.streamed("Once upon a time")
     )
-    said = await stage.goes_on()
-    assert said[1] == ("user", "tell me")
-    assert said[2] == ("assistant", "Once upon a time")
-    assert "the user stopped the turn" in said[3][1]
-    assert "Your response above was cut off at that point." in said[3][1]
+    sent = await stage.goes_on()
+    assert sent[1] == ("user", "tell me")
+    assert sent[2] == ("assistant", "Once upon a time")
+    assert "the user stopped the turn" in sent[3][1]
+    assert "Your response above was cut off at that point." in sent[3][1]
 
 
 async def test_a_prompt_after_a_finished_tool_result_keeps_the_result(stage: Stage) -> None:
     """The reference dropped the trailing request here, and with it the result (its issue #258)."""
     (stage.workspace / "a.txt").write_text("alpha\n")
-    await stage.stopped("read a", [Call("read", {"path": "a.txt"})], [Hold("never")], until=stage.asked(2))
-    said = await stage.goes_on("what was in it?")
-    assert texts(said, "result") == ["1\talpha"]
-    assert texts(said, "user")[-1] == "what was in it?"
+    await stage.stopped("read a", [Call("read", {"path": "a.txt"})], [Hold("never")], until=stage.requests_reach(2))
+    sent = await stage.goes_on("what was in it?")
+    assert texts(sent, "result") == ["1\talpha"]
+    assert texts(sent, "user")[-1] == "what was in it?"
 
 
 async def test_clean_up_is_idempotent(stage: Stage) -> None:
@@ -146,9 +148,9 @@ async def test_a_crash_while_text_streams_keeps_the_text(stage: Stage) -> None:
         ],
         expected=1,
     )
-    said = await stage.goes_on()
-    assert texts(said, "assistant") == ["half an answer"]
-    assert "ended without recording why" in texts(said, "user")[1]
+    sent = await stage.goes_on()
+    assert texts(sent, "assistant") == ["half an answer"]
+    assert "ended without recording why" in texts(sent, "user")[1]
 
 
 async def test_the_model_reads_a_late_result(stage: Stage) -> None:
@@ -160,47 +162,47 @@ async def test_the_model_reads_a_late_result(stage: Stage) -> None:
     async with asyncio.timeout(5):
         while not stage.facts(CallLate):  # noqa: ASYNC110 - no event reports what is awaited
             await asyncio.sleep(0.002)
-    said = await stage.goes_on()
-    assert texts(said, "result")[0].startswith("Interrupted")
-    assert [text for text in texts(said, "user") if "deployed after all" in text]
+    sent = await stage.goes_on()
+    assert texts(sent, "result")[0].startswith("Interrupted")
+    assert [text for text in texts(sent, "user") if "deployed after all" in text]
 
 
 @pytest.mark.parametrize("end", [Cut(), Reset()], ids=["cut", "reset"])
 async def test_stream_cut_does_not_execute_calls(stage: Stage, end: Action) -> None:
     reply = [Say("I will write."), Call("write", {"path": "a.txt", "content": "half a fi"}), end]
-    ended = await stage.say("write", reply)
+    ended = await stage.run_turn("write", reply)
     assert (ended.reason, ended.cause) == ("error", "provider")
     assert not (stage.workspace / "a.txt").exists()
-    said = await stage.goes_on()
-    assert texts(said, "call") == []
-    assert texts(said, "assistant") == ["I will write."]
-    assert "(write) were not started" in texts(said, "user")[1]
+    sent = await stage.goes_on()
+    assert texts(sent, "call") == []
+    assert texts(sent, "assistant") == ["I will write."]
+    assert "(write) were not started" in texts(sent, "user")[1]
 
 
 @pytest.mark.parametrize("end", [Cut(), Reset(), Hold("never")], ids=["cut", "reset", "silence"])
 async def test_no_second_billed_request_after_shown_text(stage: Stage, end: Action) -> None:
     """No hidden fallback: what the user saw and what the model wrote are one text, requested once."""
     stage.limits = msgspec.structs.replace(FAST, idle_event=0.3)
-    ended = await stage.say("question", [Say("The answer is "), end])
+    ended = await stage.run_turn("question", [Say("The answer is "), end])
     assert ended.cause == "provider"
     assert len(stage.provider.requests) == 1
-    said = await stage.goes_on()
+    sent = await stage.goes_on()
     assert stage.streamed("The answer is ")
-    assert texts(said, "assistant") == ["The answer is "]
-    assert texts(said, "user").count("question") == 1
+    assert texts(sent, "assistant") == ["The answer is "]
+    assert texts(sent, "user").count("question") == 1
 
 
 @ONE_WIRE
 async def test_a_slow_stream_that_goes_on_is_not_cut(stage: Stage) -> None:
     """The deadline is on silence; the reference's watchdog was on the whole length of a healthy stream."""
     stage.limits = msgspec.structs.replace(FAST, first_event=0.9, idle_event=0.9)
-    ended = await stage.say("slowly", [Say("0123456789", chunk=1, delay=0.12)])
+    ended = await stage.run_turn("slowly", [Say("0123456789", chunk=1, delay=0.12)])
     assert ended.cause == "finished"
     assert len(stage.provider.requests) == 1
 
 
 async def test_an_answer_in_one_chunk_is_shown(stage: Stage) -> None:
-    await stage.say("short", [Say("yes", chunk=1000)])
+    await stage.run_turn("short", [Say("yes", chunk=1000)])
     assert stage.streamed("yes")
 
 
@@ -215,14 +217,14 @@ async def test_two_processes_one_session(stage: Stage) -> None:
     copy = fork(stage.catalog, summary)
     assert copy.id != stage.session.id
     copy.store.close()
-    said = await stage.goes_on("still mine")
-    assert texts(said, "user") == ["mine", "still mine"]
+    sent = await stage.goes_on("still mine")
+    assert texts(sent, "user") == ["mine", "still mine"]
 
 
 async def test_a_session_continues_with_another_provider(stage: Stage) -> None:
     """Nothing in a journal is bound to one run, one process or one provider (the documents' `run_id`)."""
     (stage.workspace / "a.txt").write_text("alpha\n")
-    await stage.say("read a", [Call("read", {"path": "a.txt"})], [Say("read")])
+    await stage.run_turn("read a", [Call("read", {"path": "a.txt"})], [Say("read")])
     other = "anthropic" if stage.wire == "openai-chat" else "openai-chat"
     before: list[Line] = stage.sent
     stage.agent.use_model(f"{other}:m")

@@ -20,25 +20,25 @@ async def test_abort_after_n_finished_rounds_then_n_prompts(stage: Stage, during
     """Its issue #258: after six finished rounds six prompts failed, each of them eating one finished round."""
     shown = stage.write_files(ROUNDS)
     if during == "request":
-        await stage.stopped("work", *read_rounds(ROUNDS), [Hold("never")], until=stage.asked(ROUNDS + 1))
+        await stage.stopped("work", *read_rounds(ROUNDS), [Hold("never")], until=stage.requests_reach(ROUNDS + 1))
     else:
         command = [Call("bash", {"command": "echo begun; exec sleep 60"})]
         await stage.stopped("work", *read_rounds(ROUNDS), command, until=lambda: stage.printed("begun"))
     for number in range(ROUNDS):
-        said = await stage.goes_on(f"prompt {number}")
-        assert texts(said, "result")[:ROUNDS] == shown
-        assert texts(said, "user")[0] == "work"
+        sent = await stage.goes_on(f"prompt {number}")
+        assert texts(sent, "result")[:ROUNDS] == shown
+        assert texts(sent, "user")[0] == "work"
 
 
 async def test_provider_500_after_five_rounds_keeps_them(stage: Stage) -> None:
     shown = stage.write_files(5)
     failures: list[Reply] = [[Fail(500, "The server had an error.")]] * FAST.attempts
-    ended = await stage.say("work", *read_rounds(5), *failures)
+    ended = await stage.run_turn("work", *read_rounds(5), *failures)
     assert (ended.reason, ended.cause) == ("error", "provider")
     assert "The server had an error." in ended.detail
-    said = await stage.goes_on()
-    assert texts(said, "result") == shown
-    assert texts(said, "user")[0] == "work"
+    sent = await stage.goes_on()
+    assert texts(sent, "result") == shown
+    assert texts(sent, "user")[0] == "work"
 
 
 @ONE_WIRE
@@ -50,7 +50,7 @@ async def test_unreadable_file_never_ends_the_turn(stage: Stage) -> None:
     (stage.workspace / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
     paths = ["101kb.txt", "100mb.txt", "image.png", "missing.txt", "."]
     write = [Call("write", {"path": "kept.txt", "content": "kept\n"})]
-    ended = await stage.say("read", write, [Call("read", {"path": path}) for path in paths], [Say("I see")])
+    ended = await stage.run_turn("read", write, [Call("read", {"path": path}) for path in paths], [Say("I see")])
     assert ended.cause == "finished"
     written, long, large_, image, missing, folder = texts(stage.sent, "result")
     assert written.startswith("Created kept.txt")
@@ -65,7 +65,7 @@ async def test_unreadable_file_never_ends_the_turn(stage: Stage) -> None:
 async def test_max_iterations_is_exact(stage: Stage) -> None:
     stage.limits = msgspec.structs.replace(FAST, max_steps=3)
     endless: list[Reply] = [[Call("glob", {"pattern": "*"})]] * 3
-    ended = await stage.say("loop", *endless)
+    ended = await stage.run_turn("loop", *endless)
     assert (ended.reason, ended.detail) == ("max_steps", "3 requests")
     assert len(stage.provider.requests) == 3
     assert len(texts(await stage.goes_on(), "result")) == 3
@@ -73,7 +73,7 @@ async def test_max_iterations_is_exact(stage: Stage) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 async def test_400_is_one_request_and_its_text_is_shown(stage: Stage, status: int) -> None:
-    ended = await stage.say("try", [Fail(status, "messages.3: the provider says why")])
+    ended = await stage.run_turn("try", [Fail(status, "messages.3: the provider says why")])
     assert ended.cause == "provider"
     assert len(stage.provider.requests) == 1
     assert "messages.3: the provider says why" in ended.detail
@@ -82,7 +82,7 @@ async def test_400_is_one_request_and_its_text_is_shown(stage: Stage, status: in
 
 
 async def test_a_rate_limit_is_called_one(stage: Stage) -> None:
-    ended = await stage.say("try", [Fail(429, "slow down", retry_after=3600)])
+    ended = await stage.run_turn("try", [Fail(429, "slow down", retry_after=3600)])
     assert (ended.reason, len(stage.provider.requests)) == ("error", 1)
     assert "429" in ended.detail
     assert "slow down" in ended.detail
@@ -93,7 +93,7 @@ async def test_stream_opens_and_says_nothing(stage: Stage) -> None:
     """Keep-alive bytes come, events do not: found within its own deadline, tried again, named, and not kept open."""
     stage.limits = msgspec.structs.replace(FAST, first_event=0.3, attempts=2)
     silence: Reply = [Ping(4, 0.05), Hold("never")]
-    ended = await stage.say("speak", silence, silence)
+    ended = await stage.run_turn("speak", silence, silence)
     assert ended.cause == "provider"
     assert f"Model {stage.model!r} sent nothing for 0.3 s" in ended.detail
     assert [request.ended for request in stage.provider.requests] == ["client_gone"] * 2
@@ -120,7 +120,7 @@ async def test_a_provider_that_hangs_on_tool_history_is_named(stage: Stage) -> N
 async def test_the_loop_ends_by_itself(stage: Stage) -> None:
     """Its issue #260: the turn goes on while there are calls and ends with the first response that has none."""
     calls: list[Reply] = [[Call("glob", {"pattern": "*"})], [Say("and now"), Call("glob", {"pattern": "*"})]]
-    ended = await stage.say("go", *calls, [Say("done")])
+    ended = await stage.run_turn("go", *calls, [Say("done")])
     assert (ended.reason, stage.agent.conversation.answer) == ("end_turn", "done")
     assert len(stage.provider.requests) == 3
 
@@ -135,21 +135,21 @@ WRITTEN = (
 @pytest.mark.parametrize("written", WRITTEN)
 async def test_a_call_written_as_text_is_text(stage: Stage, written: str) -> None:
     """The reference took it for a call, asked the user about it, and never ran it."""
-    asked: list[str] = []
+    questions: list[str] = []
 
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del plan, why
-        asked.append(call.name)
+        questions.append(call.name)
         return ApprovalAnswer(allowed=True)
 
     stage.mode, stage.ask = "ask", ask
-    ended = await stage.say("work", [Say(written)])
+    ended = await stage.run_turn("work", [Say(written)])
     assert ended.cause == "finished"
-    assert asked == []
+    assert questions == []
     assert not (stage.workspace / "ran").exists()
-    said = await stage.goes_on()
-    assert texts(said, "assistant") == [written]
-    assert texts(said, "call") == []
+    sent = await stage.goes_on()
+    assert texts(sent, "assistant") == [written]
+    assert texts(sent, "call") == []
 
 
 # --- the documents' unit list: find, remove, keep, clear --------------------------------------------------------------
@@ -201,8 +201,8 @@ LISTS: dict[str, tuple[list[object], list[str]]] = {
 async def test_dangling_tool_calls(stage: Stage, name: str) -> None:
     messages, expected = LISTS[name]
     await stage.load(messages)
-    said: list[Line] = await stage.goes_on()
-    results = texts(said, "result")
+    sent: list[Line] = await stage.goes_on()
+    results = texts(sent, "result")
     assert [result[: len(begin)] for result, begin in zip(results, expected, strict=True)] == expected
-    assert len(texts(said, "call")) == len(results)
-    assert "read" in texts(said, "user")
+    assert len(texts(sent, "call")) == len(results)
+    assert "read" in texts(sent, "user")
