@@ -211,8 +211,8 @@ def messages(*blocks: tuple[Json, Sequence[Json]], why: str) -> bytes:
         for delta in deltas:
             events.append({"type": "content_block_delta", "index": index, "delta": delta})  # noqa: PERF401 - its type is known so
         events.append({"type": "content_block_stop", "index": index})
-    told: Json = {"stop_reason": why, "stop_sequence": None}
-    events.append({"type": "message_delta", "delta": told, "usage": {"output_tokens": 9}})
+    ending: Json = {"stop_reason": why, "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": ending, "usage": {"output_tokens": 9}})
     events.append({"type": "message_stop"})
     return sse(*events, named=True)
 
@@ -229,8 +229,8 @@ def says_text(text: str) -> tuple[Json, Sequence[Json]]:
     return {"type": "text", "text": ""}, [{"type": "text_delta", "text": text}]
 
 
-def uses(name: str, own: str, *pieces: str) -> tuple[Json, Sequence[Json]]:
-    start: Json = {"type": "tool_use", "id": own, "name": name, "input": {}}
+def uses(name: str, call_id: str, *pieces: str) -> tuple[Json, Sequence[Json]]:
+    start: Json = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
     return start, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
 
 
@@ -262,8 +262,8 @@ def responses(*items: Json) -> bytes:
         events.append({"type": "response.output_item.added", "output_index": place, "item": begun})
         events += list(_inside(place, item))
         events.append({"type": "response.output_item.done", "output_index": place, "item": item})
-    whole = response | {"status": "completed", "output": [*items], "usage": usage}
-    events.append({"type": "response.completed", "response": whole})
+    completed = response | {"status": "completed", "output": [*items], "usage": usage}
+    events.append({"type": "response.completed", "response": completed})
     return sse(*({**event, "sequence_number": at} for at, event in enumerate(events)), named=True)
 
 
@@ -282,20 +282,20 @@ def _inside(place: int, item: Json) -> Iterator[Json]:
             yield {"type": "response.output_text.delta", **spot, "delta": part["text"], "logprobs": []}
 
 
-def reasoning(own: str, *summaries: str, sealed: bool = True) -> Json:
+def reasoning(item_id: str, *summaries: str, sealed: bool = True) -> Json:
     seal = signatures.sign("".join(summaries), place=0) if sealed else None
     parts: list[Json] = [{"type": "summary_text", "text": text} for text in summaries]
-    return {"type": "reasoning", "id": own, "summary": parts, "encrypted_content": seal}
+    return {"type": "reasoning", "id": item_id, "summary": parts, "encrypted_content": seal}
 
 
-def message(own: str, text: str) -> Json:
-    said: Json = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-    return {"type": "message", "id": own, "role": "assistant", "status": "completed", "content": [said]}
+def message(item_id: str, text: str) -> Json:
+    part: Json = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "message", "id": item_id, "role": "assistant", "status": "completed", "content": [part]}
 
 
-def function(own: str, name: str, arguments: str) -> Json:
-    told: Json = {"call_id": f"call_{own}", "name": name, "arguments": arguments}
-    return {"type": "function_call", "id": own, "status": "completed", **told}
+def function(item_id: str, name: str, arguments: str) -> Json:
+    fields: Json = {"call_id": f"call_{item_id}", "name": name, "arguments": arguments}
+    return {"type": "function_call", "id": item_id, "status": "completed", **fields}
 
 
 SUMMARIES = (
@@ -322,8 +322,8 @@ def chat(*deltas: Json, why: str) -> bytes:
 
 
 def tool(index: int, name: str, arguments: str) -> Json:
-    told: Json = {"name": name, "arguments": arguments}
-    return {"tool_calls": [{"index": index, "id": f"call_{index}", "type": "function", "function": told}]}
+    function: Json = {"name": name, "arguments": arguments}
+    return {"tool_calls": [{"index": index, "id": f"call_{index}", "type": "function", "function": function}]}
 
 
 def reasoned(**fields: object) -> tuple[bytes, ...]:

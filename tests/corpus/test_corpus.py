@@ -141,8 +141,8 @@ def test_nothing_is_claimed_that_is_not_known(case: Case, profile: str) -> None:
     mended = repair(
         case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case), signed=signed(case)
     )
-    said = {edit.text for edit in mended.edits if isinstance(edit, AddResult | Insert | Fill)}
-    assert said <= {NO_RESULT, NO_USER, NO_RESPONSE, EMPTY_TEXT, ""}
+    texts = {edit.text for edit in mended.edits if isinstance(edit, AddResult | Insert | Fill)}
+    assert texts <= {NO_RESULT, NO_USER, NO_RESPONSE, EMPTY_TEXT, ""}
 
 
 @every_pair
@@ -150,9 +150,9 @@ def test_what_must_not_be_is_not(case: Case, profile: str) -> None:
     mended = repair(
         case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case), signed=signed(case)
     )
-    said = list(strings_in(mended.messages))
+    strings = list(strings_in(mended.messages))
     for text in case["must_not"]:
-        assert not any(text in each for each in said)
+        assert not any(text in each for each in strings)
         assert text in FOR_A_PERSON or any(text in each for each in strings_in(case["messages"]))
 
 
@@ -160,7 +160,7 @@ def test_what_must_not_be_is_not(case: Case, profile: str) -> None:
 def test_its_faults_are_reported(case: Case) -> None:
     form = case["provider_format"]
     tools = declared_tools(case)
-    told = {
+    reported = {
         violation.rule
         for profile in PAIRS[form]
         for violation in check(
@@ -175,7 +175,7 @@ def test_its_faults_are_reported(case: Case) -> None:
     }
     for fault in case["violations"]:
         rules = RULES[fault]
-        assert rules is None or told & set(rules), fault
+        assert rules is None or reported & set(rules), fault
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case["id"])

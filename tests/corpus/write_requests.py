@@ -23,9 +23,9 @@ async def recorded(name: str) -> list[Record]:
         for situation in situations(name):
             endpoint = resolve_endpoint(situation.model, environ(f"http://127.0.0.1:{port}"))
             model = await connect(endpoint)
-            streamed, whole = await send(model, conversation(situation), recorder)
+            streamed, complete = await send(model, conversation(situation), recorder)
             await model.aclose()
-            records.append(Record(situation, streamed, whole))
+            records.append(Record(situation, streamed, complete))
     return records
 
 

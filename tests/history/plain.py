@@ -113,11 +113,11 @@ def _rendered(piece: Piece, side: str) -> tuple[str | None, list[Json]]:
             return role, [{"kind": "text", "text": text}]
         case Answered(text, calls, thought):
             thinking: list[Json] = [] if thought is None else [{"kind": "thinking", "text": thought.text}]
-            said: list[Json] = [] if text is None else [{"kind": "text", "text": text}]
-            asked: list[Json] = [
+            texts: list[Json] = [] if text is None else [{"kind": "text", "text": text}]
+            call_blocks: list[Json] = [
                 {"kind": "call", "id": call.id, "name": call.name, "text": call.arguments} for call in calls
             ]
-            return "assistant", [*thinking, *said, *asked]
+            return "assistant", [*thinking, *texts, *call_blocks]
         case Returned(id, name, text):
             return side, [{"kind": "result", "id": id, "name": name, "text": text}]
         case Junk(role, text):

@@ -42,14 +42,14 @@ MANY = pytest.mark.parametrize("calls", [128, 129, 256, 257])
 PAST: tuple[Piece, ...] = (Said("user", "begin"), Answered("begun"))
 
 
-def story(calls: int, *, said: str | None = "I look.", open_from: int | None = None) -> tuple[Piece, ...]:
+def story(calls: int, *, text: str | None = "I look.", open_from: int | None = None) -> tuple[Piece, ...]:
     """Return a conversation with a response of so many calls, the results from `open_from` on missing."""
-    asked = tuple(Called(f"call{number:05}", "read", f'{{"n":{number}}}') for number in range(calls))
-    results = tuple(Returned(call.id, "read", f"r{number}.") for number, call in enumerate(asked))
+    called = tuple(Called(f"call{number:05}", "read", f'{{"n":{number}}}') for number in range(calls))
+    results = tuple(Returned(call.id, "read", f"r{number}.") for number, call in enumerate(called))
     return (
         *PAST,
         Said("user", "look"),
-        Answered(said, asked),
+        Answered(text, called),
         *results[:open_from],
         Answered("Done."),
         Said("user", "and now?"),
@@ -76,8 +76,8 @@ def test_what_was_split_is_valid_and_is_split_once(form: Plain, pieces: tuple[Pi
 def test_without_the_limit_the_same_is_said_in_the_same_order(
     form: Plain, pieces: tuple[Piece, ...], limited: str
 ) -> None:
-    whole = msgspec.structs.replace(FEW[limited], calls=None)
-    few, without = (_repaired(form, form.render(pieces), profile)[0] for profile in (FEW[limited], whole))
+    unlimited = msgspec.structs.replace(FEW[limited], calls=None)
+    few, without = (_repaired(form, form.render(pieces), profile)[0] for profile in (FEW[limited], unlimited))
     for kinds in (("call",), ("text", "thinking")):
         assert _of(kinds, few) == _of(kinds, without)
     assert sorted(map(str, _of(("result",), few))) == sorted(map(str, _of(("result",), without)))
@@ -90,8 +90,8 @@ def test_what_is_frozen_is_never_split(
     form: Plain, pieces: tuple[Piece, ...], more: tuple[Piece, ...], limited: str
 ) -> None:
     before = form.render(pieces)
-    whole = [*before, *form.render(more)]
-    messages, edits = _repaired(form, whole, FEW[limited], frozen=len(before))
+    log = [*before, *form.render(more)]
+    messages, edits = _repaired(form, log, FEW[limited], frozen=len(before))
     assert all(new is old for new, old in zip(messages, before, strict=False))
     assert all(int(edit.calls[0][0]) >= len(before) for edit in edits if isinstance(edit, Split))
 
@@ -124,24 +124,24 @@ def test_the_first_calls_stay_and_each_result_stands_behind_its_part(profile: st
     assert (second["content"], second["tool_calls"][0]["function"]["arguments"]) == ("", '{"n":128}')
     for message in (first, second):
         called = [call["id"] for call in message["tool_calls"]]
-        behind = repaired[repaired.index(message) + 1 :][: len(called)]
-        assert [each["tool_call_id"] for each in behind] == called
+        results = repaired[repaired.index(message) + 1 :][: len(called)]
+        assert [each["tool_call_id"] for each in results] == called
     assert repaired[0] is messages[0]
     assert all(any(new is old for new in repaired) or profile == "any" for old in messages if old["role"] == "tool")
 
 
 def test_results_that_are_missing_are_made_up_behind_the_part_of_their_call() -> None:
     repaired: Any = repair(RENDERINGS["openai-chat"](story(130, open_from=100)), format="openai-chat").messages
-    behind = [each["tool_call_id"] for each in repaired if each["role"] == "tool"]
-    assert behind == [call["id"] for each in repaired for call in each.get("tool_calls", ())]
+    result_ids = [each["tool_call_id"] for each in repaired if each["role"] == "tool"]
+    assert result_ids == [call["id"] for each in repaired for call in each.get("tool_calls", ())]
     assert "No result was recorded" in repaired[-3]["content"]
 
 
 def test_signed_thinking_and_words_stay_on_the_first_part() -> None:
     pieces = list(story(129))
-    asked = pieces[3]
-    assert isinstance(asked, Answered)
-    pieces[3] = Answered(asked.text, asked.calls, Thought("hm", "c2lnbmVk"))
+    answer = pieces[3]
+    assert isinstance(answer, Answered)
+    pieces[3] = Answered(answer.text, answer.calls, Thought("hm", "c2lnbmVk"))
     repaired: Any = repair(
         RENDERINGS["pydantic-ai"](tuple(pieces)), format="pydantic-ai", profile="openai-chat"
     ).messages
@@ -155,8 +155,8 @@ def test_signed_thinking_and_words_stay_on_the_first_part() -> None:
 
 def test_a_user_message_with_results_and_words_is_divided() -> None:
     messages: Any = RENDERINGS["anthropic"](story(130))
-    held: Any = [message for message in messages if message["role"] == "user"]
-    results = next(each for each in held if isinstance(each["content"], list) and len(each["content"]) > 1)
+    users: Any = [message for message in messages if message["role"] == "user"]
+    results = next(each for each in users if isinstance(each["content"], list) and len(each["content"]) > 1)
     results["content"].append({"type": "text", "text": "and mind the gap"})
     repaired: Any = repair(messages, format="anthropic", profile="any").messages
     kinds = [[part["type"] for part in each["content"]] for each in repaired if isinstance(each["content"], list)]
@@ -175,9 +175,9 @@ def test_each_part_of_a_response_for_gemini_begins_with_a_signature() -> None:
     ]
     repaired: Any = repair(messages, format="gemini", profile="any").messages
     assert check(repaired, format="gemini", profile="any") == []
-    said = [message["parts"] for message in repaired if message["role"] == "model"]
-    assert [len(parts) for parts in said] == [128, 1]
-    assert all("thoughtSignature" in parts[0] for parts in said)
+    answers = [message["parts"] for message in repaired if message["role"] == "model"]
+    assert [len(parts) for parts in answers] == [128, 1]
+    assert all("thoughtSignature" in parts[0] for parts in answers)
 
 
 def test_two_responses_that_are_joined_are_split_where_together_they_are_too_many() -> None:
@@ -191,9 +191,9 @@ def test_two_responses_that_are_joined_are_split_where_together_they_are_too_man
         *({"role": "tool", "tool_call_id": id_, "content": "done"} for part in ids for id_ in part),
     ]
     repaired = repair(messages, format="openai-chat")
-    said = cast("list[dict[str, list[object]]]", repaired.messages)
+    sent = cast("list[dict[str, list[object]]]", repaired.messages)
     assert repaired.remaining == ()
-    assert [len(each["tool_calls"]) for each in said if "tool_calls" in each] == [128, 72]
+    assert [len(each["tool_calls"]) for each in sent if "tool_calls" in each] == [128, 72]
 
 
 def test_an_edit_says_what_it_does() -> None:

@@ -38,18 +38,18 @@ def repaired(messages: list[object], profile: str) -> list[Json]:
 
 
 @EVERY_PROFILE
-@pytest.mark.parametrize("own", [{}, {"tool_call_id": "abcdefgh1"}], ids=["without-id", "with-id"])
+@pytest.mark.parametrize("fields", [{}, {"tool_call_id": "abcdefgh1"}], ids=["without-id", "with-id"])
 def test_a_result_of_the_role_function_that_answers_a_call_with_an_id_becomes_one_with_it(
-    profile: str, own: Json
+    profile: str, fields: Json
 ) -> None:
-    messages: list[object] = [USER, called(), {"role": "function", "name": "ls", "content": "a.txt", **own}]
+    messages: list[object] = [USER, called(), {"role": "function", "name": "ls", "content": "a.txt", **fields}]
     assert "result-id-missing" in rules(messages, profile)
     assert repaired(messages, profile)[2] == {**RESULT, "name": "ls"}
 
 
 def test_a_result_of_the_role_function_that_answers_a_function_call_stays() -> None:
-    asked: Json = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
-    messages: list[object] = [USER, asked, {"role": "function", "name": "ls", "content": "a.txt"}]
+    answer: Json = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
+    messages: list[object] = [USER, answer, {"role": "function", "name": "ls", "content": "a.txt"}]
     assert rules(messages, "openai-chat") == set()
 
 
@@ -88,14 +88,14 @@ def test_a_function_call_within_a_result_is_quoted_in_it() -> None:
 
 
 @EVERY_PROFILE
-@pytest.mark.parametrize(("name", "kept"), [(7, "7"), ({}, None), ([], None), (True, None)])
-def test_a_name_of_another_type_is_a_text_or_goes(profile: str, name: object, kept: str | None) -> None:
+@pytest.mark.parametrize(("name", "expected"), [(7, "7"), ({}, None), ([], None), (True, None)])
+def test_a_name_of_another_type_is_a_text_or_goes(profile: str, name: object, expected: str | None) -> None:
     messages: list[object] = [{**USER, "name": name}, called(), {**RESULT, "name": name}]
     assert "field-mistyped" in rules(messages, profile)
     done = repaired(messages, profile)
     # Mistral has no name of a user; a result, where names must begin with a letter, gets that of its call.
-    users = None if profile in ("mistral", "any") else kept
-    assert [each.get("name") for each in done] == [users, None, "ls" if kept and profile == "any" else kept]
+    users = None if profile in ("mistral", "any") else expected
+    assert [each.get("name") for each in done] == [users, None, "ls" if expected and profile == "any" else expected]
 
 
 def test_a_name_that_is_null_is_none() -> None:
@@ -107,8 +107,8 @@ def test_a_name_that_is_null_is_none() -> None:
     "name", [{}, {"name": None}, {"name": ""}, {"name": []}], ids=["none", "null", "empty", "list"]
 )
 def test_a_result_of_the_role_function_without_a_name_gets_that_of_its_call(profile: str, name: Json) -> None:
-    asked: Json = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
-    messages: list[object] = [USER, asked, {"role": "function", "content": "a.txt", **name}]
+    answer: Json = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
+    messages: list[object] = [USER, answer, {"role": "function", "content": "a.txt", **name}]
     result = repaired(messages, profile)[2]
     assert result["content"] == "a.txt"
     if profile == "openai-chat":
@@ -120,8 +120,8 @@ def test_a_result_of_the_role_function_without_a_name_gets_that_of_its_call(prof
 @pytest.mark.parametrize("kind", ["function", "custom", None, 5])
 @pytest.mark.parametrize("both", [False, True])
 def test_a_call_is_of_the_kind_that_it_says_where_it_holds_that(profile: str, kind: object, *, both: bool) -> None:
-    held: Json = {"function": {"name": "ls", "arguments": '{"path": "KEPT1"}'}} if both else {}
-    call: Json = {"id": "abcdefgh1", "type": kind, "custom": {"name": "ls", "input": "KEPT2"}, **held}
+    fields: Json = {"function": {"name": "ls", "arguments": '{"path": "KEPT1"}'}} if both else {}
+    call: Json = {"id": "abcdefgh1", "type": kind, "custom": {"name": "ls", "input": "KEPT2"}, **fields}
     messages: list[object] = [USER, {"role": "assistant", "content": "", "tool_calls": [call]}, RESULT]
     if not both and kind != "custom":
         assert "foreign-content" in rules(messages, profile)
@@ -153,9 +153,9 @@ def test_a_file_and_a_sound_that_are_nowhere_are_quoted(profile: str, part: Json
 def test_a_refusal_beside_a_content_that_says_nothing_is_its_text(profile: str, content: object) -> None:
     messages: list[object] = [USER, {"role": "assistant", "content": content, "refusal": "KEPT"}, USER]
     assert "foreign-content" in rules(messages, profile)
-    said = repaired(messages, profile)[1]
-    assert "refusal" not in said
-    assert "KEPT" in str(said["content"])
+    answer = repaired(messages, profile)[1]
+    assert "refusal" not in answer
+    assert "KEPT" in str(answer["content"])
 
 
 def test_what_remains_in_a_repaired_conversation_is_reported() -> None:
@@ -217,8 +217,8 @@ SAID: Json = {"type": "text", "text": "KEPT"}
 
 def thinking(*content: Json) -> list[object]:
     call: Json = {"id": "abcdefgh1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
-    asked: Json = {"role": "assistant", "content": [THOUGHT], "tool_calls": [call]}
-    return [USER, asked, RESULT, {"role": "assistant", "content": list(content)}, USER]
+    answer: Json = {"role": "assistant", "content": [THOUGHT], "tool_calls": [call]}
+    return [USER, answer, RESULT, {"role": "assistant", "content": list(content)}, USER]
 
 
 def test_mistral_gets_its_thinking_back() -> None:
@@ -247,8 +247,8 @@ def test_mistral_keeps_its_thinking_beside_what_is_repaired() -> None:
 @pytest.mark.parametrize("profile", [each for each in PAIRS["openai-chat"] if each != "mistral"])
 def test_thinking_of_mistral_s_goes_before_another_sees_it(profile: str) -> None:
     messages = thinking(THOUGHT, SAID)
-    told = check(messages, format="openai-chat", profile=profile)
-    assert {"foreign-content"} <= {each.rule for each in told} <= {"foreign-content", "thinking-off"}
+    violations = check(messages, format="openai-chat", profile=profile)
+    assert {"foreign-content"} <= {each.rule for each in violations} <= {"foreign-content", "thinking-off"}
     done = repaired(messages, profile)
     assert "hm" not in json.dumps(done)
     assert done[3]["content"] == [SAID]
@@ -260,14 +260,14 @@ def test_thinking_of_mistral_s_goes_before_another_sees_it(profile: str) -> None
 def test_what_is_no_list_of_texts_is_no_thinking_of_mistral_s(thought: object) -> None:
     messages = thinking({"type": "thinking", "thinking": thought}, SAID)
     assert [each.rule for each in check(messages, format="openai-chat", profile="mistral")] == ["foreign-content"]
-    quoted, said = as_array(of_mistral(messages)[3]["content"])
+    quoted, text = as_array(of_mistral(messages)[3]["content"])
     assert as_object(quoted)["type"] == "text"
-    assert said == SAID
+    assert text == SAID
 
 
 def test_fields_that_mistral_does_not_know_leave_its_thinking() -> None:
     messages = thinking({**THOUGHT, "signature": "x", "closed": 5}, SAID)
-    told = [each.rule for each in check(messages, format="openai-chat", profile="mistral")]
-    assert sorted(told) == ["field-mistyped", "unknown-field"]
-    kept = {key: value for key, value in THOUGHT.items() if key != "closed"}
-    assert of_mistral(messages)[3]["content"] == [kept, SAID]
+    rules = [each.rule for each in check(messages, format="openai-chat", profile="mistral")]
+    assert sorted(rules) == ["field-mistyped", "unknown-field"]
+    thought = {key: value for key, value in THOUGHT.items() if key != "closed"}
+    assert of_mistral(messages)[3]["content"] == [thought, SAID]

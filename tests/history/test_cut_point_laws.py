@@ -17,37 +17,37 @@ conversations = st.tuples(st.lists(answered, max_size=8), st.booleans()).map(
 limits = st.integers(0, 300)
 
 
-def stays(exchanges: list[Round], gone: int) -> int:
+def stays(exchanges: list[Round], dropped: int) -> int:
     """Return what is sent on of the exchanges when so many go, in words of this test's own."""
-    if gone >= len(exchanges):
+    if dropped >= len(exchanges):
         return 0
-    first, *rest = exchanges[gone:]
+    first, *rest = exchanges[dropped:]
     return first.texts + (first.answer or 0) + sum(each.results + each.texts + (each.answer or 0) for each in rest)
 
 
 @law()
 @given(conversations, limits, limits)
 def test_what_stays_fits_or_is_one_exchange(exchanges: list[Round], keep: int, most: int) -> None:
-    gone = cut(exchanges, keep=keep, most=most)
-    assert 0 <= gone <= len(exchanges)
-    left = exchanges[gone:]
+    dropped = cut(exchanges, keep=keep, most=most)
+    assert 0 <= dropped <= len(exchanges)
+    left = exchanges[dropped:]
     open_ended = bool(exchanges) and exchanges[-1].answer is None
     if open_ended:
         assert left, "what was not answered never goes"
-    if stays(exchanges, gone) > keep:
+    if stays(exchanges, dropped) > keep:
         assert len([each for each in left if each.answer is not None]) <= 1
     if stays(exchanges, 0) <= keep:
-        assert gone == 0 or exchanges[gone].opens
+        assert dropped == 0 or exchanges[dropped].opens
 
 
 @law()
 @given(conversations, limits, limits)
 def test_no_more_goes_than_must(exchanges: list[Round], keep: int, most: int) -> None:
-    gone = cut(exchanges, keep=keep, most=most)
-    if gone and stays(exchanges, gone - 1) <= keep:
-        assert exchanges[gone].opens, "more than must be goes only for the beginning of a turn"
-        longest = next(fewer for fewer in range(gone) if stays(exchanges, fewer) <= keep)
-        assert 2 * stays(exchanges, gone) >= stays(exchanges, longest)
+    dropped = cut(exchanges, keep=keep, most=most)
+    if dropped and stays(exchanges, dropped - 1) <= keep:
+        assert exchanges[dropped].opens, "more than must be goes only for the beginning of a turn"
+        longest = next(fewer for fewer in range(dropped) if stays(exchanges, fewer) <= keep)
+        assert 2 * stays(exchanges, dropped) >= stays(exchanges, longest)
 
 
 def exchange(results: int = 0, texts: int = 0, answer: int | None = 1, *, opens: bool = False) -> Round:

@@ -65,8 +65,8 @@ def test_a_response_is_judged_as_a_whole() -> None:
     assert check(LOG, format="anthropic", thinking=True) == []
     last = [USER, assistant({"type": "text", "text": "so"}), assistant(THINKING, {"type": "text", "text": "so"})]
     assert "thinking-forbidden" in {each.rule for each in check(last, format="anthropic", thinking=False)}
-    asked = [USER, chat("a"), chat("b"), tool("a"), tool("b")]
-    assert repair(asked, format="openai-chat", frozen=2).messages == [*asked[:2], asked[3], asked[2], asked[4]]
+    log = [USER, chat("a"), chat("b"), tool("a"), tool("b")]
+    assert repair(log, format="openai-chat", frozen=2).messages == [*log[:2], log[3], log[2], log[4]]
 
 
 def test_one_edit_joins_thinking_to_its_call() -> None:
@@ -119,22 +119,22 @@ def test_a_text_before_a_call_may_stand_alone_where_that_is_taken() -> None:
 
 def test_calls_and_responses_of_gemini_are_joined() -> None:
     call: list[Json] = [{"functionCall": {"name": name, "args": {}}, "thoughtSignature": "AAAA"} for name in "fg"]
-    told = [{"functionResponse": {"name": name, "response": {"output": name}}} for name in "fg"]
+    results = [{"functionResponse": {"name": name, "response": {"output": name}}} for name in "fg"]
     thought: Json = {"text": "hm", "thought": True, "thoughtSignature": "AAAA"}
-    asked = {"role": "user", "parts": [{"text": "x"}]}
-    log: list[object] = [asked, *({"role": "model", "parts": [each]} for each in (thought, *call))]
-    log += [{"role": "user", "parts": [each]} for each in told]
+    question = {"role": "user", "parts": [{"text": "x"}]}
+    log: list[object] = [question, *({"role": "model", "parts": [each]} for each in (thought, *call))]
+    log += [{"role": "user", "parts": [each]} for each in results]
     done = repair(log, format="gemini")
     assert done.remaining == ()
-    assert done.messages == [asked, {"role": "model", "parts": [thought, *call]}, {"role": "user", "parts": told}]
+    assert done.messages == [question, {"role": "model", "parts": [thought, *call]}, {"role": "user", "parts": results}]
 
 
 def test_who_begins_with_thinking_and_its_call_gets_a_user_before_both() -> None:
     thought: Json = {"text": "hm", "thought": True}
     call: Json = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "AAAA"}
-    told: Json = {"functionResponse": {"name": "f", "response": {"output": "ok"}}}
+    result: Json = {"functionResponse": {"name": "f", "response": {"output": "ok"}}}
     log: list[object] = [{"role": "model", "parts": [thought]}, {"role": "model", "parts": [call]}]
-    done = repair([*log, {"role": "user", "parts": [told]}], format="gemini")
+    done = repair([*log, {"role": "user", "parts": [result]}], format="gemini")
     assert done.remaining == ()
     assert done.messages[1] == {"role": "model", "parts": [thought, call]}
 
@@ -150,11 +150,11 @@ def test_what_was_sent_is_not_gone_on_with_but_where_the_provider_does_it() -> N
 
 @pytest.mark.parametrize(("form", "profile"), EVERY_PAIR)
 def test_a_conversation_in_records_is_repaired_to_what_it_was(form: str, profile: str) -> None:
-    whole = DOCUMENTS[form]
-    log = [record for each in whole for record in (in_records(each) if _is_answer(each) else [each])]
-    assert len(log) > len(whole)
+    messages = DOCUMENTS[form]
+    log = [record for each in messages for record in (in_records(each) if _is_answer(each) else [each])]
+    assert len(log) > len(messages)
     tools = ["f", "g", "h"]
-    before, after = (repair(each, format=form, profile=profile, tools=tools) for each in (whole, log))
+    before, after = (repair(each, format=form, profile=profile, tools=tools) for each in (messages, log))
     assert after.remaining == ()
     assert _words(after.messages) == _words(before.messages)
     made_up = [[each for each in done.edits if isinstance(each, AddResult)] for done in (before, after)]

@@ -70,10 +70,10 @@ def known_to(kinds: list[Any], table: Kinds, path: str = "") -> Iterator[tuple[s
             names = {name for kind in found[word] for name in fields_of(kind)}
             yield f"{path}/{word}", fields, names, found[word]
             for key, inner in fields.within:
-                held = [
+                types = [
                     each for kind in found[word] if key in fields_of(kind) for each in declared(fields_of(kind)[key])
                 ]
-                yield from known_to(held, inner, f"{path}/{word}.{key}")
+                yield from known_to(types, inner, f"{path}/{word}.{key}")
 
 
 VENDORS: dict[str, tuple[list[Any], Kinds, Mapping[str, set[str]]]] = {
@@ -114,8 +114,8 @@ def test_the_tables_are_the_vendors_own_types(vendor: str) -> None:
 
 
 def test_mistral_knows_only_the_fields_of_its_types() -> None:
-    own = {"user": mistral.UserMessage, "assistant": mistral.AssistantMessage, "tool": mistral.ToolMessage}
-    for role, kind in own.items():
+    types = {"user": mistral.UserMessage, "assistant": mistral.AssistantMessage, "tool": mistral.ToolMessage}
+    for role, kind in types.items():
         assert MISTRAL_FIELDS.fields[role].names == kind.model_fields.keys()
         assert kind.model_config.get("extra") == "forbid"
 
@@ -159,13 +159,13 @@ SAYS: dict[str, Json] = {
 
 @pytest.mark.parametrize("form", STORED)
 def test_a_stored_response_is_reported_and_loses_what_only_a_response_has(form: str) -> None:
-    stored, becomes = STORED[form]
+    stored, expected = STORED[form]
     user = SAYS[form]
-    told = check([user, stored, user], format=form)
-    assert {each.rule for each in told} == {"unknown-field"}
-    assert all(each.error_by for each in told)
+    violations = check([user, stored, user], format=form)
+    assert {each.rule for each in violations} == {"unknown-field"}
+    assert all(each.error_by for each in violations)
     repaired = repair([user, stored, user], format=form)
-    assert repaired.messages == [user, becomes, user]
+    assert repaired.messages == [user, expected, user]
     assert repaired.messages[0] is user
     assert repaired.remaining == ()
 
@@ -173,47 +173,47 @@ def test_a_stored_response_is_reported_and_loses_what_only_a_response_has(form: 
 def test_fields_go_also_where_a_response_of_too_many_calls_is_divided() -> None:
     calls = [{"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in range(129)]
     results = [{"role": "tool", "tool_call_id": call["id"], "content": "done"} for call in calls]
-    said = [{**_USER, "mood": "good"}, {"role": "assistant", "content": None, "tool_calls": calls}, *results, _USER]
-    repaired = repair(said, format="openai-chat", profile="openai-chat")
+    messages = [{**_USER, "mood": "good"}, {"role": "assistant", "content": None, "tool_calls": calls}, *results, _USER]
+    repaired = repair(messages, format="openai-chat", profile="openai-chat")
     assert repaired.remaining == ()
     assert repaired.messages[0] == _USER
-    assert len(repaired.messages) == len(said) + 1
+    assert len(repaired.messages) == len(messages) + 1
 
 
 def test_who_ignores_unknown_fields_gets_them() -> None:
     stored, _ = STORED["anthropic"]
-    said = [SAYS["anthropic"], stored, SAYS["anthropic"]]
-    assert check(said, format="anthropic", profile="deepseek") == []
-    assert repair(said, format="anthropic", profile="deepseek").messages is said
+    messages = [SAYS["anthropic"], stored, SAYS["anthropic"]]
+    assert check(messages, format="anthropic", profile="deepseek") == []
+    assert repair(messages, format="anthropic", profile="deepseek").messages is messages
 
 
 def test_openai_takes_back_an_answer_as_its_sdk_sends_it_and_groq_does_not() -> None:
     answer = ChatCompletionMessage.model_validate(
         {"role": "assistant", "content": "so", "refusal": None, "annotations": []}
     )
-    said: list[object] = [_USER, answer.model_dump(exclude_unset=True), _USER]  # which is how the SDK writes one
-    assert check(said, format="openai-chat") == []
+    messages: list[object] = [_USER, answer.model_dump(exclude_unset=True), _USER]  # which is how the SDK writes one
+    assert check(messages, format="openai-chat") == []
     cited = {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 1, "title": "t", "url": "u"}}
     assert check([_USER, {"role": "assistant", "content": "so", "annotations": [cited]}], format="openai-chat") == []
-    told = check(said, format="openai-chat", profile="openai-compatible")
-    assert [(each.position, each.rule) for each in told] == [("messages[1]", "unknown-field")]
-    repaired = repair(said, format="openai-chat", profile="openai-compatible")
+    violations = check(messages, format="openai-chat", profile="openai-compatible")
+    assert [(each.position, each.rule) for each in violations] == [("messages[1]", "unknown-field")]
+    repaired = repair(messages, format="openai-chat", profile="openai-compatible")
     assert repaired.messages == [_USER, {"role": "assistant", "content": "so"}, _USER]
 
 
 def test_mistral_refuses_what_is_only_null() -> None:
-    said = [
+    messages = [
         {"role": "user", "content": "x", "name": "bob"},
         {"role": "assistant", "content": "so", "refusal": None, "audio": None, "function_call": None},
         {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]},
     ]
-    told = check(said, format="openai-chat", profile="mistral")
-    assert [(each.position, each.rule) for each in told] == [
+    violations = check(messages, format="openai-chat", profile="mistral")
+    assert [(each.position, each.rule) for each in violations] == [
         ("messages[0]", "unknown-field"),
         ("messages[1]", "unknown-field"),
         ("messages[2].content[0]", "unknown-field"),
     ]
-    assert repair(said, format="openai-chat", profile="mistral").messages == [
+    assert repair(messages, format="openai-chat", profile="mistral").messages == [
         {"role": "user", "content": "x"},
         {"role": "assistant", "content": "so"},
         {"role": "user", "content": [{"type": "text", "text": "x"}]},
@@ -232,16 +232,16 @@ def test_a_thinking_block_has_no_cache_marker_and_stays_as_it_was_signed() -> No
 def test_the_index_that_a_stream_leaves_in_a_call_goes() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     result = {"role": "tool", "tool_call_id": "a", "content": "x"}
-    said = [SAYS["openai-chat"], {"role": "assistant", "tool_calls": [{**call, "index": 0}]}, result]
-    assert [each.position for each in check(said, format="openai-chat")] == ["messages[1].tool_calls[0]"]
-    assert as_object(repair(said, format="openai-chat").messages[1])["tool_calls"] == [call]
+    messages = [SAYS["openai-chat"], {"role": "assistant", "tool_calls": [{**call, "index": 0}]}, result]
+    assert [each.position for each in check(messages, format="openai-chat")] == ["messages[1].tool_calls[0]"]
+    assert as_object(repair(messages, format="openai-chat").messages[1])["tool_calls"] == [call]
 
 
 def test_a_call_that_another_wire_puts_beside_the_content_is_quoted_and_not_lost() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "wSAID."}'}}
-    asked: Json = {"role": "assistant", "content": "so", "tool_calls": [call]}
+    answer: Json = {"role": "assistant", "content": "so", "tool_calls": [call]}
     user = SAYS["anthropic"]
-    repaired = repair([user, asked, user], format="anthropic")
+    repaired = repair([user, answer, user], format="anthropic")
     assert repaired.remaining == ()
     assert "wSAID." in str(repaired.messages[1])
     assert "tool_calls" not in as_object(repaired.messages[1])
@@ -250,9 +250,9 @@ def test_a_call_that_another_wire_puts_beside_the_content_is_quoted_and_not_lost
 def test_a_call_that_is_rewritten_is_not_reported_field_by_field() -> None:
     flat: Json = {"id": "a", "type": "function", "name": "f", "arguments": "{}"}
     result = {"role": "tool", "tool_call_id": "a", "content": "x"}
-    said = [SAYS["openai-chat"], {"role": "assistant", "tool_calls": [{**flat, "index": 0}]}, result]
-    assert "unknown-field" not in {each.rule for each in check(said, format="openai-chat")}
-    repaired = repair(said, format="openai-chat")
+    messages = [SAYS["openai-chat"], {"role": "assistant", "tool_calls": [{**flat, "index": 0}]}, result]
+    assert "unknown-field" not in {each.rule for each in check(messages, format="openai-chat")}
+    repaired = repair(messages, format="openai-chat")
     called = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     assert as_object(repaired.messages[1])["tool_calls"] == [called]
     assert repaired.remaining == ()
@@ -260,16 +260,16 @@ def test_a_call_that_is_rewritten_is_not_reported_field_by_field() -> None:
 
 def test_what_was_sent_keeps_its_fields() -> None:
     stored, _ = STORED["anthropic"]
-    said = [SAYS["anthropic"], stored, SAYS["anthropic"]]
-    repaired = repair(said, format="anthropic", frozen=2)
-    assert repaired.messages is said
+    messages = [SAYS["anthropic"], stored, SAYS["anthropic"]]
+    repaired = repair(messages, format="anthropic", frozen=2)
+    assert repaired.messages is messages
     assert {each.rule for each in repaired.remaining} == {"unknown-field"}
 
 
 def test_a_profile_has_the_fields_of_a_format_where_it_refuses_others() -> None:
     for name, profile in PROFILES.items():
-        told = "unknown-field" in profile.rules
-        assert told == bool(profile.fields), name
+        refuses = "unknown-field" in profile.rules
+        assert refuses == bool(profile.fields), name
         assert all(name in PAIRS[form] for form in profile.fields)
 
 
@@ -338,8 +338,8 @@ OUT_OF_PLACE: dict[str, tuple[str, list[Json]]] = {
 def test_what_is_said_in_an_unknown_field_is_quoted(place: str, profile: str) -> None:
     form, messages = OUT_OF_PLACE[place]
     name = PAIRS[form][0] if profile == "own" else profile
-    told = check(messages, format=form, profile=name)
-    assert {each.rule for each in told} & {"unknown-field", "result-without-call"}
+    violations = check(messages, format=form, profile=name)
+    assert {each.rule for each in violations} & {"unknown-field", "result-without-call"}
     repaired = repair(messages, format=form, profile=name)
     assert str(repaired.messages).count("wSAID.") == 1
     assert repaired.remaining == ()
@@ -357,8 +357,8 @@ def test_a_field_that_says_nothing_goes_beside_one_that_does() -> None:
 
 
 def test_a_result_of_the_older_kind_gets_the_id_that_its_call_gets() -> None:
-    asked: Json = {"id": {}, "type": "custom", "custom": {"name": "f", "input": "x"}}
-    said = [_USER, {"role": "assistant", "tool_calls": [asked]}, {"role": "function", "name": "f", "content": "ok"}]
-    repaired = repair(said, format="openai-chat")
+    call: Json = {"id": {}, "type": "custom", "custom": {"name": "f", "input": "x"}}
+    messages = [_USER, {"role": "assistant", "tool_calls": [call]}, {"role": "function", "name": "f", "content": "ok"}]
+    repaired = repair(messages, format="openai-chat")
     assert repaired.remaining == ()
     assert as_object(repaired.messages[2])["role"] == "tool"

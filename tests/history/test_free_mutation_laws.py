@@ -9,7 +9,7 @@ from disagreements import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from test_judge_laws import promised
-from test_mutation_laws import said, words_in
+from test_mutation_laws import document_words, words_in
 
 from holdfast.history import check, repair
 from holdfast.history.repair import NOT_REPAIRABLE
@@ -35,7 +35,7 @@ def test_what_is_repaired_pleases_the_judge_and_nothing_said_is_lost(
     assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
     assert repaired.remaining == tuple(left)
     assert repair(repaired.messages, format=form, profile=profile, thinking=judge.thinking).edits == ()
-    assert said(form, messages) - words_in(repaired.messages) == set()
+    assert document_words(form, messages) - words_in(repaired.messages) == set()
     assert messages == before
     if not left:
         assert refusal(name, form, repaired.messages) == ""

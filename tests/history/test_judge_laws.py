@@ -94,9 +94,9 @@ def test_judge_and_check_agree_on_what_is_a_fault_away_from_valid(name: str, for
     judge = JUDGES[name]
     messages = data.draw(faulty(form))
     profile = data.draw(st.sampled_from(promised(judge)))
-    said = refusal(name, form, messages)
-    if said:
-        assert check(messages, format=form, profile=profile, thinking=judge.thinking) != [], said
+    error = refusal(name, form, messages)
+    if error:
+        assert check(messages, format=form, profile=profile, thinking=judge.thinking) != [], error
     repaired = repair(messages, format=form, profile=profile, thinking=judge.thinking)
     assert repaired.remaining == ()
     assert refusal(name, form, repaired.messages) == ""
@@ -219,9 +219,11 @@ def test_the_types_of_an_sdk_look_into_lists() -> None:
     assert "Field required" in refusal("openai-chat", "openai-chat", [USER, nameless, returned("a")])
 
 
-@pytest.mark.parametrize("behind", [[], [USER], [ASSISTANT], [ASSISTANT, USER]], ids=["end", "user", "answer", "both"])
-def test_the_user_speaks_behind_a_new_result_where_the_provider_lets_him(behind: list[object]) -> None:
-    messages: list[object] = [USER, called("abcdefgh1"), *behind]
+@pytest.mark.parametrize(
+    "following", [[], [USER], [ASSISTANT], [ASSISTANT, USER]], ids=["end", "user", "answer", "both"]
+)
+def test_the_user_speaks_behind_a_new_result_where_the_provider_lets_him(following: list[object]) -> None:
+    messages: list[object] = [USER, called("abcdefgh1"), *following]
     for profile in ("mistral", "mistral-templates", "any"):
         repaired = repair(messages, format="openai-chat", profile=profile)
         assert repaired.remaining == ()

@@ -155,10 +155,10 @@ def test_arguments_that_are_an_object_become_its_text() -> None:
 
 
 def test_a_message_keeps_its_unknown_fields_when_another_field_changes() -> None:
-    odd = {**called("a", name="browser.open now"), "x-cache": {"k": 1}}
-    messages = [USER, odd, {"role": "user", "content": "on"}]
+    message = {**called("a", name="browser.open now"), "x-cache": {"k": 1}}
+    messages = [USER, message, {"role": "user", "content": "on"}]
     repaired = repair(messages, format="openai-chat", profile="deepseek")
-    assert as_object(repaired.messages[1])["x-cache"] is odd["x-cache"]
+    assert as_object(repaired.messages[1])["x-cache"] is message["x-cache"]
     assert repaired.edits
     assert repaired.remaining == ()
 
@@ -193,18 +193,18 @@ def test_content_that_cannot_be_sent_is_said_in_words() -> None:
 
 
 def test_a_message_of_another_program_is_quoted_with_its_speaker_and_its_calls() -> None:
-    odd = [{"type": "human", "content": "hi"}, {**called("a", arguments='{"x": 1}'), "role": "agent", "content": "so"}]
-    asked, answered = repair([*odd, USER], format="openai-chat").messages[:2]
-    assert asked == {"role": "user", "content": "[Message of human]\nhi"}
+    log = [{"type": "human", "content": "hi"}, {**called("a", arguments='{"x": 1}'), "role": "agent", "content": "so"}]
+    question, answered = repair([*log, USER], format="openai-chat").messages[:2]
+    assert question == {"role": "user", "content": "[Message of human]\nhi"}
     assert str(as_object(answered)["content"]).startswith("[Message of agent]\n{")
     assert "so" in str(answered)
     assert "x" in str(answered)
 
 
 def test_words_in_another_programs_field_are_not_lost() -> None:
-    odd: Json = {"id": "m1", "role": "user", "content": "", "parts": [{"type": "text", "text": "hello"}]}
-    assert rules([odd]) == ["malformed-message"]
-    assert "hello" in str(repair([odd], format="openai-chat").messages)
+    message: Json = {"id": "m1", "role": "user", "content": "", "parts": [{"type": "text", "text": "hello"}]}
+    assert rules([message]) == ["malformed-message"]
+    assert "hello" in str(repair([message], format="openai-chat").messages)
 
 
 def test_a_hole_in_a_list_of_calls_is_no_call() -> None:
@@ -221,9 +221,9 @@ def test_a_text_that_is_not_there_goes() -> None:
 
 
 def test_a_text_of_another_providers_kind_is_a_text() -> None:
-    odd: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}]}
-    assert rules([odd]) == ["foreign-content", "foreign-content"]
-    assert repair([odd], format="openai-chat").messages == [{"role": "user", "content": "a\n\nb"}]
+    message: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}]}
+    assert rules([message]) == ["foreign-content", "foreign-content"]
+    assert repair([message], format="openai-chat").messages == [{"role": "user", "content": "a\n\nb"}]
 
 
 def test_an_image_is_declared_as_what_it_is() -> None:
@@ -231,8 +231,8 @@ def test_an_image_is_declared_as_what_it_is() -> None:
         png = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAD0lEQVR42mP4jwMwDC0JALoev0GJ6La7AAAAAElFTkSuQmCC"
         return {"type": "image_url", "image_url": {"url": f"data:{declared};base64,{png}", "detail": "low"}}
 
-    asked = {"role": "user", "content": [{"type": "text", "text": "look"}, image("image/jpeg")]}
-    done = repair([asked], format="openai-chat")
+    message = {"role": "user", "content": [{"type": "text", "text": "look"}, image("image/jpeg")]}
+    done = repair([message], format="openai-chat")
     right = {"role": "user", "content": [{"type": "text", "text": "look"}, image("image/png")]}
     assert done.messages == [right]
     assert done.remaining == ()
@@ -254,14 +254,14 @@ def test_an_image_that_is_no_image_leaves_a_note() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "becomes"),
+    ("content", "expected"),
     [
         (["", "kept"], ["kept"]),
         (["", " "], EMPTY_TEXT),
         ([], EMPTY_TEXT),
     ],
 )
-def test_a_blank_part_of_a_result_goes_and_the_others_stay(content: list[str], becomes: list[str] | str) -> None:
+def test_a_blank_part_of_a_result_goes_and_the_others_stay(content: list[str], expected: list[str] | str) -> None:
     def parts(texts: list[str]) -> list[Json]:
         return [{"type": "text", "text": text} for text in texts]
 
@@ -270,7 +270,7 @@ def test_a_blank_part_of_a_result_goes_and_the_others_stay(content: list[str], b
     shape = project_messages(form, messages)
     edits = [Fill((2,), EMPTY_TEXT)]
     assert apply(form, messages, shape, edits)[2] == returned(
-        "a", becomes if becomes == EMPTY_TEXT else parts([*becomes])
+        "a", expected if expected == EMPTY_TEXT else parts([*expected])
     )
 
 
@@ -300,13 +300,13 @@ def test_invariants_are_those_that_check_finds() -> None:
 def test_calls_go_behind_what_follows_them_also_where_each_is_a_message() -> None:
     first, second = ({"type": "function_call", "call_id": each, "name": "read", "arguments": "{}"} for each in "ab")
     outputs = [{"type": "function_call_output", "call_id": each, "output": "ok"} for each in "ab"]
-    said = {"role": "assistant", "content": "and"}
-    messages = [USER, first, said, second, *outputs]
+    text = {"role": "assistant", "content": "and"}
+    messages = [USER, first, text, second, *outputs]
     assert check(messages, format="openai-responses") == []
     (found,) = check(messages, format="openai-responses", profile="deepseek")
     assert (found.rule, found.position) == ("call-not-last", "messages[2].content")
     repaired = repair(messages, format="openai-responses", profile="deepseek")
-    assert repaired.messages == [USER, said, first, second, *outputs]
+    assert repaired.messages == [USER, text, first, second, *outputs]
     assert all(any(each is was for was in messages) for each in repaired.messages)
 
 

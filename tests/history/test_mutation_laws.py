@@ -55,7 +55,7 @@ def test_what_is_repaired_is_valid_and_nothing_said_is_lost(
         assert again.messages is repaired.messages
         other = repair(copy.deepcopy(messages), format=form, profile=profile, **request)
         assert (other.messages, other.edits) == (repaired.messages, repaired.edits)
-        assert said(form, messages) - words_in(repaired.messages) == set()
+        assert document_words(form, messages) - words_in(repaired.messages) == set()
     assert messages == before
 
 
@@ -67,10 +67,10 @@ def test_what_was_sent_is_never_edited(form: str, *, data: st.DataObject, thinki
     profile = data.draw(st.sampled_from(PAIRS[form]))
     for frozen in range(len(messages) + 2):
         repaired = repair(messages, format=form, profile=profile, thinking=thinking, frozen=frozen)
-        kept = messages[:frozen]
-        assert len(repaired.messages) >= len(kept)
-        assert all(is_now is was for is_now, was in zip(repaired.messages, kept, strict=False))
-        assert said(form, messages) - words_in(repaired.messages) == set()
+        sent = messages[:frozen]
+        assert len(repaired.messages) >= len(sent)
+        assert all(is_now is was for is_now, was in zip(repaired.messages, sent, strict=False))
+        assert document_words(form, messages) - words_in(repaired.messages) == set()
 
 
 @EVERY_FORMAT
@@ -107,14 +107,14 @@ _COPIED: Mapping[str, str] = {"pydantic-ai": "tool_calls"}
 """What a format writes a second time, of what its parts say."""
 
 
-def said(form: str, raw: object) -> set[str]:
+def document_words(form: str, raw: object) -> set[str]:
     """Return the words that stand anywhere in a document but in the fields that say nothing."""
     if isinstance(raw, str):
         return words_in(raw)
     if is_array(raw):
-        return {word for each in raw for word in said(form, each)}
+        return {word for each in raw for word in document_words(form, each)}
     block = as_object(raw)
     if block.get("thought") is True or "thinking" in (block.get("type"), block.get("part_kind")):
         return set()  # thinking may have to go
-    told = (each for key, each in block.items() if key not in _UNSAID and key != _COPIED.get(form))
-    return {word for each in told for word in said(form, each)}
+    values = (each for key, each in block.items() if key not in _UNSAID and key != _COPIED.get(form))
+    return {word for each in values for word in document_words(form, each)}

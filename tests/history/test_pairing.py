@@ -13,12 +13,12 @@ Known = tuple[str | None, str | None]
 
 def answered(calls: list[Known], results: list[Known]) -> list[int | None]:
     """Return for each result the index of the call of one response that it answers."""
-    said = tuple(Item("call", "assistant", (0, at), *known) for at, known in enumerate(calls))
-    told = tuple(
+    call_items = tuple(Item("call", "assistant", (0, at), *known) for at, known in enumerate(calls))
+    result_messages = tuple(
         Message(at, "tool", (Item("result", "tool", (at,), *known),)) for at, known in enumerate(results, start=1)
     )
-    pairing = pair(Shape("made", Grammar(results="own"), (Message(0, "assistant", said), *told)))
-    return [said.index(call.item) if call and call.answer is answer else None for answer, call in pairing.answers]
+    pairing = pair(Shape("made", Grammar(results="own"), (Message(0, "assistant", call_items), *result_messages)))
+    return [call_items.index(call.item) if call and call.answer is answer else None for answer, call in pairing.answers]
 
 
 @pytest.mark.parametrize("more", [0, 20])

@@ -50,9 +50,9 @@ def test_what_a_pdf_does_not_plainly_say_is_not_guessed(kind: str) -> None:
 
 def test_a_pdf_made_to_be_read_from_its_beginning_says_its_pages_there() -> None:
     first = b"%PDF-1.5\n7 0 obj\n<< /Linearized 1 /N 132 /L 0100 >>\nendobj\n"
-    whole = first.replace(b"0100", b"100 ").ljust(100)
-    assert pdf.inspect_pdf(told(whole)).pages == 132
-    assert pdf.inspect_pdf(told(whole + b"more")).pages == 0  # it was changed since
+    complete = first.replace(b"0100", b"100 ").ljust(100)
+    assert pdf.inspect_pdf(told(complete)).pages == 132
+    assert pdf.inspect_pdf(told(complete + b"more")).pages == 0  # it was changed since
 
 
 def test_base64_in_lines_is_not_judged() -> None:
@@ -76,7 +76,7 @@ def document(raw: bytes, **more: object) -> Json:
     return {"type": "document", "source": source, **more}
 
 
-def said(*blocks: Json) -> list[object]:
+def user_messages(*blocks: Json) -> list[object]:
     return [{"role": "user", "content": [*blocks, {"type": "text", "text": "x"}]}]
 
 
@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_pdf_that_is_refused_is_noted_by_its_name(kind: str, profile: str) -> None:
     raw, rule, why = REFUSED[kind]
-    messages = said(document(raw, title="report"))
+    messages = user_messages(document(raw, title="report"))
     assert [each.rule for each in check(messages, format="anthropic", profile=profile)] == [rule]
     repaired = repair(messages, format="anthropic", profile=profile)
     assert repaired.remaining == ()
@@ -103,14 +103,14 @@ def test_a_pdf_that_is_refused_is_noted_by_its_name(kind: str, profile: str) -> 
 
 
 def test_a_pdf_that_is_taken_or_not_known_stays_as_it_is() -> None:
-    messages = said(document(paper(100)), document(compressed()), document(paper(300)[:-40]))
+    messages = user_messages(document(paper(100)), document(compressed()), document(paper(300)[:-40]))
     assert check(messages, format="anthropic", profile="bedrock") == []
     assert repair(messages, format="anthropic", profile="bedrock").messages is messages
-    assert check(said(document(paper(300))), format="anthropic", profile="deepseek") == []
+    assert check(user_messages(document(paper(300))), format="anthropic", profile="deepseek") == []
 
 
 def test_pages_and_images_are_counted_together_and_the_first_go() -> None:
-    messages = said(document(paper(60), title="first"), document(paper(60)), document(paper(30)))
+    messages = user_messages(document(paper(60), title="first"), document(paper(60)), document(paper(30)))
     assert [each.rule for each in check(messages, format="anthropic")] == ["too-much-media"]
     repaired = repair(messages, format="anthropic")
     blocks = [as_object(each)["type"] for each in as_array(as_object(repaired.messages[0])["content"])]
@@ -120,13 +120,17 @@ def test_pages_and_images_are_counted_together_and_the_first_go() -> None:
 
 def test_a_pdf_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
     call: Json = {"type": "tool_use", "id": "a", "name": "read", "input": {}}
-    held = [document(paper(2)), document(b"<html>"), {"type": "text", "text": "kept"}]
-    result = {"type": "tool_result", "tool_use_id": "a", "content": held}
-    messages: list[object] = [*said(), {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    blocks = [document(paper(2)), document(b"<html>"), {"type": "text", "text": "kept"}]
+    result = {"type": "tool_result", "tool_use_id": "a", "content": blocks}
+    messages: list[object] = [
+        *user_messages(),
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
     repaired = repair(messages, format="anthropic")
     now = as_array(as_object(as_array(as_object(repaired.messages[2])["content"])[0])["content"])
-    assert now[0] is held[0]
-    assert now[2] is held[2]
+    assert now[0] is blocks[0]
+    assert now[2] is blocks[2]
     assert as_object(now[1])["text"] == "[A PDF is none by its bytes, and was left out.]"
     assert repaired.remaining == ()
 
@@ -137,14 +141,14 @@ def test_gemini_is_sent_no_pdf_that_is_none() -> None:
     assert [each.rule for each in check(messages, format="gemini")] == ["pdf-unreadable"]
     parts = as_array(as_object(repair(messages, format="gemini").messages[0])["parts"])
     assert as_object(parts[0])["text"] == "[A PDF 'report.pdf' is none by its bytes, and was left out.]"
-    taken = {**blob, "data": told(paper(300, trailer=b"/Encrypt 9 0 R "))}
-    assert check([{"role": "user", "parts": [{"inlineData": taken}]}], format="gemini") == []
+    encrypted = {**blob, "data": told(paper(300, trailer=b"/Encrypt 9 0 R "))}
+    assert check([{"role": "user", "parts": [{"inlineData": encrypted}]}], format="gemini") == []
 
 
 @pytest.mark.parametrize("profile", ["anthropic", "gemini"])
 def test_a_pdf_of_pydantic_ai_is_judged_as_it_is_sent(profile: str) -> None:
-    held = {"kind": "binary", "media_type": "application/pdf", "data": told(b"<html>"), "identifier": "report"}
-    messages: list[object] = [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ["x", held]}]}]
+    binary = {"kind": "binary", "media_type": "application/pdf", "data": told(b"<html>"), "identifier": "report"}
+    messages: list[object] = [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ["x", binary]}]}]
     assert [each.rule for each in check(messages, format="pydantic-ai", profile=profile)] == ["pdf-unreadable"]
     repaired = repair(messages, format="pydantic-ai", profile=profile)
     assert repaired.remaining == ()

@@ -28,14 +28,14 @@ TABLES = {"messages": PYDANTIC_AI_MESSAGES, "parts": PYDANTIC_AI_PARTS, "content
 def objects(types: Objects) -> Iterator[dict[str, object]]:
     """Yield an object of each kind with each value in each of its fields, and with all fields left out."""
     for kind, fields in types.kinds.items():
-        told: dict[str, object] = {types.by: kind}
+        named: dict[str, object] = {types.by: kind}
         needed = {field.rstrip("!"): "a" for field in fields if field.endswith("!")}
-        yield told
-        yield {**told, **needed}
-        yield {**told, **needed, "unknown": 1}
+        yield named
+        yield {**named, **needed}
+        yield {**named, **needed, "unknown": 1}
         for field in fields:
             for value in VALUES:
-                yield {**told, **needed, field.rstrip("!?"): value}
+                yield {**named, **needed, field.rstrip("!?"): value}
 
 
 @pytest.mark.parametrize("types", TABLES.values(), ids=TABLES)

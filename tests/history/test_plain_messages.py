@@ -37,7 +37,7 @@ def messages() -> Iterator[dict[str, object]]:
             [{**call, "function": {**function, "arguments": value}}]
             for value in (None, "", "{", "[]", "null", NOTHING, "{} ")
         ),
-        *([{**call, beside: value}] for beside, value in (("index", 0), ("custom", {}), ("custom", {"input": "a"}))),
+        *([{**call, extra: value}] for extra, value in (("index", 0), ("custom", {}), ("custom", {"input": "a"}))),
         [{**call, "function": {**function, "strict": True}}],
         [{key: value for key, value in call.items() if key != "id"}],
     ]
@@ -45,19 +45,19 @@ def messages() -> Iterator[dict[str, object]]:
         *({}, {"name": "a"}, {"name": ""}, {"name": "a b"}, {"name": 5}, {"refusal": None}, {"refusal": "a"}),
         *({"function_call": None}, {"function_call": function}, {"reasoning_content": "a"}, {"tool_call_id": "a"}),
     )
-    for role, content, beside in product(("system", "user", "assistant", "tool", "developer"), PARTS, besides):
-        yield said({"role": role, "content": content, **beside})
+    for role, content, extra in product(("system", "user", "assistant", "tool", "developer"), PARTS, besides):
+        yield without_left_out({"role": role, "content": content, **extra})
     for content, each in product(PARTS, calls):
-        yield said({"role": "assistant", "content": content, "tool_calls": each})
-    for content, each, beside in product((_LEFT_OUT, None, "a"), calls, besides[1:]):
-        yield said({"role": "assistant", "content": content, "tool_calls": each, **beside})
+        yield without_left_out({"role": "assistant", "content": content, "tool_calls": each})
+    for content, each, extra in product((_LEFT_OUT, None, "a"), calls, besides[1:]):
+        yield without_left_out({"role": "assistant", "content": content, "tool_calls": each, **extra})
     for content, each, role in product(PARTS, TEXTS, ("tool", "function", "user")):
-        yield said({"role": role, "content": content, "tool_call_id": each})
+        yield without_left_out({"role": role, "content": content, "tool_call_id": each})
     for role in (5, None, NONE, "Tool", _LEFT_OUT):
-        yield said({"role": role, "content": "a"})
+        yield without_left_out({"role": role, "content": "a"})
 
 
-def said(message: Mapping[str, object]) -> dict[str, object]:
+def without_left_out(message: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in message.items() if value is not _LEFT_OUT}
 
 
@@ -96,9 +96,9 @@ def test_a_message_that_something_else_changes_gets_its_ids_with_it() -> None:
     paths: list[Path] = [(0, "tool_calls", 0), (0, "tool_calls", 1)]
     edits = [AddResult(path, EditPlace(0), "?") for path in paths]
     ids = [SetId((path,), None, new) for path, new in zip(paths, ("x", "y"), strict=True)]
-    made = apply(FORMAT, sent, project_messages(FORMAT, sent), [*edits, *ids])
-    assert [as_object(each)["id"] for each in as_array(as_object(made[0])["tool_calls"])] == ["x", "y"]
-    assert [as_object(each)["tool_call_id"] for each in made[1:]] == ["x", "y"]
+    repaired = apply(FORMAT, sent, project_messages(FORMAT, sent), [*edits, *ids])
+    assert [as_object(each)["id"] for each in as_array(as_object(repaired[0])["tool_calls"])] == ["x", "y"]
+    assert [as_object(each)["tool_call_id"] for each in repaired[1:]] == ["x", "y"]
 
 
 # --- fields ----------------------------------------------------------------------------------------------------------
@@ -123,12 +123,12 @@ def objects(kinds: Kinds) -> Iterator[object]:
     """Yield objects of each kind with known fields, unknown ones, and other objects in them."""
     yield from (None, "a", 5, [], {}, {"unknown": 1}, {kinds.by: "unknown", "a": 1}, {kinds.by: 5}, {kinds.by: None})
     for kind, fields in kinds.fields.items():
-        told: dict[str, object] = {kinds.by: kind} if kind else {}
-        full: dict[str, object] = {**dict.fromkeys(fields.names), **told}
-        yield from (told, full, {**full, "unknown": 1}, *({**told, name: "a"} for name in fields.judged))
+        named: dict[str, object] = {kinds.by: kind} if kind else {}
+        full: dict[str, object] = {**dict.fromkeys(fields.names), **named}
+        yield from (named, full, {**full, "unknown": 1}, *({**named, name: "a"} for name in fields.judged))
         for name, inner in fields.within:
             for each in ({"unknown": 1}, *({inner.by: one, "unknown": 1} for one in inner.fields), {}):
-                yield from ({**told, name: value} for value in (each, [each], (each,), [{}, each], [[each]]))
+                yield from ({**named, name: value} for value in (each, [each], (each,), [{}, each], [[each]]))
 
 
 def test_what_is_known_at_a_glance_has_no_unknown_fields() -> None:
@@ -137,8 +137,8 @@ def test_what_is_known_at_a_glance_has_no_unknown_fields() -> None:
         every = list(objects(kinds))
         suspected = set(unfamiliar_messages(every, kinds))
         assert suspected == {at for at, raw in enumerate(every) if not all_known(raw, kinds)}
-        odd = {at for at, raw in enumerate(every) if list(unknown_fields(raw, kinds, (at,)))}
-        assert odd <= suspected
+        unknown = {at for at, raw in enumerate(every) if list(unknown_fields(raw, kinds, (at,)))}
+        assert unknown <= suspected
         known += len(every) - len(suspected)
         assert all(
             all_known(dict.fromkeys(fields.names) | ({kinds.by: kind} if kind else {}), kinds)

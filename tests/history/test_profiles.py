@@ -52,10 +52,10 @@ def test_a_rule_that_is_quoted_has_its_quotation() -> None:
         if profile is ANY:
             continue
         for rule, evidence in profile.rules.items():
-            said = {by.partition("/")[0] for by in RULES[rule].errors}
-            claude = profile.name == "bedrock" and "anthropic" in said  # which answers in its own words there
+            providers = {by.partition("/")[0] for by in RULES[rule].errors}
+            claude = profile.name == "bedrock" and "anthropic" in providers  # which answers in its own words there
             if evidence in ("quoted", "recorded", "documented") and not claude:
-                assert profile.name in said or (profile.name, rule) in QUOTED_OF_ANOTHER, (profile.name, rule)
+                assert profile.name in providers or (profile.name, rule) in QUOTED_OF_ANOTHER, (profile.name, rule)
 
 
 REFUSED_ONCE = {("anthropic", "consecutive-roles"), ("anthropic", "results-split")}
@@ -65,8 +65,8 @@ def test_hearsay_has_no_quotation() -> None:
     for profile in PROFILES.values():
         for rule, evidence in profile.rules.items():
             if evidence in ("hearsay", "inherent"):
-                said = {by.partition("/")[0] for by in RULES[rule].errors}
-                assert profile.name not in said or (profile.name, rule) in REFUSED_ONCE, (profile.name, rule)
+                providers = {by.partition("/")[0] for by in RULES[rule].errors}
+                assert profile.name not in providers or (profile.name, rule) in REFUSED_ONCE, (profile.name, rule)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -100,9 +100,9 @@ def test_a_profile_that_cannot_be_used_is_refused(name: str, form: str) -> None:
 
 
 def test_a_caller_may_bring_its_own_profile() -> None:
-    own = Profile(name="own", rules={"blank-text": "inherent"})
-    blank, said = ({"part_kind": "text", "content": text} for text in (" ", "yes"))
-    repaired = repair([{"kind": "response", "parts": [blank, said]}], format="pydantic-ai", profile=own)
-    assert repaired.messages == [{"kind": "response", "parts": [said]}]
+    profile = Profile(name="own", rules={"blank-text": "inherent"})
+    blank, filled = ({"part_kind": "text", "content": text} for text in (" ", "yes"))
+    repaired = repair([{"kind": "response", "parts": [blank, filled]}], format="pydantic-ai", profile=profile)
+    assert repaired.messages == [{"kind": "response", "parts": [filled]}]
     assert len(repaired.edits) == 1
     assert repaired.remaining == ()

@@ -19,34 +19,34 @@ bounds = st.integers(0, 4000)
 
 @given(numbered, bounds, bounds)
 def test_what_is_left_out_may_go_is_old_and_is_worth_it(each: list[ResultSize], protect: int, least: int) -> None:
-    gone = prune(each, protect=protect, least=least)
-    places = [each.index(output) for output in gone]
+    pruned = prune(each, protect=protect, least=least)
+    places = [each.index(output) for output in pruned]
     assert places == sorted(places)
-    for place, output in zip(places, gone, strict=True):
+    for place, output in zip(places, pruned, strict=True):
         assert output.may_go
         assert output.saves >= SHORT
         assert sum(other.tokens for other in each[place:]) > protect
-    if gone:
-        assert sum(output.saves for output in gone) >= least
+    if pruned:
+        assert sum(output.saves for output in pruned) >= least
 
 
 @given(numbered, bounds, bounds)
 def test_all_that_may_go_goes_if_any_does(each: list[ResultSize], protect: int, least: int) -> None:
-    gone = prune(each, protect=protect, least=least)
+    pruned = prune(each, protect=protect, least=least)
     could = [
         output
         for place, output in enumerate(each)
         if output.may_go and output.saves >= SHORT and sum(other.tokens for other in each[place:]) > protect
     ]
     enough = bool(could) and sum(output.saves for output in could) >= least
-    assert list(gone) == (could if enough else [])
+    assert list(pruned) == (could if enough else [])
 
 
 @given(numbered, bounds, bounds)
 def test_a_second_time_finds_nothing(each: list[ResultSize], protect: int, least: int) -> None:
-    gone = {output.call for output in prune(each, protect=protect, least=least)}
-    if gone:
-        left = [replace(output, tokens=output.instead) if output.call in gone else output for output in each]
+    pruned = {output.call for output in prune(each, protect=protect, least=least)}
+    if pruned:
+        left = [replace(output, tokens=output.instead) if output.call in pruned else output for output in each]
         assert prune(left, protect=protect, least=least) == ()
 
 

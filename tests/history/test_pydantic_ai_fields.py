@@ -54,9 +54,9 @@ def test_a_field_beside_goes_and_everything_else_stays() -> None:
     messages = history({**RETURN, "timestamp": None, "metadata": {"x": 1}})
     messages[1] = {**as_object(messages[1]), "usage": None, "run_id": "r"}
     repaired = repair(messages, format="pydantic-ai")
-    kept = history({**RETURN, "metadata": {"x": 1}})
-    kept[1] = {**as_object(kept[1]), "run_id": "r"}
-    assert repaired.messages == kept
+    expected = history({**RETURN, "metadata": {"x": 1}})
+    expected[1] = {**as_object(expected[1]), "run_id": "r"}
+    assert repaired.messages == expected
     assert repaired.messages[0] is messages[0]
     assert [edit.sentence for edit in repaired.edits] == [
         "Fields of messages[1] are of a wrong type; they go, or become text.",
@@ -190,9 +190,9 @@ def test_a_part_that_only_the_assistant_says_is_the_user_s_in_a_request(part: Js
 
 
 def test_records_and_cache_points_that_do_not_load_are_repaired_beside_what_is_said() -> None:
-    said: Json = {"part_kind": "user-prompt", "content": ["x", {"kind": "cache-point", "ttl": 5}]}
+    prompt: Json = {"part_kind": "user-prompt", "content": ["x", {"kind": "cache-point", "ttl": 5}]}
     record: Json = {"part_kind": "tool-availability-delta", "tools_added": ["a"], "tool_call_id": 5}
-    messages: list[object] = [{"kind": "request", "parts": [said, record]}]
+    messages: list[object] = [{"kind": "request", "parts": [prompt, record]}]
     assert not loads(messages)
     repaired = repair(messages, format="pydantic-ai")
     assert parts(repaired.messages) == [

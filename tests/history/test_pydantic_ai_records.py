@@ -57,8 +57,8 @@ def loads(messages: list[object]) -> bool:
     return pydantic_ai_refusal("pydantic-ai", messages) == ""
 
 
-def request(*parts: Json, **beside: object) -> Json:
-    return {"kind": "request", "parts": list(parts), **beside}
+def request(*parts: Json, **fields: object) -> Json:
+    return {"kind": "request", "parts": list(parts), **fields}
 
 
 def places(record: Json) -> Iterator[list[object]]:
@@ -72,18 +72,18 @@ def places(record: Json) -> Iterator[list[object]]:
 
 def faulty(kind: str) -> Iterator[Json]:
     """Yield the record with each of its fields missing, or of another type."""
-    whole: Json = {"part_kind": kind, **RECORDS[kind]}
+    record: Json = {"part_kind": kind, **RECORDS[kind]}
     for key in RECORDS[kind]:
-        yield {name: value for name, value in whole.items() if name != key}
-        yield from ({**whole, key: value} for value in WRONG)
+        yield {name: value for name, value in record.items() if name != key}
+        yield from ({**record, key: value} for value in WRONG)
 
 
 def test_every_kind_that_the_library_declares_is_known() -> None:
     declared: dict[str, set[str]] = {"part_kind": set(), "kind": set()}
     for each in ModelMessagesTypeAdapter.json_schema()["$defs"].values():
         for by, kinds in declared.items():
-            if "const" in (said := as_object(as_object(each.get("properties")).get(by))):
-                kinds.add(str(said["const"]))
+            if "const" in (schema := as_object(as_object(each.get("properties")).get(by))):
+                kinds.add(str(schema["const"]))
     within = {"instruction", "instruction-digest"}  # of a baseline
     of_sources = {"web", "document", "content", "marker"}  # of a citation
     assert declared["part_kind"] - within == set(PYDANTIC_AI_PARTS.kinds)
@@ -104,14 +104,14 @@ def test_a_record_that_does_not_load_is_reported_and_loads_once_repaired(kind: s
     seen = 0
     for record in faulty(kind):
         for messages in places(record):
-            told = check(messages, format="pydantic-ai", profile=profile)
+            violations = check(messages, format="pydantic-ai", profile=profile)
             repaired = repair(messages, format="pydantic-ai", profile=profile)
-            assert loads(messages) or told, messages
+            assert loads(messages) or violations, messages
             assert repaired.remaining == ()
             assert loads(repaired.messages), repaired.messages
             assert repair(repaired.messages, format="pydantic-ai", profile=profile).edits == ()
             assert ("wTOLD2." in json.dumps(repaired.messages)) == ("wTOLD2." in json.dumps(messages))
-            seen += bool(told)
+            seen += bool(violations)
     assert seen > 20
 
 
@@ -119,8 +119,8 @@ def test_a_request_of_records_alone_loses_what_does_not_load_in_its_place() -> N
     record: Json = {"part_kind": "model-settings-delta", **RECORDS["model-settings-delta"]}
     silent = request({**record, "top_level": []}, record, timestamp=[], run_id="r")
     messages: list[object] = [USER, silent, ASKED, request(RETURN)]
-    told = check(messages, format="pydantic-ai")
-    assert [(each.rule, each.position, each.message) for each in told] == [("field-mistyped", "messages[1]", 1)]
+    violations = check(messages, format="pydantic-ai")
+    assert [(each.rule, each.position, each.message) for each in violations] == [("field-mistyped", "messages[1]", 1)]
     repaired = repair(messages, format="pydantic-ai")
     without = {key: value for key, value in record.items() if key != "top_level"}
     assert repaired.messages == [USER, request(without, record, run_id="r"), ASKED, request(RETURN)]
@@ -141,8 +141,8 @@ def test_a_request_of_records_alone_that_was_sent_stays() -> None:
 
 def test_a_record_that_is_nothing_is_quoted() -> None:
     messages: list[object] = [request({"part_kind": "instruction-delta", "id": "agent", "content": ["wTOLD3."]})]
-    told = check(messages, format="pydantic-ai")
-    assert [(each.rule, each.position) for each in told] == [("foreign-content", "messages[0].parts[0]")]
+    violations = check(messages, format="pydantic-ai")
+    assert [(each.rule, each.position) for each in violations] == [("foreign-content", "messages[0].parts[0]")]
     [part] = as_array(as_object(repair(messages, format="pydantic-ai").messages[0])["parts"])
     assert as_object(part)["part_kind"] == "user-prompt"
     assert "wTOLD3." in str(as_object(part)["content"])

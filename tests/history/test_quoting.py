@@ -29,21 +29,21 @@ HELD: dict[str, list[object]] = {
 }
 
 
-def orphan(form: str, held: object) -> list[object]:
+def orphan(form: str, content: object) -> list[object]:
     """Return a conversation of one result without a call, which holds that."""
     match form:
         case "anthropic":
-            block: Json = {"type": "tool_result", "tool_use_id": "a", "content": held}
+            block: Json = {"type": "tool_result", "tool_use_id": "a", "content": content}
             return [{"role": "user", "content": [block]}]
         case "gemini":
-            result: Json = {"name": "f", "response": {"output": "said"}, "parts": held}
+            result: Json = {"name": "f", "response": {"output": "said"}, "parts": content}
             return [{"role": "user", "parts": [{"functionResponse": result}]}]
         case "openai-chat":
-            return [{"role": "tool", "tool_call_id": "a", "content": held}]
+            return [{"role": "tool", "tool_call_id": "a", "content": content}]
         case "openai-responses":
-            return [{"type": "function_call_output", "call_id": "a", "output": held}]
+            return [{"type": "function_call_output", "call_id": "a", "output": content}]
         case _:
-            part: Json = {"part_kind": "tool-return", "tool_name": "f", "tool_call_id": "a", "content": held}
+            part: Json = {"part_kind": "tool-return", "tool_name": "f", "tool_call_id": "a", "content": content}
             return [{"kind": "request", "parts": [part]}]
 
 
@@ -57,8 +57,8 @@ def full_repair(messages: list[object], form: str, profile: str) -> Repair:
 
 @pytest.mark.parametrize(("form", "profile"), [(form, profile) for form in PAIRS for profile in PAIRS[form]])
 def test_what_a_quoted_result_holds_goes_along_only_where_the_user_can_have_it(form: str, profile: str) -> None:
-    held = HELD[form]
-    for each in held if form == "pydantic-ai" else [held, *([one] for one in held)]:
+    contents = HELD[form]
+    for each in contents if form == "pydantic-ai" else [contents, *([one] for one in contents)]:
         repaired = full_repair(orphan(form, each), form, profile)
         if "said" in json.dumps(each):
             assert "said" in json.dumps(repaired.messages)
@@ -76,21 +76,25 @@ def test_what_a_quoted_result_holds_goes_along_only_where_the_user_can_have_it(f
 def test_names_are_valid_text_in_all_that_is_said_of_them(block: Json, profile: str) -> None:
     messages: list[object] = [{"role": role, "content": [block]} for role in ("assistant", "user")]
     repaired = full_repair(messages, "anthropic", profile)
-    told = [each.sentence + each.error for each in check(messages, format="anthropic", profile=profile)]
-    for said in (*told, *(edit.sentence for edit in repaired.edits), json.dumps(repaired.messages, ensure_ascii=False)):
-        assert said.encode()
+    sentences = [each.sentence + each.error for each in check(messages, format="anthropic", profile=profile)]
+    for text in (
+        *sentences,
+        *(edit.sentence for edit in repaired.edits),
+        json.dumps(repaired.messages, ensure_ascii=False),
+    ):
+        assert text.encode()
 
 
 @pytest.mark.parametrize("profile", PAIRS["anthropic"])
 @pytest.mark.parametrize("nothing", [{"type": "text"}, {"type": "text", "text": None}])
 def test_a_block_of_text_that_is_not_there_says_nothing(nothing: Json, profile: str) -> None:
     use: Json = {"type": "tool_use", "id": "abcdefghi", "name": "f", "input": {}}
-    held: list[object] = [nothing, {"type": "text", "text": "said"}]
-    for content, becomes in (([nothing], EMPTY_TEXT), (held, "said")):
+    blocks: list[object] = [nothing, {"type": "text", "text": "said"}]
+    for content, expected in (([nothing], EMPTY_TEXT), (blocks, "said")):
         result: Json = {"type": "tool_result", "tool_use_id": "abcdefghi", "content": content}
         messages: list[object] = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
         (block,) = as_array(as_object(full_repair(messages, "anthropic", profile).messages[-1])["content"])
-        assert words(as_object(block)["content"]).strip() in (becomes, "")
+        assert words(as_object(block)["content"]).strip() in (expected, "")
 
 
 @pytest.mark.parametrize(
@@ -103,8 +107,8 @@ def test_a_block_of_text_without_one_is_not_dropped_with_what_else_it_holds(form
 
 
 def test_a_block_that_became_a_result_keeps_the_words_it_has_elsewhere() -> None:
-    said: list[object] = [{"type": "tool_result", "text": "said"}]
-    history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}]
+    blocks: list[object] = [{"type": "tool_result", "text": "said"}]
+    history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": blocks}]
     for profile in PAIRS["anthropic"]:
         assert "said" in str(repair(history, format="anthropic", profile=profile).messages)
 
@@ -136,9 +140,9 @@ def test_a_call_of_the_kind_without_an_id_gets_one_where_its_result_needs_it() -
     ("form", "profile"), [(form, profile) for form in ("openai-chat", "pydantic-ai") for profile in PAIRS[form]]
 )
 def test_a_new_result_has_the_name_that_its_call_has_once_it_is_clean(form: str, profile: str) -> None:
-    asked: Json = {"role": "user", "content": "x"}
+    question: Json = {"role": "user", "content": "x"}
     call: Json = {"id": "abcdefgh1", "type": "function", "function": {"name": "f\ud800", "arguments": "{}"}}
-    log: list[object] = [asked, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    log: list[object] = [question, {"role": "assistant", "content": "", "tool_calls": [call]}]
     if form == "pydantic-ai":
         part: Json = {"part_kind": "tool-call", "tool_name": "f\ud800", "args": "{}", "tool_call_id": "abcdefgh1"}
         prompt: Json = {"part_kind": "user-prompt", "content": "x"}
@@ -198,8 +202,8 @@ def test_a_result_out_of_a_response_in_two_contents_is_quoted_behind_both(profil
     ]
     done = repair(log, format="gemini", profile=profile)
     assert done.remaining == ()
-    asked, model, user = (as_array(as_object(each)["parts"]) for each in done.messages)
-    assert len(asked) == 1
+    question, model, user = (as_array(as_object(each)["parts"]) for each in done.messages)
+    assert len(question) == 1
     assert len(model) == len(answers)
     assert list(user[:2]) == answers
     assert "KEPT" in str(user[2])

@@ -81,12 +81,12 @@ def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
     before = copy.deepcopy(messages)
     repaired = repair(messages, format=form, profile=profile)
     assert messages == before
-    kept = {id(message) for message in repaired.messages}
+    ids = {id(message) for message in repaired.messages}
     touched = {index for edit in repaired.edits for index in indices(edit)}
     for index, message in enumerate(messages):
         joined = index + 1 in touched  # the next was joined to it
-        heir = index - 1 in touched and id(messages[index - 1]) not in kept  # or it took the place of one that is gone
-        assert id(message) in kept or index in touched or joined or heir
+        heir = index - 1 in touched and id(messages[index - 1]) not in ids  # or it took the place of one that is gone
+        assert id(message) in ids or index in touched or joined or heir
 
 
 @EVERY_FORMAT
@@ -122,13 +122,13 @@ def test_what_is_frozen_is_never_edited(
     sent = repair(RENDERINGS[form](pieces), format=form, profile=profile)
     messages = [*sent.messages, *RENDERINGS[form](more)]
     repaired = repair(messages, format=form, profile=profile, frozen=len(sent.messages))
-    assert all(kept is was for kept, was in zip(repaired.messages, sent.messages, strict=False))
+    assert all(is_now is was for is_now, was in zip(repaired.messages, sent.messages, strict=False))
     assert len(repaired.messages) >= len(sent.messages)
     if not sent.remaining:
         left = check(repaired.messages, format=form, profile=profile)
         assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
     anywhere = repair(messages, format=form, profile=profile, frozen=min(cut, len(messages)))
-    assert all(kept is was for kept, was in zip(anywhere.messages, messages[:cut], strict=False))
+    assert all(is_now is was for is_now, was in zip(anywhere.messages, messages[:cut], strict=False))
 
 
 def test_a_system_message_behind_one_that_was_sent_becomes_a_user_message() -> None:

@@ -21,16 +21,16 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA6
 THOUGHT: Json = {"type": "thinking", "thinking": "hm", "signature": "s"}
 
 
-def use(own: str, name: str = "read") -> Json:
-    return {"type": "tool_use", "id": own, "name": name, "input": {}}
+def use(call_id: str, name: str = "read") -> Json:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": {}}
 
 
-def said(role: str, *blocks: Json) -> Json:
+def message(role: str, *blocks: Json) -> Json:
     return {"role": role, "content": list(blocks)}
 
 
-def done(own: str) -> Json:
-    return {"type": "tool_result", "tool_use_id": own, "content": "x"}
+def done(call_id: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": "x"}
 
 
 def rules(document: object, form: str, profile: str | None = None, **request: object) -> list[str]:
@@ -49,23 +49,23 @@ def test_an_empty_thinking_stays_where_thinking_is_on() -> None:
     body = {"thinking": {"type": "enabled"}, "messages": messages}
     for document, thinking in ((messages, True), (body, None)):
         assert rules(document, "openai-chat", "openai-compatible", thinking=thinking) == []
-        kept = repair(document, format="openai-chat", profile="openai-compatible", thinking=thinking)
-        assert kept.messages is messages
+        unchanged = repair(document, format="openai-chat", profile="openai-compatible", thinking=thinking)
+        assert unchanged.messages is messages
     for thinking in (None, False):
         assert rules(messages, "openai-chat", "openai-compatible", thinking=thinking) == ["unknown-field"]
         repaired = repair(messages, format="openai-chat", profile="openai-compatible", thinking=thinking)
         assert "reasoning_content" not in as_object(repaired.messages[1])
     for nothing in (None, 0):
-        told = rules([USER, stored(nothing), messages[2]], "openai-chat", "openai-compatible", thinking=True)
-        assert told == ["unknown-field"]
+        found = rules([USER, stored(nothing), messages[2]], "openai-chat", "openai-compatible", thinking=True)
+        assert found == ["unknown-field"]
 
 
 # --- a model that takes text only ------------------------------------------------------------------------------------
 
 IMAGES: dict[str, Json] = {
-    "openai-chat": said("user", {"type": "image_url", "image_url": {"url": "https://example.org/x.png"}}),
-    "anthropic": said("user", {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}),
-    "openai-responses": said("user", {"type": "input_image", "image_url": "https://example.org/x.png"}),
+    "openai-chat": message("user", {"type": "image_url", "image_url": {"url": "https://example.org/x.png"}}),
+    "anthropic": message("user", {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}),
+    "openai-responses": message("user", {"type": "input_image", "image_url": "https://example.org/x.png"}),
     "gemini": {"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}]},
     "pydantic-ai": {
         "kind": "request",
@@ -89,8 +89,10 @@ def test_a_model_that_takes_text_only_gets_a_note_in_place_of_an_image(form: str
 
 def test_an_image_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
     image: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
-    held = {**done("a"), "content": [{"type": "text", "text": "kept"}, image]}
-    repaired = repair([USER, said("assistant", use("a")), said("user", held)], format="anthropic", text_only=True)
+    with_image = {**done("a"), "content": [{"type": "text", "text": "kept"}, image]}
+    repaired = repair(
+        [USER, message("assistant", use("a")), message("user", with_image)], format="anthropic", text_only=True
+    )
     result = as_object(as_array(as_object(repaired.messages[2])["content"])[0])
     assert [as_object(each)["type"] for each in as_array(result["content"])] == ["text", "text"]
     assert as_array(result["content"])[0] == {"type": "text", "text": "kept"}
@@ -98,20 +100,20 @@ def test_an_image_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
 
 def test_a_file_is_noted_too() -> None:
     paper: Json = {"type": "file", "file": {"file_id": "f"}}
-    assert rules([said("user", paper)], "openai-chat", text_only=True) == ["media-unseen"]
-    repaired = repair([said("user", paper)], format="openai-chat", text_only=True)
+    assert rules([message("user", paper)], "openai-chat", text_only=True) == ["media-unseen"]
+    repaired = repair([message("user", paper)], format="openai-chat", text_only=True)
     assert "was left out." in str(repaired.messages)
     assert repaired.remaining == ()
 
 
 def test_a_document_that_is_text_is_read_by_every_model() -> None:
     paper: Json = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}}
-    assert rules([said("user", paper)], "anthropic", text_only=True) == []
+    assert rules([message("user", paper)], "anthropic", text_only=True) == []
 
 
 # --- whose signatures are valid --------------------------------------------------------------------------------------
 
-SIGNED = [USER, said("assistant", THOUGHT, {"type": "text", "text": "so"}, use("a")), said("user", done("a"))]
+SIGNED = [USER, message("assistant", THOUGHT, {"type": "text", "text": "so"}, use("a")), message("user", done("a"))]
 
 
 @pytest.mark.parametrize(
@@ -129,8 +131,8 @@ SIGNED = [USER, said("assistant", THOUGHT, {"type": "text", "text": "so"}, use("
     ],
 )
 def test_thinking_goes_only_to_who_signed_it(signed_by: str | None, *, foreign: bool) -> None:
-    told = rules(SIGNED, "anthropic", model="claude-a", signed_by=signed_by)
-    assert told == (["thinking-foreign"] if foreign else [])
+    found = rules(SIGNED, "anthropic", model="claude-a", signed_by=signed_by)
+    assert found == (["thinking-foreign"] if foreign else [])
     repaired = repair(SIGNED, format="anthropic", model="claude-a", signed_by=signed_by)
     assert ("hm" in str(repaired.messages)) is not foreign
     assert as_array(as_object(repaired.messages[1])["content"])[-1] is use_of(SIGNED)
@@ -173,12 +175,12 @@ def test_encrypted_items_of_another_organisation_go_and_what_they_led_to_stays()
 
 
 def test_a_compaction_of_another_says_what_it_says() -> None:
-    compacted = said("assistant", {"type": "compaction", "content": "so far", "signature": "s"})
+    compacted = message("assistant", {"type": "compaction", "content": "so far", "signature": "s"})
     repaired = repair([USER, compacted, USER], format="anthropic", signed_by="openai")
     assert repaired.remaining == ()
-    told = str(as_object(repaired.messages[1])["content"])
-    assert told.startswith("[A summary that another model made]")
-    assert "so far" in told
+    text = str(as_object(repaired.messages[1])["content"])
+    assert text.startswith("[A summary that another model made]")
+    assert "so far" in text
 
 
 def test_geminis_signatures_of_another_go_and_the_current_turn_has_what_stands_for_one() -> None:
@@ -201,8 +203,8 @@ def test_geminis_signatures_of_another_go_and_the_current_turn_has_what_stands_f
 # --- what is not stored ----------------------------------------------------------------------------------------------
 
 
-def stored(*items: Json, **beside: object) -> Json:
-    return {"model": "gpt-5", "input": [USER, *items, USER], **beside}
+def stored(*items: Json, **fields: object) -> Json:
+    return {"model": "gpt-5", "input": [USER, *items, USER], **fields}
 
 
 REASONING: Json = {"type": "reasoning", "id": "rs_1", "summary": []}
@@ -215,8 +217,8 @@ def test_what_stands_for_an_item_goes_where_nothing_is_stored() -> None:
     repaired = repair(body, format="openai-responses")
     assert repaired.remaining == ()
     assert repaired.messages == [USER, {"type": "message", "role": "assistant", "content": "so"}, USER]
-    kept = {**body, "store": True}
-    assert repair(kept, format="openai-responses").document is kept
+    storing = {**body, "store": True}
+    assert repair(storing, format="openai-responses").document is storing
 
 
 def test_what_can_be_read_without_the_store_stays() -> None:
@@ -237,7 +239,7 @@ def test_a_conversation_that_goes_on_is_stored() -> None:
 @pytest.mark.parametrize("profile", ["anthropic", "bedrock"])
 def test_a_request_declares_the_tools_that_were_called(profile: str) -> None:
     body: Json = {
-        "messages": [USER, said("assistant", use("a"), use("b", "ls"), use("c")), said("user", *map(done, "abc"))]
+        "messages": [USER, message("assistant", use("a"), use("b", "ls"), use("c")), message("user", *map(done, "abc"))]
     }
     assert rules(body, "anthropic", profile) == ["tools-not-declared"]
     repaired = repair(body, format="anthropic", profile=profile)
@@ -247,12 +249,12 @@ def test_a_request_declares_the_tools_that_were_called(profile: str) -> None:
     assert document["messages"] is body["messages"]
     again = repair(document, format="anthropic", profile=profile)
     assert again.document is document
-    told = repair(body, format="anthropic", profile=profile, tools=["read", "ls"])
-    assert told.document is body
+    declared = repair(body, format="anthropic", profile=profile, tools=["read", "ls"])
+    assert declared.document is body
 
 
 def test_thinking_is_turned_off_where_the_open_calls_were_made_without() -> None:
-    messages = [USER, said("assistant", use("a")), said("user", done("a"))]
+    messages = [USER, message("assistant", use("a")), message("user", done("a"))]
     body: Json = {"messages": messages, "tools": [{"name": "read"}], "thinking": {"type": "enabled", "x": 1}}
     assert rules(body, "anthropic") == ["thinking-not-first"]
     repaired = repair(body, format="anthropic")
@@ -266,13 +268,17 @@ def test_too_many_cache_markers_beside_the_messages_lose_the_first() -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     tools = [{"name": f"t{number}", **mark} for number in range(3)]
     system = [{"type": "text", "text": "be brief", **mark} for _ in range(3)]
-    body: Json = {"tools": tools, "system": system, "messages": [said("user", {"type": "text", "text": "x", **mark})]}
+    body: Json = {
+        "tools": tools,
+        "system": system,
+        "messages": [message("user", {"type": "text", "text": "x", **mark})],
+    }
     repaired = repair(body, format="anthropic")
     document = as_object(repaired.document)
     assert repaired.remaining == ()
     assert document["tools"] == [{"name": "t0"}, {"name": "t1"}, tools[2]]
     assert document["system"] == system
-    assert document["messages"] == [said("user", {"type": "text", "text": "x"})]
+    assert document["messages"] == [message("user", {"type": "text", "text": "x"})]
 
 
 def test_a_blank_block_of_the_system_prompt_goes() -> None:

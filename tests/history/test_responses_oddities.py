@@ -45,8 +45,8 @@ def test_what_the_sdk_does_not_know_is_reported_and_repaired(messages: list[obje
 
 @pytest.mark.parametrize("kind", ["web_search_call", "file_search_call", "mcp_call", "compaction", "tool_search_call"])
 def test_what_the_provider_ran_itself_is_left_as_it_is(kind: str) -> None:
-    own: Json = {"encrypted_content": "e"} if kind == "compaction" else {"call_id": "c", "status": "searching"}
-    item: Json = {"type": kind, "id": "x1", **own}
+    fields: Json = {"encrypted_content": "e"} if kind == "compaction" else {"call_id": "c", "status": "searching"}
+    item: Json = {"type": kind, "id": "x1", **fields}
     assert check([USER, item, ANSWER], format="openai-responses") == []
 
 
@@ -124,23 +124,23 @@ RESULTS: list[tuple[Json, Json, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "held", "says"), RESULTS)
+@pytest.mark.parametrize(("call", "fields", "expected"), RESULTS)
 def test_a_result_of_openai_s_own_kind_says_what_it_held_and_stays_with_its_call(
-    call: Json, held: Json, says: object
+    call: Json, fields: Json, expected: object
 ) -> None:
-    items: list[object] = [USER, call, {"type": f"{call['type']}_output", "call_id": "c", **held}]
-    assert loads(items) is (says is None)
+    items: list[object] = [USER, call, {"type": f"{call['type']}_output", "call_id": "c", **fields}]
+    assert loads(items) is (expected is None)
     done = repair(items, format="openai-responses")
     assert done.remaining == ()
     assert loads(done.messages)
     assert done.messages[:2] == items[:2]
-    if says is None:
+    if expected is None:
         assert done.messages is items
     elif call is SHELL:
         (stream,) = as_array(as_object(done.messages[2])["output"])
-        assert str(says) in str(as_object(stream)["stderr"])
+        assert str(expected) in str(as_object(stream)["stderr"])
     else:
-        assert as_object(done.messages[2])["output"] == says
+        assert as_object(done.messages[2])["output"] == expected
 
 
 def test_a_null_id_of_the_users_message_is_no_fault() -> None:
@@ -163,7 +163,7 @@ SEARCHED: dict[str, object] = {"type": "web_search_call", "id": "ws_1", "status"
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "item",
     [
         {**SEARCHED, "status": "done"},
         {**SEARCHED, "status": 1},
@@ -171,16 +171,16 @@ SEARCHED: dict[str, object] = {"type": "web_search_call", "id": "ws_1", "status"
         {"type": "mcp_call", "id": "mcp_1", "status": "gone", "name": "f", "arguments": "{}", "server_label": "s"},
     ],
 )
-def test_a_call_of_the_providers_own_with_an_unknown_value_is_quoted(odd: dict[str, object]) -> None:
-    items: list[object] = [USER, odd, USER]
+def test_a_call_of_the_providers_own_with_an_unknown_value_is_quoted(item: dict[str, object]) -> None:
+    items: list[object] = [USER, item, USER]
     assert [(each.rule, each.position) for each in check(items, format="openai-responses")] == [
         ("field-mistyped", "messages[1]")
     ]
     repaired = repair(items, format="openai-responses")
     assert repaired.remaining == ()
-    said = as_object(repaired.messages[1])
-    assert (said["type"], said["role"]) == ("message", "assistant")
-    assert str(odd["id"]) in str(said["content"])
+    message = as_object(repaired.messages[1])
+    assert (message["type"], message["role"]) == ("message", "assistant")
+    assert str(item["id"]) in str(message["content"])
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ THOUGHTS = [{"type": "reasoning_text", "text": "first"}, {"type": "reasoning_tex
 def test_openai_gets_thoughts_in_the_summary() -> None:
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "so"}], "content": THOUGHTS}
     items: list[object] = [USER, thought, {"role": "assistant", "content": "x"}, USER]
-    told = check(items, format="openai-responses")
-    assert [(each.rule, each.error_by) for each in told] == [("thinking-in-content", "openai-responses")]
+    violations = check(items, format="openai-responses")
+    assert [(each.rule, each.error_by) for each in violations] == [("thinking-in-content", "openai-responses")]
     repaired = repair(items, format="openai-responses")
     summary = [{"type": "summary_text", "text": text} for text in ("so", "first", "then")]
     assert repaired.messages == [USER, {"type": "reasoning", "summary": summary}, *items[2:]]
@@ -223,9 +223,13 @@ def test_thoughts_that_are_encrypted_too_go_from_the_content() -> None:
     assert check([USER, plain, *items[2:]], format="openai-responses") == []
 
 
-@pytest.mark.parametrize("own", [None, "", 5])
-def test_reasoning_without_an_id_has_no_field_for_it(own: object) -> None:
-    items: list[object] = [USER, {"type": "reasoning", "id": own, "summary": []}, {"role": "assistant", "content": "x"}]
+@pytest.mark.parametrize("item_id", [None, "", 5])
+def test_reasoning_without_an_id_has_no_field_for_it(item_id: object) -> None:
+    items: list[object] = [
+        USER,
+        {"type": "reasoning", "id": item_id, "summary": []},
+        {"role": "assistant", "content": "x"},
+    ]
     assert [each.rule for each in check(items, format="openai-responses")] == ["item-id-illegal"]
     assert repair(items, format="openai-responses").messages[1] == {"type": "reasoning", "summary": []}
 
@@ -276,8 +280,8 @@ def test_what_a_screenshot_cannot_hold_is_quoted_elsewhere(wrong: Json) -> None:
 
 def test_reasoning_before_a_message_that_gets_words_only_now_produced_nothing() -> None:
     thought: Json = {"type": "reasoning", "summary": []}
-    told: Json = {"type": "message", "role": "user", "output": "KEPT"}
-    items: list[object] = [USER, thought, told, ANSWER, USER]
+    message: Json = {"type": "message", "role": "user", "output": "KEPT"}
+    items: list[object] = [USER, thought, message, ANSWER, USER]
     assert "thinking-unbound" in {each.rule for each in check(items, format="openai-responses")}
     done = repair(items, format="openai-responses")
     assert done.remaining == ()
@@ -285,10 +289,10 @@ def test_reasoning_before_a_message_that_gets_words_only_now_produced_nothing() 
     assert "KEPT" in str(done.messages)
 
 
-@pytest.mark.parametrize("own", [{}, {"id": None}, {"id": 5}, {"id": ["KEPT"]}])
+@pytest.mark.parametrize("fields", [{}, {"id": None}, {"id": 5}, {"id": ["KEPT"]}])
 @pytest.mark.parametrize("profile", PAIRS["openai-responses"])
-def test_a_reference_to_nothing_is_quoted(profile: str, own: Json) -> None:
-    items: list[object] = [USER, {"type": "item_reference", **own}, ANSWER, USER]
+def test_a_reference_to_nothing_is_quoted(profile: str, fields: Json) -> None:
+    items: list[object] = [USER, {"type": "item_reference", **fields}, ANSWER, USER]
     assert check(items, format="openai-responses", profile=profile) != []
     done = repair(items, format="openai-responses", profile=profile)
     assert done.remaining == ()
@@ -319,8 +323,8 @@ def test_who_called_a_shell_or_a_patch_goes_where_it_is_of_a_wrong_type(caller: 
     assert [(each.rule, each.message) for each in found] == [("field-mistyped", at) for at in range(4)]
     done = repair(wrong, format="openai-responses").messages
     assert ["caller" in as_object(each) for each in done] == [False] * 4
-    kept: list[object] = [{**as_object(each), "caller": {"type": "direct"}} for each in log]
-    assert check(kept, format="openai-responses") == []
+    items: list[object] = [{**as_object(each), "caller": {"type": "direct"}} for each in log]
+    assert check(items, format="openai-responses") == []
 
 
 @pytest.mark.parametrize("role", ["user", "system", "developer"])

@@ -66,9 +66,9 @@ def test_a_repair_is_the_same_under_every_seed_of_sets(tmp_path: Path) -> None:
     documents, script = tmp_path / "documents.json", tmp_path / "repaired.py"
     documents.write_text(json.dumps(drawn), "utf-8")
     script.write_text(_REPAIRED, "utf-8")
-    told = [_lines(script, documents, seed) for seed in ("0", "1", "2", "3")]
-    assert len(told[0]) > len(drawn)
-    assert all(lines == told[0] for lines in told)
+    outputs = [_lines(script, documents, seed) for seed in ("0", "1", "2", "3")]
+    assert len(outputs[0]) > len(drawn)
+    assert all(lines == outputs[0] for lines in outputs)
 
 
 def _lines(script: Path, documents: Path, seed: str) -> list[str]:

@@ -134,7 +134,7 @@ def test_shortened_arguments_are_the_text_of_an_object_that_quotes_them(text: st
 # --- what providers say ----------------------------------------------------------------------------------------------
 
 
-def asked(arguments: object) -> Json:
+def answer(arguments: object) -> Json:
     return {
         "role": "assistant",
         "content": None,
@@ -149,7 +149,7 @@ DONE: Json = {"role": "tool", "tool_call_id": "a", "content": "Done."}
 
 def test_a_result_of_more_than_ten_million_characters_is_reported_with_openais_error_and_shortened() -> None:
     text = "begin" + "x" * 10_485_760 + "end"
-    messages = [USER, asked("{}"), {**DONE, "content": text}]
+    messages = [USER, answer("{}"), {**DONE, "content": text}]
     (found,) = check(messages, format="openai-chat")
     assert (found.rule, found.position) == ("text-too-long", "messages[2].content")
     assert found.error == (
@@ -165,7 +165,7 @@ def test_a_result_of_more_than_ten_million_characters_is_reported_with_openais_e
     assert repaired.messages[:2] == messages[:2]
     assert repaired.document == {"model": "m", "messages": repaired.messages}
     assert repaired.edits == (Shorten((2, "content"), 10_485_760, "text"),)
-    assert check([USER, asked("{}"), {**DONE, "content": "x" * 10_485_760}], format="openai-chat") == []
+    assert check([USER, answer("{}"), {**DONE, "content": "x" * 10_485_760}], format="openai-chat") == []
 
 
 def test_arguments_of_more_than_a_million_characters_are_quoted_for_responses() -> None:
@@ -186,7 +186,7 @@ def test_arguments_of_more_than_a_million_characters_are_quoted_for_responses() 
 def test_what_is_only_said_to_be_refused_is_a_warning() -> None:
     long, deep = json.dumps({"x": "y" * 1_048_576}), '{"x":' + "[" * 125 + "]" * 125 + "}"
     for arguments, rule in ((long, "arguments-too-long"), (deep, "arguments-too-deep")):
-        messages = [USER, asked(arguments), DONE]
+        messages = [USER, answer(arguments), DONE]
         assert check(messages, format="openai-chat") == []
         assert repair(messages, format="openai-chat").messages is messages
         found = check(messages, format="openai-chat", hearsay=True)
@@ -194,7 +194,9 @@ def test_what_is_only_said_to_be_refused_is_a_warning() -> None:
             (rule, "warning", "messages[1].tool_calls[0].function.arguments")
         ]
     assert (
-        check([USER, asked(deep.replace("[[", "[", 1).replace("]]", "]", 1)), DONE], format="openai-chat", hearsay=True)
+        check(
+            [USER, answer(deep.replace("[[", "[", 1).replace("]]", "]", 1)), DONE], format="openai-chat", hearsay=True
+        )
         == []
     )
 
@@ -204,11 +206,11 @@ def test_texts_that_are_joined_are_shortened_as_one() -> None:
     with few_characters():
         repaired = repair(messages, format="openai-chat", profile="openai-compatible")
         (joined,) = repaired.messages
-        said = as_object(joined)["content"]
-        assert isinstance(said, str)
-        assert len(said) <= TEXT
-        assert said.startswith("x" * 100)
-        assert said.endswith("y" * 100)
+        content = as_object(joined)["content"]
+        assert isinstance(content, str)
+        assert len(content) <= TEXT
+        assert content.startswith("x" * 100)
+        assert content.endswith("y" * 100)
         assert repaired.remaining == ()
 
 
@@ -226,9 +228,9 @@ def test_bytes_ids_and_thinking_are_no_texts() -> None:
     source: Json = {"type": "base64", "media_type": "image/png", "data": PNG}
     shown: Json = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": source}]}
     call: Json = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
-    said: Json = {"role": "assistant", "content": [call]}
+    answer: Json = {"role": "assistant", "content": [call]}
     with few_characters():
-        assert check([USER, said, {"role": "user", "content": [shown]}], format="anthropic", tools=["f"]) == []
+        assert check([USER, answer, {"role": "user", "content": [shown]}], format="anthropic", tools=["f"]) == []
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 900}"}}
     thought = {"role": "assistant", "content": "So.", "reasoning_content": "h" * 900}
     messages = [{"role": "user", "content": [{"type": "text", "text": "look"}, image]}, thought, USER]

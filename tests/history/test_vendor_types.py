@@ -52,13 +52,13 @@ def gaps(wire: str, looks: Check) -> Iterator[Gap]:
     known = declared({"Root": TYPES[wire]})
     before = {(each.position, each.rule) for each in looks(document, wire)}
     seen: set[tuple[str, str]] = set()
-    for held, name, definition in _objects(wire, document, {"items": known["Root"]}, known):
+    for block, name, definition in _objects(wire, document, {"items": known["Root"]}, known):
         for field, schema in definition["properties"].items():
             key = camel(field) if wire == "gemini" else field
             if (name, field) in seen:
                 continue
             seen.add((name, field))
-            was = held.copy()
+            was = block.copy()
             for value in WRONG:
                 if value is None and field not in definition.get("required", []):
                     continue  # programs write null for what may be left out, and no refusal of it is known
@@ -66,14 +66,14 @@ def gaps(wire: str, looks: Check) -> Iterator[Gap]:
                     value == ABSENT and key not in was
                 ):
                     continue
-                held[key] = value
+                block[key] = value
                 if value == ABSENT:
-                    del held[key]
+                    del block[key]
                 found = {(each.position, each.rule) for each in looks(document, wire)}
                 if found <= before and refusal(JUDGE.get(wire, wire), wire, document):
                     yield name, field, json.dumps(value)
-                held.clear()
-                held.update(was)
+                block.clear()
+                block.update(was)
 
 
 def _alternatives(schema: Schema, known: Mapping[str, Schema], name: str = "") -> Iterator[tuple[str, Schema]]:

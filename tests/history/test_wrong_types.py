@@ -30,17 +30,17 @@ def rules(messages: list[object], form: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("written", "becomes"),
+    ("written", "expected"),
     [('{"query": "x"}', {"query": "x"}), ('{"que', {"_unreadable_arguments": '{"que'}), (None, {})],
 )
-def test_what_the_provider_s_own_tool_was_called_with_is_an_object(written: object, becomes: object) -> None:
+def test_what_the_provider_s_own_tool_was_called_with_is_an_object(written: object, expected: object) -> None:
     used: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": written}
     found: Json = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
     log: list[object] = [USER, {"role": "assistant", "content": [used, found]}, USER]
     assert rules(log, "anthropic") == {"arguments-not-object"}
     done = repair(log, format="anthropic")
     assert done.remaining == ()
-    assert as_object(done.messages[1])["content"] == [{**used, "input": becomes}, found]
+    assert as_object(done.messages[1])["content"] == [{**used, "input": expected}, found]
 
 
 def test_a_call_of_the_provider_s_own_without_input_gets_an_empty_one() -> None:
@@ -94,8 +94,8 @@ def test_an_empty_thought_goes_but_with_its_signature_it_stays() -> None:
     log: list[object] = [ASKED, model(empty, CALL), user(RESPONSE)]
     assert rules(log, "gemini") == {"empty-content"}
     assert repair(log, format="gemini").messages == [ASKED, model(CALL), user(RESPONSE)]
-    kept: list[object] = [ASKED, model(signed, CALL), user(RESPONSE)]
-    assert repair(kept, format="gemini").messages is kept
+    signed_log: list[object] = [ASKED, model(signed, CALL), user(RESPONSE)]
+    assert repair(signed_log, format="gemini").messages is signed_log
 
 
 def test_a_text_under_the_role_of_responses_is_the_user_s() -> None:
@@ -118,12 +118,12 @@ def test_a_response_has_the_name_of_its_call(name: str) -> None:
 
 def test_a_name_that_mistral_takes_stays() -> None:
     function = {"name": "f", "arguments": "{}"}
-    asked: Json = {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", "function": function}]}
-    told: Json = {"role": "tool", "tool_call_id": "abcdefgh1", "name": "another", "content": "ok"}
-    log: list[object] = [USER, asked, told]
+    answer: Json = {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", "function": function}]}
+    result: Json = {"role": "tool", "tool_call_id": "abcdefgh1", "name": "another", "content": "ok"}
+    log: list[object] = [USER, answer, result]
     assert repair(log, format="openai-chat", profile="mistral").messages is log
-    done = repair([USER, asked, {**told, "name": "f f"}], format="openai-chat", profile="mistral")
-    assert done.messages == [USER, asked, {**told, "name": "f"}]
+    done = repair([USER, answer, {**result, "name": "f f"}], format="openai-chat", profile="mistral")
+    assert done.messages == [USER, answer, {**result, "name": "f"}]
 
 
 def test_what_stands_beside_parallel_responses_is_reported_as_hearsay() -> None:
@@ -250,8 +250,8 @@ def test_citations_of_anthropic_s_stay_and_others_go() -> None:
 
 @pytest.mark.parametrize("wrong", [{"args": "KEPT"}, {"id": ["KEPT"]}, {"toolType": ["KEPT"]}])
 def test_a_call_of_google_s_own_that_is_nothing_is_repaired(wrong: Json) -> None:
-    own: Json = {"toolCall": {"id": "s", "toolType": "GOOGLE_SEARCH_WEB", "args": {}, **wrong}}
-    log: list[object] = [ASKED, model(own, {"text": "so"}), ASKED]
+    part: Json = {"toolCall": {"id": "s", "toolType": "GOOGLE_SEARCH_WEB", "args": {}, **wrong}}
+    log: list[object] = [ASKED, model(part, {"text": "so"}), ASKED]
     assert google_refusal("gemini", log)
     done = repair(log, format="gemini")
     assert done.remaining == ()
@@ -259,8 +259,8 @@ def test_a_call_of_google_s_own_that_is_nothing_is_repaired(wrong: Json) -> None
 
 
 def test_a_result_beside_a_call_that_is_none_is_quoted() -> None:
-    beside: Json = {**RESPONSE, "function_call": ["KEPT"]}
-    done = repair([ASKED, model(CALL), user(beside)], format="gemini")
+    part: Json = {**RESPONSE, "function_call": ["KEPT"]}
+    done = repair([ASKED, model(CALL), user(part)], format="gemini")
     assert done.remaining == ()
     assert google_refusal("gemini", done.messages) == ""
     assert "KEPT" in str(done.messages)

@@ -112,17 +112,17 @@ def test_an_answer_of_many_calls_is_sent_in_parts_with_their_results(profile: Pr
     thought = ThinkingPart("hm", signature="sig", provider="openai")
     sent = normalize(_answered(calls, thought, TextPart("I look.")), profile).messages
     answers = [message for message in sent if isinstance(message, AssistantMessage)]
-    said = [message for message in answers if message.calls]
-    assert answers[: len(said)] == said  # between the results and the user some want one more
+    divided = [message for message in answers if message.calls]
+    assert answers[: len(divided)] == divided  # between the results and the user some want one more
     if "thinking-off" not in profile.rules:
-        assert isinstance(said[0].parts[0], ThinkingPart)
-    assert [len(message.calls) for message in said] == [min(128, calls - at) for at in range(0, calls, 128)]
-    assert TextPart("I look.") in said[0].parts
-    assert all(isinstance(part, CallPart) for message in said[1:] for part in message.parts)
-    for message, behind in pairwise(sent):
+        assert isinstance(divided[0].parts[0], ThinkingPart)
+    assert [len(message.calls) for message in divided] == [min(128, calls - at) for at in range(0, calls, 128)]
+    assert TextPart("I look.") in divided[0].parts
+    assert all(isinstance(part, CallPart) for message in divided[1:] for part in message.parts)
+    for message, following in pairwise(sent):
         if isinstance(message, AssistantMessage) and message.calls:
-            assert isinstance(behind, UserMessage)
-            assert [result.call for result in behind.results] == [call.id for call in message.calls]
+            assert isinstance(following, UserMessage)
+            assert [result.call for result in following.results] == [call.id for call in message.calls]
     assert [isinstance(message, UserMessage) and message.texts for message in sent][-1] == ("and now?",)
 
 
@@ -169,10 +169,10 @@ def test_what_no_repair_restores_is_not_called_repaired(monkeypatch: pytest.Monk
 
 
 def _journal(calls: int, *parts: Part) -> list[Entry]:
-    asked = tuple(CallPart(id=f"c{at:08}", name="read", arguments="{}") for at in range(calls))
-    ended = ResponseEnded(step=1, model=opened.model, parts=(*parts, *asked), usage=Usage())
+    call_parts = tuple(CallPart(id=f"c{at:08}", name="read", arguments="{}") for at in range(calls))
+    ended = ResponseEnded(step=1, model=opened.model, parts=(*parts, *call_parts), usage=Usage())
     ran: list[Entry] = []
-    for call in asked:
+    for call in call_parts:
         ran += [CallStarted(call=call.id, effect="read"), CallEnded(call=call.id, outcome="ok", text=call.id)]
     return [PromptAccepted(turn=1, text="go"), ended, *ran, TurnEnded(turn=1, reason="end_turn", cause="finished")]
 

@@ -41,10 +41,10 @@ def session(root: Path, name: str, cwd: str = "/w", *, text: str = "", modified:
 
 
 def test_an_id_is_short_sorts_by_time_and_is_new(root: Path) -> None:
-    made = [Catalog(root, now=lambda moment=moment: 1.8e9 + 60.0 * moment).new_id() for moment in range(20)]
-    assert made == sorted(made)
-    assert all(re.fullmatch(r"\d{8}-\d{4}-[a-z2-9]{4}", each) for each in made)
-    assert not {"0", "1", "i", "l", "o"} & set("".join(each[-4:] for each in made))
+    ids = [Catalog(root, now=lambda moment=moment: 1.8e9 + 60.0 * moment).new_id() for moment in range(20)]
+    assert ids == sorted(ids)
+    assert all(re.fullmatch(r"\d{8}-\d{4}-[a-z2-9]{4}", each) for each in ids)
+    assert not {"0", "1", "i", "l", "o"} & set("".join(each[-4:] for each in ids))
 
 
 def test_a_root_that_is_not_there_has_no_sessions(catalog: Catalog, root: Path) -> None:
@@ -117,14 +117,14 @@ def test_the_newest_free_session_is_found_and_a_newer_held_one_named(catalog: Ca
     session(root, "c", "/two", modified=5000)
     assert catalog.latest_free(Path("/three")) == (None, "")
     for _ in range(2):  # without the cache of the summaries, then with it
-        held = Lease.take(root / "b")
+        lease = Lease.take(root / "b")
         found, newer = catalog.latest_free(Path("/one"))
         assert found is not None
         assert (found.id, newer) == ("a", "b")
         other = Lease.take(root / "a")
         with pytest.raises(SessionBusy, match="'b'"):
             catalog.latest_free(Path("/one"))
-        held.release()
+        lease.release()
         other.release()
         found, newer = catalog.latest_free(Path("/one"))
         assert found is not None
@@ -162,15 +162,15 @@ def test_what_holds_no_journal_is_not_listed(catalog: Catalog, root: Path) -> No
 def test_a_cache_that_is_missing_or_wrong_is_rebuilt(catalog: Catalog, root: Path, cache: bytes | None) -> None:
     session(root, "s1", text="the title")
     first = catalog.find("s1")
-    about = root / "s1" / "about.json"
-    whole = about.read_bytes()
+    path = root / "s1" / "about.json"
+    content = path.read_bytes()
     if cache is None:
-        about.unlink()
+        path.unlink()
     else:
-        about.write_bytes(cache)
+        path.write_bytes(cache)
     again = catalog.find("s1")
     assert (again.cwd, again.title, again.model, again.created) == (first.cwd, "the title", first.model, first.created)
-    assert about.read_bytes() == whole
+    assert path.read_bytes() == content
 
 
 def test_a_cache_is_believed_only_while_the_journal_is_the_same(catalog: Catalog, root: Path) -> None:

@@ -37,20 +37,28 @@ def words(conversation: Conversation) -> list[str]:
     return [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
 
 
-def call(own: str) -> CallPart:
-    return CallPart(id=own, name="bash", arguments="{}")
+def call(call_id: str) -> CallPart:
+    return CallPart(id=call_id, name="bash", arguments="{}")
 
 
 def test_a_note_is_sent_with_the_next_prompt_and_with_no_other() -> None:
     damage = Repaired(findings=("Entry 2 is missing.",), note="[Note: some of it was lost.]")
-    told = fold([OPENED, *turn(1, TextPart("hi"), note="[Note: stopped.]"), damage, *turn(2, TextPart("ho")), *turn(3)])
-    assert words(told) == ["prompt 1", "[Note: stopped.]", "[Note: some of it was lost.]", "prompt 2", "prompt 3"]
+    conversation = fold(
+        [OPENED, *turn(1, TextPart("hi"), note="[Note: stopped.]"), damage, *turn(2, TextPart("ho")), *turn(3)]
+    )
+    assert words(conversation) == [
+        "prompt 1",
+        "[Note: stopped.]",
+        "[Note: some of it was lost.]",
+        "prompt 2",
+        "prompt 3",
+    ]
 
 
 def test_what_was_denied_is_not_allowed_from_then_on() -> None:
     pattern = Pattern(effect="execute", text="make *")
-    asked = ApprovalAsked(call="A", why="It runs a command.", pattern=pattern)
-    begun: list[Entry] = [OPENED, *turn(1, call("A"))[:3], asked]
+    question = ApprovalAsked(call="A", why="It runs a command.", pattern=pattern)
+    begun: list[Entry] = [OPENED, *turn(1, call("A"))[:3], question]
     denied = ApprovalAnswered(call="A", allowed=False, remember="session", pattern=pattern)
     granted = ApprovalAnswered(call="A", allowed=True, remember="session", pattern=pattern)
     assert fold([*begun, denied]).allowed == ()
@@ -70,9 +78,9 @@ def test_the_mode_of_the_last_answer_holds_from_then_on() -> None:
 
 
 def test_no_call_of_a_response_that_was_cut_is_sent_or_open() -> None:
-    told = fold([OPENED, *turn(1, TextPart("I will"), call("A"), cut=True)[:3]])
-    assert told.open_calls == ()
-    (answer,) = [message for message in told.messages if isinstance(message, AssistantMessage)]
+    conversation = fold([OPENED, *turn(1, TextPart("I will"), call("A"), cut=True)[:3]])
+    assert conversation.open_calls == ()
+    (answer,) = [message for message in conversation.messages if isinstance(message, AssistantMessage)]
     assert answer.parts == (TextPart("I will"),)
 
 

@@ -25,7 +25,7 @@ def client(provider: ScriptedProvider) -> httpx2.AsyncClient:
 
 
 def test_an_hour_of_silence_passes_at_once() -> None:
-    async def asked() -> float:
+    async def exchange() -> float:
         async with client(provider) as http:
             response = await http.post(CHAT, json=STREAM)
         assert response.text.endswith("data: [DONE]\n\n")
@@ -33,58 +33,58 @@ def test_an_hour_of_silence_passes_at_once() -> None:
 
     provider = ScriptedProvider([(Wait(1800), Say("abc", chunk=1, delay=600), Ping(2, 300))])
     started = time.monotonic()
-    assert run_virtual(asked()) == pytest.approx(3600)
+    assert run_virtual(exchange()) == pytest.approx(3600)
     expect_within(30, started)
     assert [request.ended for request in provider.requests] == ["completed"]
 
 
 @pytest.mark.parametrize("stall", [Wait(3600), Hold("for ever")])
 def test_a_client_that_gives_up_is_gone(stall: Wait | Hold) -> None:
-    async def asked() -> None:
+    async def exchange() -> None:
         async with client(provider) as http:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(60):
                     await http.post(CHAT, json=STREAM)
 
     provider = ScriptedProvider([(stall, Say("never"))])
-    run_virtual(asked())
+    run_virtual(exchange())
     assert [request.ended for request in provider.requests] == ["client_gone"]
 
 
 def test_a_client_that_closes_a_stream_is_gone() -> None:
-    async def asked() -> None:
+    async def exchange() -> None:
         async with client(provider) as http, http.stream("POST", CHAT, json=STREAM) as response:
             lines = response.aiter_lines()
             assert (await anext(lines)).startswith("data: ")
 
     provider = ScriptedProvider([(Say("a long story that nobody hears", chunk=1),)])
-    run_virtual(asked())
+    run_virtual(exchange())
     assert [request.ended for request in provider.requests] == ["client_gone"]
 
 
 def test_a_gate_opens_on_the_same_loop() -> None:
-    async def asked() -> tuple[str, float]:
+    async def exchange() -> tuple[str, float]:
         loop = asyncio.get_running_loop()
         loop.call_later(60, provider.release, "gate")
         async with client(provider) as http:
             return (await http.post(CHAT, json=STREAM)).text, loop.time()
 
     provider = ScriptedProvider([(Say("before"), Hold("gate"), Say("after"))])
-    text, took = run_virtual(asked())
+    text, took = run_virtual(exchange())
     assert "after" in text
     assert took == pytest.approx(60)
     assert provider.reached("gate")
 
 
 def test_a_reset_breaks_off() -> None:
-    async def asked() -> None:
+    async def exchange() -> None:
         async with client(provider) as http:
             for _ in range(2):
                 with pytest.raises(httpx2.ReadError):
                     await http.post(CHAT, json=STREAM)
 
     provider = ScriptedProvider([(Reset(),), (Say("half"), Reset())])
-    run_virtual(asked())
+    run_virtual(exchange())
     assert [request.ended for request in provider.requests] == ["completed"] * 2
 
 

@@ -259,11 +259,11 @@ BREAKS: dict[str, tuple[Wrap, str]] = {
 @pytest.mark.parametrize("law", MODEL_LAWS)
 def test_a_model_that_breaks_a_law_fails_it(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.testing.model_checks.LONGEST_LAW", 2.0)
-    wrong, said = BREAKS[law]
+    wrong, message = BREAKS[law]
     with pytest.raises(AssertionError) as caught:
         check_model(lambda: InProcess(wrong), laws=[law])
     assert str(caught.value).startswith(f"Law 'a model {law}' is broken: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_model_that_hangs_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,6 +292,6 @@ def test_an_end_that_comes_twice_or_early_fails() -> None:
             for event in (last, *before):
                 yield event
 
-    for wrong, said in ((EndsTwice, "StreamFinished came 2 times"), (EndsFirst, "events came after StreamFinished")):
-        with pytest.raises(AssertionError, match=said):
+    for wrong, message in ((EndsTwice, "StreamFinished came 2 times"), (EndsFirst, "events came after StreamFinished")):
+        with pytest.raises(AssertionError, match=message):
             check_model(lambda wrong=wrong: InProcess(wrong), laws=["streams texts"])

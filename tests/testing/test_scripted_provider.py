@@ -47,10 +47,10 @@ def text_of(stream: str) -> str:
 
 def test_plays_replies_in_order_then_says_that_the_script_is_over() -> None:
     with ScriptedProvider([(Say("one"),), (Say("two"),)]) as provider, client(provider) as http:
-        said = [http.post("/chat/completions", json=ASK).json()["choices"][0]["message"]["content"] for _ in "ab"]
+        texts = [http.post("/chat/completions", json=ASK).json()["choices"][0]["message"]["content"] for _ in "ab"]
         over = http.post("/chat/completions", json=ASK)
         provider.extend((Say("three"),))
-        assert said == ["one", "two"]
+        assert texts == ["one", "two"]
         assert over.status_code == 500
         assert over.json()["error"] == {
             "message": "The script is over: a request came after its last reply. Add more replies.",
@@ -123,7 +123,7 @@ def assert_breaks_off(http: httpx2.Client) -> None:
 
 def test_complains_unless_there_is_one_system_prompt() -> None:
     bodies = [chat(USER), chat(SYSTEM, USER), chat(SYSTEM, SYSTEM, USER)]
-    for asked, complaints in [
+    for one_system, complaints in [
         (
             True,
             (
@@ -133,7 +133,7 @@ def test_complains_unless_there_is_one_system_prompt() -> None:
         ),
         (False, ()),
     ]:
-        with ScriptedProvider(after=(Say("ok"),), one_system=asked) as provider, client(provider) as http:
+        with ScriptedProvider(after=(Say("ok"),), one_system=one_system) as provider, client(provider) as http:
             assert [http.post("/chat/completions", json=body).status_code for body in bodies] == [200] * 3
             assert provider.complaints == complaints
 
@@ -243,12 +243,12 @@ def test_fails_as_anthropic_does(status: int, kind: str) -> None:
 
 def test_a_pause_first_holds_the_status_line_back() -> None:
     with ScriptedProvider([(Hold("start"), Say("now"))]) as provider, ThreadPoolExecutor(1) as threads:
-        asking = threads.submit(lambda: httpx2.post(f"{provider.url}/v1/chat/completions", json=STREAM, headers=KEY))
+        answer = threads.submit(lambda: httpx2.post(f"{provider.url}/v1/chat/completions", json=STREAM, headers=KEY))
         provider.wait_for("start")
-        assert not asking.done()
+        assert not answer.done()
         assert provider.requests[0].ended is None
         provider.release("start")
-        assert text_of(asking.result(20).text) == "now"
+        assert text_of(answer.result(20).text) == "now"
 
 
 def test_a_hold_stops_the_stream_where_it_stands() -> None:
@@ -384,17 +384,17 @@ def test_keeps_connections_alive() -> None:
 def test_answers_many_at_once() -> None:
     count = 20
 
-    def held(request: ReceivedRequest) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         return (Hold("all here"), Say(str(request.messages[-1]["content"])))
 
-    async def asking(url: str) -> list[str]:
+    async def answers_of(url: str) -> list[str]:
         async with httpx2.AsyncClient(headers=KEY, timeout=HANGS) as http:
             bodies = [chat(SYSTEM, {"role": "user", "content": str(i)}, stream=True) for i in range(count)]
-            asked = [http.post(f"{url}/v1/chat/completions", json=body) for body in bodies]
-            return [text_of(response.text) for response in await asyncio.gather(*asked)]
+            requests = [http.post(f"{url}/v1/chat/completions", json=body) for body in bodies]
+            return [text_of(response.text) for response in await asyncio.gather(*requests)]
 
-    with ScriptedProvider(after=held) as provider, ThreadPoolExecutor(1) as threads:
-        answers = threads.submit(asyncio.run, asking(provider.url))
+    with ScriptedProvider(after=reply) as provider, ThreadPoolExecutor(1) as threads:
+        answers = threads.submit(asyncio.run, answers_of(provider.url))
         provider.wait_requests(count)
         assert provider.open_connections == count
         provider.release("all here")

@@ -97,7 +97,7 @@ async def streamed(
         return response.get(), count
 
 
-def said(parts: Sequence[ModelResponsePart]) -> list[tuple[str, ...]]:
+def contents(parts: Sequence[ModelResponsePart]) -> list[tuple[str, ...]]:
     """Return what a response says, without what a provider adds."""
     seen: list[tuple[str, ...]] = []
     for part in parts:
@@ -126,7 +126,7 @@ def test_text_thinking_and_parallel_calls_arrive_and_are_accepted_again(wire: Wi
 
     async def use(talking: Model) -> None:
         response, count = await streamed(talking, QUESTION, wire)
-        assert said(response.parts) == [
+        assert contents(response.parts) == [
             ("thinking", "hm, I wonder what this could be"),
             ("text", "Let me look. Both at once."),
             ("read", FIRST_CALL[wire], '{"path":"a/long/path/that/is/split"}'),
@@ -139,7 +139,7 @@ def test_text_thinking_and_parallel_calls_arrive_and_are_accepted_again(wire: Wi
         calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
         results = ModelRequest(parts=[ToolReturnPart(call.tool_name, "ok", call.tool_call_id) for call in calls])
         answer, _ = await streamed(talking, [*QUESTION, response, results], wire)
-        assert said(answer.parts) == [("text", "done")]
+        assert contents(answer.parts) == [("text", "done")]
         assert answer.finish_reason == "stop"
 
     provider = run(wire, transport, [first, (Say("done"),)], use)
@@ -154,7 +154,7 @@ def test_the_same_without_a_stream(wire: Wire, transport: str) -> None:
 
     async def use(talking: Model) -> None:
         response = await talking.request(QUESTION, settings(wire), PARAMETERS)
-        assert said(response.parts) == [
+        assert contents(response.parts) == [
             ("thinking", "hm"),
             ("text", "Let me look."),
             ("read", FIRST_CALL[wire], '{"path":"x"}'),

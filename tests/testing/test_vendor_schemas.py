@@ -30,14 +30,14 @@ TYPES: dict[str, ModuleType] = {
 WRONG: tuple[object, ...] = (None, 5, 2.5, True, "zebra", [], [5], ["zebra"], {}, {"zebra": 5}, {"type": "zebra"})
 
 
-def differences(found: Mapping[str, Schema], made: Mapping[str, Schema]) -> list[str]:
+def differences(found: Mapping[str, Schema], expected: Mapping[str, Schema]) -> list[str]:
     """Return where two sets of definitions differ: a definition, or a field of one."""
-    told = sorted(found.keys() ^ made.keys())
-    for name in found.keys() & made.keys():
-        ours, theirs = (each.get("properties", {}) for each in (found[name], made[name]))
+    different = sorted(found.keys() ^ expected.keys())
+    for name in found.keys() & expected.keys():
+        ours, theirs = (each.get("properties", {}) for each in (found[name], expected[name]))
         fields = [f"{name}.{key}" for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
-        told += fields or ([name] if found[name] != made[name] else [])
-    return told
+        different += fields or ([name] if found[name] != expected[name] else [])
+    return different
 
 
 @pytest.mark.parametrize("wire", SOURCES)
@@ -49,14 +49,14 @@ def test_the_schemas_are_those_of_the_sdks(wire: str) -> None:
 
 
 def test_a_wrong_schema_is_noticed() -> None:
-    made = schemas("anthropic")
-    wrong = cast("Any", copy.deepcopy(made))
+    generated = schemas("anthropic")
+    wrong = cast("Any", copy.deepcopy(generated))
     del wrong["BetaURLPDFSourceParam"]
     del wrong["BetaImageBlockParam"]["properties"]["transformations"]
     wrong["BetaThinkingBlockParam"]["required"].remove("signature")
     wrong["BetaToolUseBlockParam"]["properties"]["input"] = {"type": "string"}
     wrong["BetaTextBlockParam"]["properties"]["parsed"] = {}
-    assert sorted(differences(wrong, made)) == [
+    assert sorted(differences(wrong, generated)) == [
         "BetaImageBlockParam.transformations",
         "BetaTextBlockParam.parsed",
         "BetaThinkingBlockParam",
@@ -108,10 +108,10 @@ def test_every_exception_is_one(wire: str) -> None:
 
 
 def test_google_s_own_sdk_says_what_the_gemini_api_has_not() -> None:
-    made = schemas("gemini")
-    assert not {"partial_args", "will_continue"} & made["FunctionCall"]["properties"].keys()
-    assert "will_continue" in made["FunctionResponse"]["properties"]
-    assert not {"retrieval", "enterprise_web_search"} & made["Tool"]["properties"].keys()
+    generated = schemas("gemini")
+    assert not {"partial_args", "will_continue"} & generated["FunctionCall"]["properties"].keys()
+    assert "will_continue" in generated["FunctionResponse"]["properties"]
+    assert not {"retrieval", "enterprise_web_search"} & generated["Tool"]["properties"].keys()
 
 
 # --- the check -------------------------------------------------------------------------------------------------------
@@ -136,10 +136,10 @@ def sample(schema: Any, known: Mapping[str, Schema]) -> object:
 def changed(value: object, wrong: Sequence[object]) -> Iterator[object]:
     """Yield the value without one of its fields, and with a wrong value in the place of each in it."""
     if isinstance(value, dict):
-        held = cast("dict[str, object]", value)
-        for key, each in held.items():
-            yield {name: one for name, one in held.items() if name != key}
-            yield from ({**held, key: other} for other in (*wrong, *changed(each, wrong)))
+        fields = cast("dict[str, object]", value)
+        for key, each in fields.items():
+            yield {name: one for name, one in fields.items() if name != key}
+            yield from ({**fields, key: other} for other in (*wrong, *changed(each, wrong)))
     elif isinstance(value, list):
         for each in cast("list[object]", value):
             yield from ([other] for other in (*wrong, *changed(each, wrong)))
@@ -155,11 +155,11 @@ def judged(wire: str) -> list[str]:
 
 def _within(raw: object, known: Mapping[str, Schema], seen: set[str]) -> set[str]:
     if isinstance(raw, dict):
-        held = cast("Schema", raw)
-        if isinstance(name := held.get("$ref"), str) and name not in seen:
+        schema = cast("Schema", raw)
+        if isinstance(name := schema.get("$ref"), str) and name not in seen:
             seen.add(name)
             _within(known[name], known, seen)
-        for each in held.values():
+        for each in schema.values():
             _within(each, known, seen)
     elif isinstance(raw, list):
         for each in cast("list[object]", raw):
@@ -176,8 +176,8 @@ def test_what_the_type_of_an_sdk_refuses_is_refused(wire: str) -> None:
     for name in judged(wire):
         adapter = pydantic.TypeAdapter(vars(TYPES[wire])[name])
         judge = eager(adapter) if is_typeddict(vars(TYPES[wire])[name]) else adapter
-        whole = sample(known[name], known)
-        for value in (whole, *changed(whole, wrong)):
+        complete = sample(known[name], known)
+        for value in (complete, *changed(complete, wrong)):
             fault = schema.fault(value, name)
             if fault and (fault.problem == "unknown" or (wire == "gemini" and fault.problem == "value")):
                 continue  # most types let unknown fields pass, and Google's unknown names of an enumeration

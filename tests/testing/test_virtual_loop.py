@@ -97,14 +97,14 @@ def test_what_an_action_raises_comes_out_of_the_loop_and_loses_nothing() -> None
 
 def test_an_exception_takes_the_place_of_what_a_task_waits_for() -> None:
     async def work() -> list[str]:
-        told: list[str] = []
+        events: list[str] = []
         for _ in range(3):
             try:
                 await asyncio.sleep(1)
-                told.append("slept")
+                events.append("slept")
             except OSError as error:
-                told.append(str(error))
-        return told
+                events.append(str(error))
+        return events
 
     for number, expected in enumerate((["at 0", "slept", "slept"], ["slept", "at 1", "slept"])):
         loop = VirtualLoop(watch=True)

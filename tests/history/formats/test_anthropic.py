@@ -28,8 +28,8 @@ FETCHED: Json = {"type": "web_fetch_tool_result", "tool_use_id": "srv_1", "conte
 SIGNED: Json = {"type": "thinking", "thinking": "so", "signature": "c2ln"}
 
 
-def text(said: str, **more: object) -> Json:
-    return {"type": "text", "text": said, **more}
+def text(words: str, **more: object) -> Json:
+    return {"type": "text", "text": words, **more}
 
 
 def use(call: str, **more: object) -> Json:
@@ -94,17 +94,17 @@ def test_what_is_valid_is_left_alone(messages: list[object]) -> None:
 
 
 def test_a_missing_result_stands_before_what_the_user_said_and_unknown_fields_stay() -> None:
-    asked = {**assistant(text("wait"), use("a"), use("b")), "x-unknown": 1}
+    answer = {**assistant(text("wait"), use("a"), use("b")), "x-unknown": 1}
     had = result("a", cache_control={"type": "ephemeral"}, is_error=True)
-    messages = [USER, asked, {**user(had, text("stop", x=1)), "x-unknown": [2]}]
+    messages = [USER, answer, {**user(had, text("stop", x=1)), "x-unknown": [2]}]
     done = repair(messages, format="anthropic", profile="deepseek")
     assert done.messages == [
         USER,
-        asked,
+        answer,
         {**user(had, result("b", NO_RESULT), text("stop", x=1)), "x-unknown": [2]},
     ]
     assert done.messages[0] is USER
-    assert done.messages[1] is asked
+    assert done.messages[1] is answer
 
 
 def test_a_result_goes_before_the_text_it_stood_behind() -> None:
@@ -135,7 +135,7 @@ def test_a_result_without_its_call_is_quoted_with_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "becomes"),
+    ("written", "expected"),
     [
         ('{"x": 1}', {"x": 1}),
         ('"{\\"x\\": 1}"', {"x": 1}),
@@ -144,15 +144,15 @@ def test_a_result_without_its_call_is_quoted_with_what_it_holds() -> None:
         ([], {}),
     ],
 )
-def test_input_is_an_object(written: object, becomes: object) -> None:
+def test_input_is_an_object(written: object, expected: object) -> None:
     done = repaired(USER, assistant(use("a", input=written)), user(result("a")))
-    assert done.messages[1] == assistant(use("a", input=becomes))
+    assert done.messages[1] == assistant(use("a", input=expected))
 
 
 def test_a_text_of_another_providers_kind_is_a_text() -> None:
-    odd: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}, {"text": "c"}]}
-    assert [each.rule for each in check([odd], format="anthropic")] == ["foreign-content"] * 3
-    assert repaired(odd).messages == [user(text("a"), text("b"), text("c"))]
+    message: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}, {"text": "c"}]}
+    assert [each.rule for each in check([message], format="anthropic")] == ["foreign-content"] * 3
+    assert repaired(message).messages == [user(text("a"), text("b"), text("c"))]
 
 
 def wide(width: int, declared: str = "image/png") -> Json:
@@ -161,16 +161,16 @@ def wide(width: int, declared: str = "image/png") -> Json:
 
 
 def test_only_as_many_large_images_go_as_are_too_many_the_first_of_them() -> None:
-    kept = [wide(2001)] * 19 + [wide(2000)]
-    assert repaired(user(wide(2001), wide(2001), *kept)).messages[0] == user(
+    images = [wide(2001)] * 19 + [wide(2000)]
+    assert repaired(user(wide(2001), wide(2001), *images)).messages[0] == user(
         *[text("[An image is 2001 x 1 pixels, at most 2000 a side are accepted among 22, and was left out.]")] * 2,
-        *kept,
+        *images,
     )
 
 
 def test_an_image_that_is_declared_wrongly_and_too_large_goes() -> None:
-    (said,) = _texts(repaired(user(wide(8001, "image/jpeg"))).messages[0])
-    assert said.endswith("and was left out.]")
+    (note,) = _texts(repaired(user(wide(8001, "image/jpeg"))).messages[0])
+    assert note.endswith("and was left out.]")
 
 
 @pytest.mark.parametrize("block", [{"type": "text", "text": None}, {"type": "text"}])
@@ -190,18 +190,18 @@ def test_words_in_another_programs_field_are_not_lost(field: str) -> None:
 
 
 def test_calls_in_another_providers_field_are_not_lost() -> None:
-    odd: Json = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
-    (told,) = check([USER, odd, USER], format="anthropic")
-    assert told.rule == "malformed-message"
-    assert '"name": "read"' in str(repaired(USER, odd, USER).messages[1])
+    message: Json = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
+    (violation,) = check([USER, message, USER], format="anthropic")
+    assert violation.rule == "malformed-message"
+    assert '"name": "read"' in str(repaired(USER, message, USER).messages[1])
 
 
 def test_bytes_are_not_quoted_as_words() -> None:
     shot: Json = {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo" * 200}
     done = repaired(USER, assistant(use("a")), user(result("a", [text("a shot"), shot])))
-    (said,) = as_array(as_object(done.messages[2])["content"])
-    assert str(as_object(said)["content"]).startswith("a shot\n{")
-    assert "(2200 characters of base64, left out)" in str(said)
+    (block,) = as_array(as_object(done.messages[2])["content"])
+    assert str(as_object(block)["content"]).startswith("a shot\n{")
+    assert "(2200 characters of base64, left out)" in str(block)
 
 
 def test_a_call_without_input_gets_an_empty_one() -> None:
@@ -210,7 +210,7 @@ def test_a_call_without_input_gets_an_empty_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "becomes"),
+    ("content", "expected"),
     [
         ([text(" "), text("kept")], [text("kept")]),
         ([text(" ")], EMPTY_TEXT),
@@ -224,9 +224,9 @@ def test_a_call_without_input_gets_an_empty_one() -> None:
         ([text("x"), {"type": "tool_reference", "tool_name": "t"}], 'x\n{"tool_name": "t", "type": "tool_reference"}'),
     ],
 )
-def test_the_content_of_a_result_is_repaired_and_the_rest_of_it_kept(content: object, becomes: object) -> None:
+def test_the_content_of_a_result_is_repaired_and_the_rest_of_it_kept(content: object, expected: object) -> None:
     done = repaired(USER, assistant(use("a")), user(result("a", content)))
-    assert done.messages[2] == user(result("a", becomes))
+    assert done.messages[2] == user(result("a", expected))
 
 
 def test_a_system_message_among_the_messages_is_the_users() -> None:
@@ -235,16 +235,16 @@ def test_a_system_message_among_the_messages_is_the_users() -> None:
 
 
 def test_calls_that_the_provider_ran_itself_go_in_pairs() -> None:
-    (said,) = _texts(repaired(USER, assistant(FETCH), USER).messages[1])
-    assert said.startswith("[A call of the provider's own tool web_fetch, without a result]")
-    (said,) = _texts(repaired(USER, assistant(FETCHED), USER).messages[1])
-    assert said.startswith("[A result of the provider's own tool]")
+    (note,) = _texts(repaired(USER, assistant(FETCH), USER).messages[1])
+    assert note.startswith("[A call of the provider's own tool web_fetch, without a result]")
+    (note,) = _texts(repaired(USER, assistant(FETCHED), USER).messages[1])
+    assert note.startswith("[A result of the provider's own tool]")
 
 
 @pytest.mark.parametrize("profile", ["deepseek", "any"])
 def test_calls_that_another_provider_ran_itself_become_text(profile: str) -> None:
     done = repaired(USER, assistant(text("b"), FETCH, FETCHED), USER, profile=profile)
-    assert ["web_fetch" in said for said in _texts(done.messages[1])] == [False, True, True]
+    assert ["web_fetch" in each for each in _texts(done.messages[1])] == [False, True, True]
 
 
 def test_thinking_goes_back_signed_or_not_at_all() -> None:
@@ -277,8 +277,8 @@ def test_the_last_cache_markers_stay() -> None:
         user(result("a", [text("d", **marked)], **marked), text("e", **marked)),
     ]
     body: Json = {"system": [text("s", **marked)], "messages": messages, "tools": [{"name": "read"}]}
-    told = check(body, format="anthropic")
-    assert [(found.rule, found.position) for found in told] == [
+    violations = check(body, format="anthropic")
+    assert [(found.rule, found.position) for found in violations] == [
         ("too-many-cache-marks", "messages[0].content[0]"),
         ("too-many-cache-marks", "messages[0].content[1]"),
         ("too-many-cache-marks", "messages[1].content[1]"),
@@ -315,7 +315,7 @@ def test_a_result_refers_to_tools_that_are_declared(profile: str) -> None:
 
 def test_blocks_that_the_role_cannot_hold_are_quoted() -> None:
     done = repaired(user(use("a"), SIGNED, FETCHED, {"type": "image"}, {"type": "text", "text": 3}))
-    assert [said.partition("\n")[0] for said in _texts(done.messages[0])] == [
+    assert [each.partition("\n")[0] for each in _texts(done.messages[0])] == [
         "[A call]",
         *["[Content of a kind that cannot be sent here]"] * 4,
     ]
@@ -329,11 +329,11 @@ def test_a_body_says_its_tools_and_thinking_and_comes_back_with_its_system_promp
         "tools": [{"name": "bash"}],
         "thinking": {"type": "enabled"},
     }
-    told = {violation.rule for violation in check(body, format="anthropic", hearsay=True)}
-    assert {"tool-not-declared", "thinking-not-first", "call-without-result"} <= told
+    rules = {violation.rule for violation in check(body, format="anthropic", hearsay=True)}
+    assert {"tool-not-declared", "thinking-not-first", "call-without-result"} <= rules
     done = repair(body, format="anthropic")
-    said = [USER, assistant(use("a")), user(result("a", NO_RESULT))]
-    assert done.document == {**body, "messages": said, "thinking": {"type": "disabled"}}
+    messages = [USER, assistant(use("a")), user(result("a", NO_RESULT))]
+    assert done.document == {**body, "messages": messages, "thinking": {"type": "disabled"}}
     assert done.remaining == ()
 
 
@@ -400,7 +400,7 @@ def test_any_blocks_at_all_can_be_repaired(messages: list[object], profile: str,
     if judged:
         judge("anthropic", {"model": "m", "max_tokens": 1, "messages": judged})
     sent = repair(messages, format="anthropic", profile=profile, frozen=frozen).messages
-    assert all(kept is was for kept, was in zip(sent, messages[:frozen], strict=False))
+    assert all(is_now is was for is_now, was in zip(sent, messages[:frozen], strict=False))
 
 
 def json_quoted(block: Json) -> str:
@@ -429,9 +429,9 @@ def test_a_call_of_the_provider_s_own_is_quoted_where_what_is_the_user_s_goes_ou
     assert [edit.path for edit in done.edits if isinstance(edit, Quote)] == [(1, "content", 1), (1, "content", 0)]
 
 
-@pytest.mark.parametrize("beside", ["tool_calls", "function_call"])
-def test_a_field_that_is_none_of_anthropic_s_stands_behind_no_call(beside: str) -> None:
-    log: list[object] = [USER, {**assistant(text("x"), use("a")), beside: [[]]}, user(result("a"))]
+@pytest.mark.parametrize("field", ["tool_calls", "function_call"])
+def test_a_field_that_is_none_of_anthropic_s_stands_behind_no_call(field: str) -> None:
+    log: list[object] = [USER, {**assistant(text("x"), use("a")), field: [[]]}, user(result("a"))]
     assert check(log, format="anthropic", profile="deepseek") == []
 
 
@@ -443,7 +443,7 @@ def test_a_call_of_the_provider_s_own_before_a_message_that_goes_is_quoted_where
 
 
 @pytest.mark.parametrize(
-    ("blocks", "becomes"),
+    ("blocks", "expected"),
     [
         ([use("a"), text("x")], [text("x"), use("a")]),
         ([use("a"), text("x"), use("b")], [text("x"), use("a"), use("b")]),
@@ -455,7 +455,7 @@ def test_a_call_of_the_provider_s_own_before_a_message_that_goes_is_quoted_where
     ],
 )
 def test_what_stands_behind_a_call_goes_before_it_where_the_judge_wants_that(
-    blocks: list[Json], becomes: list[Json]
+    blocks: list[Json], expected: list[Json]
 ) -> None:
     results = user(*(result(str(block["id"])) for block in blocks if block["type"] == "tool_use"))
     messages = [USER, assistant(*blocks), results]
@@ -465,7 +465,7 @@ def test_what_stands_behind_a_call_goes_before_it_where_the_judge_wants_that(
     (found, *_) = check(messages, format="anthropic", profile="deepseek")
     assert (found.rule, found.path) == ("call-not-last", (1, "content", blocks.index(use("a")) + 1))
     done = repaired(*messages, profile="deepseek")
-    assert done.messages == [USER, assistant(*becomes), results]
+    assert done.messages == [USER, assistant(*expected), results]
 
 
 def _texts(message: object) -> list[str]:

@@ -29,8 +29,8 @@ RUN: Json = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
 RAN: Json = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
 
 
-def text(said: str, **more: object) -> Json:
-    return {"text": said, **more}
+def text(words: str, **more: object) -> Json:
+    return {"text": words, **more}
 
 
 def call(name: str = "read", /, args: object = None, **more: object) -> Json:
@@ -70,18 +70,18 @@ _DATA = {
 }
 
 
-def held(content: object, *names: str) -> list[Json]:
+def fields_of(content: object, *names: str) -> list[Json]:
     """Return the calls, or the responses, that a content holds."""
     parts = [as_object(part) for part in as_array(as_object(content)["parts"])]
     return [as_object(part[name]) for part in parts for name in names if name in part]
 
 
 def calls_of(content: object) -> list[Json]:
-    return held(content, "functionCall", "function_call")
+    return fields_of(content, "functionCall", "function_call")
 
 
 def responses_of(content: object) -> list[Json]:
-    return held(content, "functionResponse", "function_response")
+    return fields_of(content, "functionResponse", "function_response")
 
 
 def refused(contents: list[object]) -> Iterator[str]:
@@ -106,9 +106,11 @@ def refused(contents: list[object]) -> Iterator[str]:
         if calls and len(calls) != len([] if after is None else responses_of(after)):
             yield f"GM-3 contents[{index}]: as many function response parts as function call parts"
         if responses and before is not None:
-            asked = [one["id"] for one in calls_of(before) if one.get("id")]
-            told = [one["id"] for one in responses if one.get("id")]
-            if len(asked) == len(responses) == len(told) and sorted(map(str, asked)) != sorted(map(str, told)):
+            call_ids = [one["id"] for one in calls_of(before) if one.get("id")]
+            response_ids = [one["id"] for one in responses if one.get("id")]
+            if len(call_ids) == len(responses) == len(response_ids) and sorted(map(str, call_ids)) != sorted(
+                map(str, response_ids)
+            ):
                 yield f"contents[{index}] has responses of other calls"
     yield from _refused_signatures(contents)
 
@@ -203,7 +205,7 @@ def test_any_parts_at_all_can_be_repaired(contents: list[object], profile: str, 
     if not done.remaining and all(_is_plain(content) for content in done.messages):
         assert list(refused(done.messages)) == []
     sent = repair(contents, format="gemini", profile=profile, frozen=frozen).messages
-    assert all(kept is was for kept, was in zip(sent, contents[:frozen], strict=False))
+    assert all(is_now is was for is_now, was in zip(sent, contents[:frozen], strict=False))
 
 
 def _is_plain(content: object) -> bool:
@@ -258,20 +260,20 @@ def test_what_is_valid_is_left_alone(contents: list[object]) -> None:
 
 
 def test_a_missing_result_stands_before_what_the_user_said_and_unknown_fields_go() -> None:
-    asked = model(call("bash"), call(id="x"))
-    done = repaired(USER, asked, {**user(result("bash", x=1), text("stop", x=1)), "x-unknown": [2]})
+    answer = model(call("bash"), call(id="x"))
+    done = repaired(USER, answer, {**user(result("bash", x=1), text("stop", x=1)), "x-unknown": [2]})
     added = {"functionResponse": {"id": "x", "name": "read", "response": {"output": NO_RESULT}}}
     assert done.messages == [
         USER,
-        asked,
+        answer,
         user(result("bash"), added, text("stop")),
     ]
-    assert done.messages[1] is asked
+    assert done.messages[1] is answer
 
 
 def test_a_result_that_is_made_up_is_spelled_as_its_call() -> None:
-    asked = model({"function_call": {"name": "read", "args": {}}, "thought_signature": "c2ln"})
-    assert repaired(USER, asked).messages[2] == user({"function_response": MADE_UP["functionResponse"]})
+    answer = model({"function_call": {"name": "read", "args": {}}, "thought_signature": "c2ln"})
+    assert repaired(USER, answer).messages[2] == user({"function_response": MADE_UP["functionResponse"]})
 
 
 def test_results_go_together_and_keep_the_order_of_their_calls() -> None:
@@ -295,8 +297,8 @@ def test_the_same_result_twice_is_one_and_another_is_quoted() -> None:
 def test_a_result_whose_call_was_cut_off_is_quoted_with_all_it_says() -> None:
     orphan = result("read", parts=[IMAGE])
     orphan["functionResponse"] = {**as_object(orphan["functionResponse"]), "response": {"stdout": "a\n", "code": 0}}
-    said = text("[A result whose call is not part of this conversation (read)]\nstdout: a\n\ncode: 0")
-    assert repaired(user(orphan), model(text("a"))).messages[0] == user(said, IMAGE)
+    quoted = text("[A result whose call is not part of this conversation (read)]\nstdout: a\n\ncode: 0")
+    assert repaired(user(orphan), model(text("a"))).messages[0] == user(quoted, IMAGE)
 
 
 def test_a_call_follows_the_user_or_results() -> None:
@@ -309,58 +311,60 @@ def test_a_call_follows_the_user_or_results() -> None:
 
 def test_calls_and_results_of_the_other_side() -> None:
     assert repaired(USER, model(call(), result())).messages[1:] == [model(call()), user(result())]
-    (said,) = as_array(as_object(repaired(user(call())).messages[0])["parts"])
-    assert str(as_object(said)["text"]).startswith("[A call]\n")
+    (part,) = as_array(as_object(repaired(user(call())).messages[0])["parts"])
+    assert str(as_object(part)["text"]).startswith("[A call]\n")
 
 
 def test_a_result_without_a_name_gets_that_of_its_call() -> None:
     nameless: Json = {"functionResponse": {"response": {"output": "ok"}}}
     assert repaired(USER, model(call()), user(nameless)).messages[2] == user(result())
-    told = check([USER, model(call()), user(nameless)], format="gemini")
-    assert ["Name cannot be empty" in each.error for each in told] == [True]
+    violations = check([USER, model(call()), user(nameless)], format="gemini")
+    assert ["Name cannot be empty" in each.error for each in violations] == [True]
 
 
 def test_a_name_that_no_tool_can_have_is_another_in_both() -> None:
     done = repaired(USER, model(call("open url", id="x")), user(result("open url", id="x")))
-    (asked,), (told,) = calls_of(done.messages[1]), responses_of(done.messages[2])
-    assert asked["name"] == told["name"]
-    assert str(asked["name"]).startswith("tool_open_url_")
-    assert asked["id"] == told["id"] == "x"
+    (called,), (response,) = calls_of(done.messages[1]), responses_of(done.messages[2])
+    assert called["name"] == response["name"]
+    assert str(called["name"]).startswith("tool_open_url_")
+    assert called["id"] == response["id"] == "x"
 
 
 def test_ids_are_repaired_for_any_and_absent_ones_stay_absent() -> None:
     done = repaired(
         USER, model(call(id="a"), call(id="a"), call()), user(result(id="a"), result(), result()), profile="any"
     )
-    asked, told = calls_of(done.messages[1]), responses_of(done.messages[2])
-    assert [len(str(one["id"])) if "id" in one else 0 for one in asked] == [9, 9, 0]
-    assert {one.get("id") for one in asked} == {one.get("id") for one in told}
+    calls, responses = calls_of(done.messages[1]), responses_of(done.messages[2])
+    assert [len(str(one["id"])) if "id" in one else 0 for one in calls] == [9, 9, 0]
+    assert {one.get("id") for one in calls} == {one.get("id") for one in responses}
 
 
 @pytest.mark.parametrize(
-    ("written", "becomes"),
+    ("written", "expected"),
     [('{"x": 1}', {"x": 1}), ('{"x', {"_unreadable_arguments": '{"x'}), ([1], {"_unreadable_arguments": "[1]"})],
 )
-def test_arguments_are_an_object(written: object, becomes: object) -> None:
+def test_arguments_are_an_object(written: object, expected: object) -> None:
     done = repaired(USER, model(call("read", written)), user(result()))
-    assert done.messages[1] == model(call("read", becomes))
+    assert done.messages[1] == model(call("read", expected))
 
 
 @pytest.mark.parametrize(
-    ("response", "becomes"),
+    ("response", "expected"),
     [("said", {"output": "said"}), (["a", "b"], {"output": "a\nb"}), (3, {"output": "3"})],
 )
-def test_a_response_is_an_object(response: object, becomes: object) -> None:
-    given: Json = {"functionResponse": {"name": "read", "response": response, "scheduling": "SILENT"}}
-    done = repaired(USER, model(call()), user(given))
-    assert done.messages[2] == user({"functionResponse": {"name": "read", "response": becomes, "scheduling": "SILENT"}})
+def test_a_response_is_an_object(response: object, expected: object) -> None:
+    part: Json = {"functionResponse": {"name": "read", "response": response, "scheduling": "SILENT"}}
+    done = repaired(USER, model(call()), user(part))
+    assert done.messages[2] == user(
+        {"functionResponse": {"name": "read", "response": expected, "scheduling": "SILENT"}}
+    )
 
 
-@pytest.mark.parametrize(("more", "becomes"), [({}, EMPTY_TEXT), ({"x": 1}, '{"x": 1}')])
-def test_a_response_that_is_missing_is_what_stands_beside_it_or_empty(more: Json, becomes: str) -> None:
-    given: Json = {"functionResponse": {"name": "read", "response": None, **more}}
-    done = repaired(USER, model(call()), user(given))
-    assert done.messages[2] == user({"functionResponse": {"name": "read", "response": {"output": becomes}}})
+@pytest.mark.parametrize(("more", "expected"), [({}, EMPTY_TEXT), ({"x": 1}, '{"x": 1}')])
+def test_a_response_that_is_missing_is_what_stands_beside_it_or_empty(more: Json, expected: str) -> None:
+    part: Json = {"functionResponse": {"name": "read", "response": None, **more}}
+    done = repaired(USER, model(call()), user(part))
+    assert done.messages[2] == user({"functionResponse": {"name": "read", "response": {"output": expected}}})
 
 
 # --- what holds nothing, what is not known ---------------------------------------------------------------------------
@@ -401,14 +405,14 @@ def test_roles_of_others_are_written_as_google_does() -> None:
 
 
 def test_content_of_no_known_kind_is_quoted() -> None:
-    (said,) = as_array(as_object(repaired(user({"hologram": {"x": "kept"}})).messages[0])["parts"])
-    assert str(as_object(said)["text"]).endswith('\n{"hologram": {"x": "kept"}}')
+    (part,) = as_array(as_object(repaired(user({"hologram": {"x": "kept"}})).messages[0])["parts"])
+    assert str(as_object(part)["text"]).endswith('\n{"hologram": {"x": "kept"}}')
 
 
 def test_code_that_the_provider_ran_becomes_text_for_the_profile_any() -> None:
-    (asked, told) = as_array(as_object(repaired(USER, model(RUN, RAN), USER, profile="any").messages[1])["parts"])
-    assert "print(1)" in str(as_object(asked)["text"])
-    assert "OUTCOME_OK" in str(as_object(told)["text"])
+    (code, outcome) = as_array(as_object(repaired(USER, model(RUN, RAN), USER, profile="any").messages[1])["parts"])
+    assert "print(1)" in str(as_object(code)["text"])
+    assert "OUTCOME_OK" in str(as_object(outcome)["text"])
 
 
 # --- thinking and signatures -----------------------------------------------------------------------------------------
@@ -428,12 +432,12 @@ def test_the_first_call_of_each_step_of_the_current_turn_gets_what_stands_for_a_
     ]
     assert done.messages[5] == model({**bare(), "thoughtSignature": UNSIGNED}, bare("bash"))
     assert done.messages[7] == model(text("so"), {**bare(), "thoughtSignature": UNSIGNED})
-    assert all(kept is was for kept, was in zip(done.messages[:5], [*old, *now], strict=False))
+    assert all(is_now is was for is_now, was in zip(done.messages[:5], [*old, *now], strict=False))
 
 
 def test_it_is_spelled_as_the_call_is() -> None:
-    asked: Json = {"function_call": {"name": "read"}}
-    assert repaired(USER, model(asked), user(result())).messages[1] == model({**asked, "thought_signature": UNSIGNED})
+    part: Json = {"function_call": {"name": "read"}}
+    assert repaired(USER, model(part), user(result())).messages[1] == model({**part, "thought_signature": UNSIGNED})
 
 
 @pytest.mark.parametrize("broken", ["c2ln=bmVk", "c2lnb", "claude#c2ln", "c2ln…"])
@@ -466,12 +470,12 @@ def test_thoughts_go_where_all_are_to_be_pleased_and_an_answer_of_nothing_else_w
     ],
 )
 def test_an_image_that_cannot_be_sent_is_left_out_with_a_note(blob: Json) -> None:
-    (said,) = as_array(as_object(repaired(user({"inlineData": blob})).messages[0])["parts"])
-    assert str(as_object(said)["text"]).endswith("and was left out.]")
+    (note,) = as_array(as_object(repaired(user({"inlineData": blob})).messages[0])["parts"])
+    assert str(as_object(note)["text"]).endswith("and was left out.]")
     held_by_a_result = result("read", parts=[IMAGE, {"inlineData": blob}])
-    (told,) = responses_of(repaired(USER, model(call()), user(held_by_a_result)).messages[2])
-    assert told["parts"] == [IMAGE]
-    assert str(as_object(told["response"])["left_out"]).endswith("and was left out.]")
+    (response,) = responses_of(repaired(USER, model(call()), user(held_by_a_result)).messages[2])
+    assert response["parts"] == [IMAGE]
+    assert str(as_object(response["response"])["left_out"]).endswith("and was left out.]")
 
 
 @pytest.mark.parametrize("blob", [{"mimeType": "image/jpeg", "data": PNG}, {"data": PNG}])
@@ -498,8 +502,8 @@ def test_a_body_says_its_tools_and_comes_back_with_what_stands_beside(instructio
         "tools": [{declarations: [{"name": "bash"}]}, {"googleSearch": {}}],
         "generationConfig": {"thinkingConfig": {"thinkingBudget": 0}},
     }
-    told = {each.rule for each in check(body, format="gemini", hearsay=True)}
-    assert {"tool-not-declared", "call-without-result"} <= told
+    rules = {each.rule for each in check(body, format="gemini", hearsay=True)}
+    assert {"tool-not-declared", "call-without-result"} <= rules
     assert repair(body, format="gemini").document == {**body, "contents": [USER, model(call()), user(MADE_UP)]}
 
 
@@ -514,7 +518,7 @@ def test_a_single_text_or_content_is_a_conversation(contents: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "becomes"),
+    ("part", "expected"),
     [
         ({"text": "I look.", **call()}, [text("I look."), call()]),
         (
@@ -525,11 +529,11 @@ def test_a_single_text_or_content_is_a_conversation(contents: object) -> None:
         ({**call(), "text": ""}, [call()]),
     ],
 )
-def test_a_text_in_the_part_of_a_call_gets_a_part_before_it(part: Json, becomes: list[object]) -> None:
+def test_a_text_in_the_part_of_a_call_gets_a_part_before_it(part: Json, expected: list[object]) -> None:
     log: list[object] = [USER, model(part), user(result())]
     assert "second-kind" in {each.rule for each in check(log, format="gemini")}
     done = repaired(*log)
-    assert as_object(done.messages[1])["parts"] == becomes
+    assert as_object(done.messages[1])["parts"] == expected
     assert done.messages[2] is log[2]
 
 
@@ -544,7 +548,7 @@ def test_a_text_in_the_part_of_a_result_stands_behind_it() -> None:
 
 
 def test_a_file_that_is_left_out_leaves_the_text_of_its_part() -> None:
-    held: Json = {"text": "see", "inlineData": {"mimeType": "image/png", "data": "x"}}
-    parts = as_array(as_object(repaired(user(held)).messages[0])["parts"])
+    part: Json = {"text": "see", "inlineData": {"mimeType": "image/png", "data": "x"}}
+    parts = as_array(as_object(repaired(user(part)).messages[0])["parts"])
     assert parts[0] == text("see")
     assert "left out" in str(parts[1])

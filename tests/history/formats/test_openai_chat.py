@@ -64,14 +64,14 @@ def test_a_custom_call_of_nothing_is_repaired(profile: str) -> None:
 
 
 def test_what_two_say_that_are_joined_stays_who_said_it() -> None:
-    said: list[object] = [
+    messages: list[object] = [
         {"role": "user", "content": name or "nobody", **({"name": name} if name else {})}
         for name in ("bob", "eve", "eve", "", "bob")
     ]
-    (joined,) = map(as_object, repaired_messages(said, "openai-compatible"))
+    (joined,) = map(as_object, repaired_messages(messages, "openai-compatible"))
     assert joined["name"] == "bob"
     assert joined["content"] == "bob\n\n[eve says]\n\neve\n\neve\n\n[Another says]\n\nnobody\n\n[bob says]\n\nbob"
-    (joined,) = map(as_object, repaired_messages(said[3:], "openai-compatible"))
+    (joined,) = map(as_object, repaired_messages(messages[3:], "openai-compatible"))
     assert joined == {"role": "user", "content": "nobody\n\n[bob says]\n\nbob"}
 
 

@@ -20,16 +20,16 @@ THINKING = st.sampled_from([None, True, False])
 Json = dict[str, object]
 
 
-def text(said: str, kind: str = "input_text", **more: object) -> Json:
-    return {"type": kind, "text": said, **more}
+def text(words: str, kind: str = "input_text", **more: object) -> Json:
+    return {"type": kind, "text": words, **more}
 
 
 def user(*parts: Json) -> Json:
     return {"type": "message", "role": "user", "content": list(parts)}
 
 
-def answer(said: str, **more: object) -> Json:
-    content = [text(said, "output_text", annotations=[])]
+def answer(words: str, **more: object) -> Json:
+    content = [text(words, "output_text", annotations=[])]
     return {"type": "message", "role": "assistant", "status": "completed", "content": content, **more}
 
 
@@ -37,12 +37,12 @@ def call(known: object, **more: object) -> Json:
     return {"type": "function_call", "call_id": known, "name": "read", "arguments": "{}", **more}
 
 
-def output(known: object, said: object = "ok", **more: object) -> Json:
-    return {"type": "function_call_output", "call_id": known, "output": said, **more}
+def output(known: object, content: object = "ok", **more: object) -> Json:
+    return {"type": "function_call_output", "call_id": known, "output": content, **more}
 
 
-def reasoning(own: str = "rs_1", **more: object) -> Json:
-    return {"type": "reasoning", "id": own, "summary": [], "encrypted_content": "enc", **more}
+def reasoning(item_id: str = "rs_1", **more: object) -> Json:
+    return {"type": "reasoning", "id": item_id, "summary": [], "encrypted_content": "enc", **more}
 
 
 USER = user(text("hi"))
@@ -118,11 +118,11 @@ def test_what_is_valid_is_left_alone(items: list[object]) -> None:
 
 
 def test_a_missing_output_follows_the_calls_and_unknown_fields_stay() -> None:
-    asked = call("a", **{"x-unknown": 1})
+    item = call("a", **{"x-unknown": 1})
     had = output("b", status="completed")
-    done = repaired(USER, asked, call("b"), had, USER, profile="deepseek")
-    assert done == [USER, asked, call("b"), had, output("a", NO_RESULT), USER]
-    assert done[1] is asked
+    done = repaired(USER, item, call("b"), had, USER, profile="deepseek")
+    assert done == [USER, item, call("b"), had, output("a", NO_RESULT), USER]
+    assert done[1] is item
     assert done[3] is had
 
 
@@ -137,19 +137,19 @@ def test_a_missing_output_follows_the_calls_and_unknown_fields_stay() -> None:
     ],
 )
 def test_every_call_of_a_client_is_answered_by_its_kind(kind: str, result: Json) -> None:
-    asked: Json = {"type": kind, "call_id": "a", "name": "read", "input": "x", "arguments": "{}"}
-    assert repaired(USER, asked, USER, profile="deepseek") == [
+    item: Json = {"type": kind, "call_id": "a", "name": "read", "input": "x", "arguments": "{}"}
+    assert repaired(USER, item, USER, profile="deepseek") == [
         USER,
-        asked,
+        item,
         {"type": f"{kind}_output", "call_id": "a", **result},
         USER,
     ]
 
 
 def test_a_call_of_the_computer_is_answered_by_an_image_of_nothing() -> None:
-    asked: Json = {"type": "computer_call", "id": "cu_1", "call_id": "a", "action": {"type": "screenshot"}}
-    _, kept, made_up = repaired(USER, asked)
-    assert kept is asked
+    item: Json = {"type": "computer_call", "id": "cu_1", "call_id": "a", "action": {"type": "screenshot"}}
+    _, is_now, made_up = repaired(USER, item)
+    assert is_now is item
     assert made_up["type"] == "computer_call_output"
     assert made_up["output"]["image_url"].startswith("data:image/png;base64,")
 
@@ -183,9 +183,9 @@ def test_an_output_without_a_call_id_is_quoted_by_its_name_or_goes_to_the_call_o
 
 
 def test_a_call_without_an_id_gets_one_with_its_output() -> None:
-    _, asked, answered = repaired(USER, call(None), output(None), profile="any")
-    assert asked["call_id"] == answered["call_id"]
-    assert len(asked["call_id"]) == 9
+    _, called, answered = repaired(USER, call(None), output(None), profile="any")
+    assert called["call_id"] == answered["call_id"]
+    assert len(called["call_id"]) == 9
 
 
 def test_ids_that_are_too_long_stay_different() -> None:
@@ -273,9 +273,9 @@ def test_a_call_that_kept_its_id_where_all_reasoning_was_taken_out_loses_it() ->
         assert rules({**known, "input": items}) == []
 
 
-@pytest.mark.parametrize("own", ["call_1", "__fake_id__", "", f"fc_{'x' * 62}", 7])
-def test_an_item_id_that_is_refused_is_left_out(own: object) -> None:
-    items = [USER, reasoning(), call("a", id=own), output("a")]
+@pytest.mark.parametrize("item_id", ["call_1", "__fake_id__", "", f"fc_{'x' * 62}", 7])
+def test_an_item_id_that_is_refused_is_left_out(item_id: object) -> None:
+    items = [USER, reasoning(), call("a", id=item_id), output("a")]
     assert rules(items) == ["item-id-illegal"]
     assert repaired(*items)[2] == call("a")
 
@@ -300,7 +300,7 @@ def test_with_thinking_on_deepseek_gets_some_in_so_many_words_before_calls() -> 
 
 
 @pytest.mark.parametrize(
-    ("written", "becomes"),
+    ("written", "expected"),
     [
         ({"x": 1}, '{"x": 1}'),
         (None, "{}"),
@@ -308,26 +308,26 @@ def test_with_thinking_on_deepseek_gets_some_in_so_many_words_before_calls() -> 
         ('{"x', '{"_unreadable_arguments": "{\\"x"}'),
     ],
 )
-def test_arguments_are_the_text_of_an_object(written: object, becomes: str) -> None:
+def test_arguments_are_the_text_of_an_object(written: object, expected: str) -> None:
     assert repaired(USER, call("abcdefghi", arguments=written), output("abcdefghi"), profile="any")[1] == call(
-        "abcdefghi", arguments=becomes
+        "abcdefghi", arguments=expected
     )
 
 
 def test_calls_in_another_providers_field_are_not_lost() -> None:
-    odd = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
-    assert rules([USER, odd, USER]) == ["malformed-message"]
-    assert '"name": "read"' in str(repaired(USER, odd, USER)[1]).replace("'", '"')
+    message = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
+    assert rules([USER, message, USER]) == ["malformed-message"]
+    assert '"name": "read"' in str(repaired(USER, message, USER)[1]).replace("'", '"')
 
 
 def test_a_custom_tool_takes_text() -> None:
-    asked: Json = {"type": "custom_tool_call", "call_id": "a", "name": "read"}
-    assert rules([USER, {**asked, "input": "{"}, output("a")]) == []
-    assert repaired(USER, asked, output("a"), profile="deepseek")[1] == {**asked, "input": ""}
+    item: Json = {"type": "custom_tool_call", "call_id": "a", "name": "read"}
+    assert rules([USER, {**item, "input": "{"}, output("a")]) == []
+    assert repaired(USER, item, output("a"), profile="deepseek")[1] == {**item, "input": ""}
 
 
 @pytest.mark.parametrize(
-    ("said", "becomes"),
+    ("content", "expected"),
     [
         (None, EMPTY_TEXT),
         ("", EMPTY_TEXT),
@@ -343,9 +343,9 @@ def test_a_custom_tool_takes_text() -> None:
         ),
     ],
 )
-def test_the_content_of_an_output_is_repaired_and_the_rest_of_it_kept(said: object, becomes: object) -> None:
-    done = repaired(USER, call("abcdefghi"), output("abcdefghi", said), profile="any")
-    assert done[2] == output("abcdefghi", becomes)
+def test_the_content_of_an_output_is_repaired_and_the_rest_of_it_kept(content: object, expected: object) -> None:
+    done = repaired(USER, call("abcdefghi"), output("abcdefghi", content), profile="any")
+    assert done[2] == output("abcdefghi", expected)
 
 
 def test_a_text_in_the_words_of_another_role_is_said_in_its_own() -> None:
@@ -357,8 +357,8 @@ def test_a_text_in_the_words_of_another_role_is_said_in_its_own() -> None:
 
 
 def test_content_that_cannot_be_sent_is_said_in_words() -> None:
-    odd: Json = {"type": "input_image", "image_url": {"url": "https://x/y.png"}}
-    done = repaired(user(text("see"), odd))
+    image: Json = {"type": "input_image", "image_url": {"url": "https://x/y.png"}}
+    done = repaired(user(text("see"), image))
     assert done[0]["content"][0] == text("see")
     assert "https://x/y.png" in done[0]["content"][1]["text"]
 
@@ -393,8 +393,8 @@ def test_a_body_says_its_tools_and_comes_back_with_its_instructions() -> None:
         {"type": "namespace", "name": "n", "tools": []},
     ]
     body: Json = {"instructions": "be brief", "tools": tools, "input": [USER, call("a"), call("b", name="bash")]}
-    told = check(body, format=FORM, hearsay=True)
-    assert [each.path for each in told if each.rule == "tool-not-declared"] == [(2,)]
+    violations = check(body, format=FORM, hearsay=True)
+    assert [each.path for each in violations if each.rule == "tool-not-declared"] == [(2,)]
     done = as_object(repair(body, format=FORM).document)
     assert {**done, "input": body["input"]} == body
     assert [as_object(item).get("output") for item in as_array(done["input"])[3:]] == [NO_RESULT, NO_RESULT]
@@ -426,23 +426,23 @@ def test_what_openai_takes_is_left_alone_though_the_judge_refuses_it(item: Json)
     assert deepseek_refusal(FORM, items)
 
 
-_own = st.sampled_from([{}, {}, *({"id": own} for own in ("fc_1", "rs_1", "msg_1", "ws_2", "bad", None))])
+_item_ids = st.sampled_from([{}, {}, *({"id": item_id} for item_id in ("fc_1", "rs_1", "msg_1", "ws_2", "bad", None))])
 _known = st.sampled_from([{}, *({"call_id": known} for known in ("a", "b", "a", "b", "x" * 70, "", None))])
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "computer_call", "web_search_call")
 _ALONE = ("message", "message", "reasoning", "item_reference", "compaction", "bogus", None, 7)
 _kinds = st.sampled_from([*_ALONE, *_CALLS, *_CALLS, *(f"{kind}_output" for kind in _CALLS)])
 _texts = st.sampled_from(["said", " ", "", "\ud83d\x00"])
 _parts = st.sampled_from([text("said"), text(""), text("x", "output_text"), text("x", "text"), NO_PNG, {}, PNG, "x"])
-_held = st.one_of(_texts, _texts, st.lists(_parts, max_size=2), st.sampled_from([None, 7, {"x": 1}]))
+_contents = st.one_of(_texts, _texts, st.lists(_parts, max_size=2), st.sampled_from([None, 7, {"x": 1}]))
 
 
 @st.composite
 def _items(draw: st.DrawFn) -> Json:
     """Return an item of any kind with any fields; calls have names, DeepSeek's validator wants one of any kind."""
-    item: Json = {"type": draw(_kinds), **draw(_own), **draw(_known), "name": draw(_texts)}
+    item: Json = {"type": draw(_kinds), **draw(_item_ids), **draw(_known), "name": draw(_texts)}
     for key in ("content", "output", "arguments", "input", "summary"):
         if draw(st.booleans()) and (key != "content" or item["type"] != "reasoning"):
-            item[key] = draw(_held)
+            item[key] = draw(_contents)
     if item["type"] == "message" or draw(st.integers(0, 9)) == 0:
         item["role"] = draw(st.sampled_from(["user", "assistant", "developer", "system", "tool", None, 7]))
     return item
@@ -464,7 +464,7 @@ def test_any_items_at_all_can_be_repaired(
     if profile != FORM and not any(kind == "None" or kind.startswith(UNREAD) for kind in kinds) and kinds:
         assert deepseek_refusal(FORM, done.messages) == ""
     sent = repair(items, format=FORM, profile=profile, frozen=frozen).messages
-    assert all(kept is was for kept, was in zip(sent, items[:frozen], strict=False))
+    assert all(is_now is was for is_now, was in zip(sent, items[:frozen], strict=False))
 
 
 @pytest.mark.parametrize("profile", ["any", FORM])  # the others take fields that they do not know, and read none
@@ -494,8 +494,8 @@ def test_a_result_that_holds_nothing_is_filled(written: str) -> None:
 
 def test_what_a_result_that_moves_says_beside_stands_before_its_call() -> None:
     call = {"type": "function_call", "call_id": "a", "name": "computer", "arguments": "{}"}
-    said = {"type": "computer_call_output", "call_id": "a", "arguments": "KEPT"}
-    done = repair([call, {"type": "message", "role": "user"}, said], format=FORM, profile="any")
+    result = {"type": "computer_call_output", "call_id": "a", "arguments": "KEPT"}
+    done = repair([call, {"type": "message", "role": "user"}, result], format=FORM, profile="any")
     assert done.remaining == ()
     kinds = [as_object(each).get("type") for each in done.messages]
     assert kinds[-2:] == ["function_call", "computer_call_output"]

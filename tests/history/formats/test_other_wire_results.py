@@ -33,8 +33,8 @@ def call(form: str) -> Json:
     """Return a message that asks for a tool."""
     match form:
         case "openai-chat":
-            asked = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-            return {"role": "assistant", "content": None, "tool_calls": [asked]}
+            tool_call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            return {"role": "assistant", "content": None, "tool_calls": [tool_call]}
         case "anthropic":
             return {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
         case "openai-responses":
@@ -43,7 +43,7 @@ def call(form: str) -> Json:
             return {"role": "model", "parts": [{"functionCall": {"id": "a", "name": "f", "args": {}}}]}
 
 
-def said(form: str, *values: object) -> Json:
+def user_message(form: str, *values: object) -> Json:
     """Return a message of the user."""
     if form == "gemini":
         return {"role": "user", "parts": [{"text": each} if isinstance(each, str) else each for each in values]}
@@ -56,14 +56,14 @@ def said(form: str, *values: object) -> Json:
 
 @pytest.mark.parametrize(("form", "profile", "wire", "among"), MIXED)
 def test_a_result_of_another_wire_answers_its_call(form: str, profile: str, wire: str, among: bool) -> None:  # noqa: FBT001 - a parameter
-    written = [said(form, WRITTEN[wire], "go on")] if among else [WRITTEN[wire], said(form, "go on")]
-    messages: list[object] = [said(form, "begin"), call(form), *written]
+    written = [user_message(form, WRITTEN[wire], "go on")] if among else [WRITTEN[wire], user_message(form, "go on")]
+    messages: list[object] = [user_message(form, "begin"), call(form), *written]
     repaired = repair(messages, format=form, profile=profile)
     assert repaired.remaining == ()
     assert find_dangling_tool_call_ids(repaired.messages, format=form) == []
-    told = json.dumps(repaired.messages)
-    assert NO_RESULT not in told
-    assert told.count("done") == told.count("go on") == 1
+    text = json.dumps(repaired.messages)
+    assert NO_RESULT not in text
+    assert text.count("done") == text.count("go on") == 1
     assert repair(repaired.messages, format=form, profile=profile).edits == ()
 
 
@@ -73,7 +73,11 @@ def test_one_without_its_call_is_quoted(form: str, profile: str, wire: str, amon
     result = {**WRITTEN[wire], **more}
     if wire == "parts":
         result = {"functionResponse": {"id": "a", "name": "f", "response": {"output": "done"}, **more}}
-    messages: list[object] = [said(form, "begin"), *([said(form, result)] if among else [result]), said(form, "go on")]
+    messages: list[object] = [
+        user_message(form, "begin"),
+        *([user_message(form, result)] if among else [result]),
+        user_message(form, "go on"),
+    ]
     repaired = repair(messages, format=form, profile=profile)
     assert repaired.remaining == ()
     assert all(json.dumps(repaired.messages).count(word) == 1 for word in ("done", "go on", "beside"))
@@ -94,20 +98,25 @@ def test_what_a_result_says_in_the_field_of_another_wire_is_what_it_says(
     profile: str,
     called: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    messages: list[object] = [said(form, "begin"), *([call(form)] if called else []), BESIDE[form], said(form, "go on")]
+    messages: list[object] = [
+        user_message(form, "begin"),
+        *([call(form)] if called else []),
+        BESIDE[form],
+        user_message(form, "go on"),
+    ]
     repaired = repair(messages, format=form, profile=profile)
     assert repaired.remaining == ()
-    told = json.dumps(repaired.messages)
-    assert told.count("done") == 1
-    assert ("A result whose call" in told) is not called
-    assert not any(nothing in told for nothing in (NO_RESULT, EMPTY_TEXT))
+    text = json.dumps(repaired.messages)
+    assert text.count("done") == 1
+    assert ("A result whose call" in text) is not called
+    assert not any(nothing in text for nothing in (NO_RESULT, EMPTY_TEXT))
 
 
 @pytest.mark.parametrize("profile", PAIRS["anthropic"])
 @pytest.mark.parametrize("said_after", [{"type": "text", "text": "so"}, {}])
 def test_a_server_call_without_a_result_is_repaired_unless_it_ends_its_response(said_after: Json, profile: str) -> None:
     search: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
-    history: list[object] = [said("anthropic", "begin"), {"role": "assistant", "content": [search, said_after]}]
+    history: list[object] = [user_message("anthropic", "begin"), {"role": "assistant", "content": [search, said_after]}]
     repaired = repair(history, format="anthropic", profile=profile)
     assert repaired.remaining == ()
     paused: list[object] = [
@@ -120,7 +129,7 @@ def test_a_server_call_without_a_result_is_repaired_unless_it_ends_its_response(
 
 @pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])
 def test_content_of_an_unknown_kind_is_reported_with_its_type(form: str) -> None:
-    (found,) = check([said(form, {"type": "hologram", "data": "x"})], format=form)
+    (found,) = check([user_message(form, {"type": "hologram", "data": "x"})], format=form)
     assert found.sentence.startswith("The content of the type 'hologram' is of a kind that")
 
 
@@ -128,7 +137,7 @@ def test_content_of_an_unknown_kind_is_reported_with_its_type(form: str) -> None
 @pytest.mark.parametrize("content", [{"text": " "}, {"type": "text", "text": ""}])
 def test_a_text_in_place_of_a_list_is_a_text_in_every_format(form: str, content: Json) -> None:
     for text in (content, {**content, "text": "said"}):
-        history: list[object] = [said(form, "begin"), {"role": "user", "content": text}]
+        history: list[object] = [user_message(form, "begin"), {"role": "user", "content": text}]
         for profile in PAIRS[form]:
             repaired = repair(history, format=form, profile=profile)
             assert repaired.remaining == ()
@@ -137,16 +146,16 @@ def test_a_text_in_place_of_a_list_is_a_text_in_every_format(form: str, content:
 
 
 def test_a_result_in_a_message_of_the_assistant_is_nothing_that_its_thinking_produced() -> None:
-    held: Json = {"role": "assistant", "content": [WRITTEN["messages"]]}
-    history: list[object] = [said("openai-responses", "begin"), {"type": "reasoning", "summary": []}, held]
+    answer: Json = {"role": "assistant", "content": [WRITTEN["messages"]]}
+    history: list[object] = [user_message("openai-responses", "begin"), {"type": "reasoning", "summary": []}, answer]
     repaired = repair(history, format="openai-responses")
     assert repaired.remaining == ()
     assert json.dumps(repaired.messages).count("done") == 1
 
 
 def test_a_call_goes_behind_the_text_of_its_response_where_nothing_else_is_changed() -> None:
-    asked = {"part_kind": "tool-call", "tool_name": "f", "tool_call_id": "a", "args": "{}"}
-    parts: list[object] = [asked, {"part_kind": "text", "content": "so"}]
+    tool_call = {"part_kind": "tool-call", "tool_name": "f", "tool_call_id": "a", "args": "{}"}
+    parts: list[object] = [tool_call, {"part_kind": "text", "content": "so"}]
     answer = {"part_kind": "tool-return", "tool_name": "f", "tool_call_id": "a", "content": "done"}
     prompt = {"part_kind": "user-prompt", "content": "begin"}
     history: list[object] = [

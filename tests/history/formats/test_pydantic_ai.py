@@ -37,14 +37,14 @@ def text(content: str) -> Json:
     return {"part_kind": "text", "content": content}
 
 
-def call(own: str | None, name: str = "f", args: object = "{}") -> Json:
+def call(call_id: str | None, name: str = "f", args: object = "{}") -> Json:
     part: Json = {"part_kind": "tool-call", "tool_name": name, "args": args}
-    return part if own is None else {**part, "tool_call_id": own}
+    return part if call_id is None else {**part, "tool_call_id": call_id}
 
 
-def returned(own: str | None, content: object = "ok", name: str = "f", **fields: object) -> Json:
+def returned(call_id: str | None, content: object = "ok", name: str = "f", **fields: object) -> Json:
     part: Json = {"part_kind": "tool-return", "tool_name": name, "content": content, **fields}
-    return part if own is None else {**part, "tool_call_id": own}
+    return part if call_id is None else {**part, "tool_call_id": call_id}
 
 
 def rules(messages: list[object], profile: str = "openai-chat") -> list[str]:
@@ -91,11 +91,11 @@ def test_what_is_repaired_for_a_provider_loads_again_with_every_part(profile: st
 
 
 def test_unknown_fields_stay_in_messages_and_parts_that_change() -> None:
-    asked = {**call("a", args={"x": 1}), "x-part": 1}
-    result = repaired([request(user("go"), x=1), response(asked, x=2)], "mistral")
+    call_part = {**call("a", args={"x": 1}), "x-part": 1}
+    result = repaired([request(user("go"), x=1), response(call_part, x=2)], "mistral")
     assert cast("Json", result.messages[1])["x"] == 2
     part = parts(result.messages[1])[0]
-    assert part == {**asked, "tool_call_id": part["tool_call_id"]}
+    assert part == {**call_part, "tool_call_id": part["tool_call_id"]}
     assert result.messages[0] is not None
     assert kinds(result.messages) == [["user-prompt"], ["tool-call"], ["tool-return"]]
 
@@ -218,10 +218,10 @@ def test_calls_of_one_id_get_ids_of_their_own_and_keep_their_results(profile: st
         assert [by_id[each] for each in ids] == ["one", "two", "three"]
 
 
-@pytest.mark.parametrize("given", [None, "", 5])
-def test_a_call_without_a_usable_id_gets_one_and_so_does_its_result(given: object) -> None:
-    messages = [request(user("go")), response({**call(None), "tool_call_id": given})]
-    messages.append(request({**returned(None), "tool_call_id": given}))
+@pytest.mark.parametrize("call_id", [None, "", 5])
+def test_a_call_without_a_usable_id_gets_one_and_so_does_its_result(call_id: object) -> None:
+    messages = [request(user("go")), response({**call(None), "tool_call_id": call_id})]
+    messages.append(request({**returned(None), "tool_call_id": call_id}))
     assert set(rules(list(messages))) == {"call-id-missing", "result-id-missing"}
     result = repaired(list(messages))
     assert parts(result.messages[1])[0]["tool_call_id"] == parts(result.messages[2])[0]["tool_call_id"]
@@ -231,9 +231,9 @@ def test_the_first_versions_wrote_no_ids_at_all() -> None:
     args: list[object] = [{"args_json": '{"a": 1}'}, {"args_dict": {"a": 1}}]
     calls = response(*(call(None, name, each) for name, each in zip("fg", args, strict=True)))
     result = repaired([request(user("go")), calls, request(returned(None, name="g"), returned(None, name="f"))])
-    asked, answered = parts(result.messages[1]), parts(result.messages[2])
-    assert [part["args"] for part in asked] == args
-    assert {part["tool_name"]: part["tool_call_id"] for part in asked} == {
+    called, answered = parts(result.messages[1]), parts(result.messages[2])
+    assert [part["args"] for part in called] == args
+    assert {part["tool_name"]: part["tool_call_id"] for part in called} == {
         part["tool_name"]: part["tool_call_id"] for part in answered
     }
 
@@ -256,8 +256,8 @@ def test_arguments_that_say_nothing_are_an_empty_object(args: str) -> None:
 @pytest.mark.parametrize("args", [None, "", {}, {"a": 1}])
 @EVERY_PROFILE
 def test_no_arguments_are_an_empty_object(profile: str, args: object) -> None:
-    own = "abcdefghi"
-    assert rules([request(user("go")), response(call(own, args=args)), request(returned(own))], profile) == []
+    call_id = "abcdefghi"
+    assert rules([request(user("go")), response(call(call_id, args=args)), request(returned(call_id))], profile) == []
 
 
 def test_arguments_of_a_type_that_does_not_load_are_quoted_everywhere() -> None:
@@ -288,8 +288,8 @@ def test_a_response_of_nothing_goes_and_a_request_of_nothing_stays(profile: str)
 
 def test_blank_texts_go_where_they_are_refused_and_the_rest_of_a_list_stays() -> None:
     point: Json = {"kind": "cache-point"}
-    said = user([" ", "go", point, {"kind": "text-content", "content": ""}])
-    messages: list[object] = [request(said), response(text(""), call("a")), request(returned("a", ""))]
+    prompt = user([" ", "go", point, {"kind": "text-content", "content": ""}])
+    messages: list[object] = [request(prompt), response(text(""), call("a")), request(returned("a", ""))]
     assert rules(messages) == []
     result = repaired(messages, "anthropic")
     assert parts(result.messages[0])[0]["content"] == ["go", point]
@@ -307,10 +307,10 @@ def test_thinking_without_its_signature_goes_where_one_is_wanted(signature: str 
 
 
 @pytest.mark.parametrize(
-    ("provider", "kept"),
+    ("provider", "expected"),
     [("anthropic", {"anthropic", "bedrock"}), ("azure", {"openai-responses"}), ("google-gla", {"gemini"})],
 )
-def test_signed_thinking_goes_back_to_its_maker_only(provider: str, kept: set[str]) -> None:
+def test_signed_thinking_goes_back_to_its_maker_only(provider: str, expected: set[str]) -> None:
     thought: Json = {"part_kind": "thinking", "content": "hm", "signature": "c2ln"}
     messages: list[object] = [
         request(user("go")),
@@ -318,7 +318,7 @@ def test_signed_thinking_goes_back_to_its_maker_only(provider: str, kept: set[st
         request(user("and?")),
     ]
     signing = {"anthropic", "bedrock", "openai-responses", "gemini"}
-    assert {profile for profile in signing if rules(messages, profile) == []} == kept
+    assert {profile for profile in signing if rules(messages, profile) == []} == expected
 
 
 def test_what_openai_gave_an_id_stands_once() -> None:
@@ -454,7 +454,7 @@ def test_what_does_not_load_is_reported_and_quoted(bad: object, rule: str) -> No
 def test_what_was_sent_is_never_edited_also_half_way_through_an_answer() -> None:
     sent = [request(user("go")), response(call("a"), call("b")), request(returned("a"))]
     result = repair([*sent, request(user("and b?"))], format="pydantic-ai", frozen=3)
-    assert all(kept is was for kept, was in zip(result.messages, sent, strict=False))
+    assert all(is_now is was for is_now, was in zip(result.messages, sent, strict=False))
     assert result.remaining == ()
     assert kinds(result.messages)[3:] == [["tool-return", "user-prompt"]]
 

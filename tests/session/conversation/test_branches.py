@@ -16,9 +16,9 @@ from journal_files import write
 
 
 def turn(number: int) -> tuple[Entry, ...]:
-    said = ResponseEnded(step=number, model="openai:m", parts=(TextPart(f"answer {number}"),), usage=Usage())
+    answer = ResponseEnded(step=number, model="openai:m", parts=(TextPart(f"answer {number}"),), usage=Usage())
     end = TurnEnded(turn=number, reason="end_turn", cause="finished")
-    return PromptAccepted(turn=number, text=f"prompt {number}"), said, end
+    return PromptAccepted(turn=number, text=f"prompt {number}"), answer, end
 
 
 def opened(cwd: Path) -> SessionOpened:

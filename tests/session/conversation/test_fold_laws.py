@@ -77,8 +77,8 @@ def test_a_longer_journal_keeps_every_earlier_message_but_the_last(journal: list
         fold_.add(entry)
         now = fold_.conversation()
         if before is not None and before.messages:
-            kept = len(before.messages) - 1
-            assert now.messages[:kept] == before.messages[:kept]
+            unchanged = len(before.messages) - 1
+            assert now.messages[:unchanged] == before.messages[:unchanged]
         before = now
 
 
@@ -123,10 +123,10 @@ def test_behind_a_first_entry_that_was_made_again_nothing_else_is_lost(before: l
 @given(onwards)
 def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
     conversation = fold(journal)
-    said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
+    texts = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
     for entry in journal:
         if isinstance(entry, PromptAccepted | Steered) and entry.text.strip():
-            assert entry.text in said
+            assert entry.text in texts
     written = [
         part.text
         for message in conversation.messages
@@ -157,8 +157,8 @@ def test_what_is_queued_waits_until_it_is_sent_or_recalled(journal: list[Entry])
     assert {each.message.id: each.message.text for each in conversation.queued} == waits
     last = next((entry for entry in reversed(journal) if isinstance(entry, TurnEnded)), None)
     if last is not None and last.cause != "finished":
-        given = [entry.id for entry in journal[journal.index(last) :] if isinstance(entry, Queued)]
-        assert all(each.on_hold for each in conversation.queued if each.message.id not in given)
+        queued_ids = [entry.id for entry in journal[journal.index(last) :] if isinstance(entry, Queued)]
+        assert all(each.on_hold for each in conversation.queued if each.message.id not in queued_ids)
     prompted = fold([*journal, PromptAccepted(turn=conversation.turns + 1, text="a prompt of one's own")])
     assert all(each.on_hold for each in prompted.queued)
     assert [each.message for each in prompted.queued] == [each.message for each in conversation.queued]
@@ -171,26 +171,26 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
 ) -> None:
     """What came later is as if the dropped part had never been, but for what the user and a provider keep counting."""
     left = [*before, TurnEnded(turn=9, reason="end_turn", cause="finished")]
-    kept = [opened, *left]
-    gone: list[Entry] = [PromptAccepted(turn=99, text="no"), Rewound(turn=99)]
+    remaining = [opened, *left]
+    rewound: list[Entry] = [PromptAccepted(turn=99, text="no"), Rewound(turn=99)]
     for entry in dropped:  # each turn has a different number
         later = isinstance(entry, PromptAccepted)
-        gone.insert(-1, msgspec.structs.replace(entry, turn=entry.turn + 90) if later else entry)
-    tools = [each for each in gone if isinstance(each, ToolsChanged)]  # what was signed before does not come back
-    assert fold([*kept, *gone]).messages == fold([*kept, *tools]).messages
-    assert fold([*kept, *gone]).prompts == fold(kept).prompts
-    assert Fold([*kept, *gone]).files == Fold(kept).files
-    known = Fold(kept)
+        rewound.insert(-1, msgspec.structs.replace(entry, turn=entry.turn + 90) if later else entry)
+    tools = [each for each in rewound if isinstance(each, ToolsChanged)]  # what was signed before does not come back
+    assert fold([*remaining, *rewound]).messages == fold([*remaining, *tools]).messages
+    assert fold([*remaining, *rewound]).prompts == fold(remaining).prompts
+    assert Fold([*remaining, *rewound]).files == Fold(remaining).files
+    known = Fold(remaining)
     lasting = [  # damage, shared output, ends of tasks, tools, late outcomes of calls of it: on any branch
         each
-        for each in gone
+        for each in rewound
         if isinstance(each, Repaired | ShellEnded | TaskEnded | ToolsChanged)
         or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
     ]
     texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused
-    assert fold([*kept, *gone, *texts]).messages == fold([*kept, *lasting, *texts]).messages
-    assert fold([*kept, *gone]).usage == fold([*kept, *gone[:-1]]).usage
-    assert fold([*kept, *gone]).turns == 99
+    assert fold([*remaining, *rewound, *texts]).messages == fold([*remaining, *lasting, *texts]).messages
+    assert fold([*remaining, *rewound]).usage == fold([*remaining, *rewound[:-1]]).usage
+    assert fold([*remaining, *rewound]).turns == 99
 
 
 def test_results_that_no_response_followed_are_there_again_after_a_rewind() -> None:
@@ -220,21 +220,21 @@ def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
 @law()
 @given(onwards, st.integers(0, 3), st.integers(0, 2), onwards)
 def test_a_compaction_changes_only_older_messages_and_is_undone_whole(
-    before: list[Entry], step: int, said: int, after: list[Entry]
+    before: list[Entry], step: int, count: int, after: list[Entry]
 ) -> None:
     """At every step: what stays is as it was but for signed thinking, and without the note all is as if never cut."""
     journal = [opened, *before]
-    note = Compacted(step=step, note="[what was before]", why="asked", said=said)
+    note = Compacted(step=step, note="[what was before]", why="asked", said=count)
     was, now = fold(journal).messages, fold([*journal, note]).messages
     assert faults(now) == []
     first, *stays = now
-    gone = len(was) - len(stays) - (1 if len(was) > 0 else 0)
+    dropped = len(was) - len(stays) - (1 if len(was) > 0 else 0)
     assert isinstance(first, UserMessage)
     assert first.texts[0] == "[what was before]"
     assert first.results == ()
-    beside = was[gone] if was else None
-    assert first.content[1:] == (beside.content[said:] if isinstance(beside, UserMessage) else ())
-    for old, new in zip(was[gone + 1 :], stays, strict=True):
+    replaced = was[dropped] if was else None
+    assert first.content[1:] == (replaced.content[count:] if isinstance(replaced, UserMessage) else ())
+    for old, new in zip(was[dropped + 1 :], stays, strict=True):
         assert old == new or (isinstance(old, AssistantMessage) and unsigned(old) == new)
     back = [entry for entry in after if isinstance(entry, PromptAccepted | TurnEnded)]
     taken_back = fold([*journal, note, Uncompacted(), *back])
@@ -245,8 +245,8 @@ def test_a_compaction_changes_only_older_messages_and_is_undone_whole(
 
 def unsigned(message: AssistantMessage) -> AssistantMessage:
     """Return the message without thinking that may be bound to what was before it."""
-    kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
-    return AssistantMessage(message.model, kept)
+    parts = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
+    return AssistantMessage(message.model, parts)
 
 
 @law()
@@ -255,14 +255,14 @@ def test_thinking_signed_behind_a_summary_is_not_sent_without_it(
     before: list[Entry], step: int, after: list[Entry]
 ) -> None:
     note = Compacted(step=step, note="[what was before]", why="asked")
-    told = fold([opened, *before, note, *after])
+    conversation = fold([opened, *before, note, *after])
     hidden = len(fold([opened, *before]).messages)
     back = fold([opened, *before, note, *after, Uncompacted()])
     assert faults(back.messages) == []
     for message in back.messages[hidden + 1 :]:
         if isinstance(message, AssistantMessage):
             assert unsigned(message) == message
-    assert told.messages[1:] == fold([opened, *before, note, *after, note, Uncompacted()]).messages[1:]
+    assert conversation.messages[1:] == fold([opened, *before, note, *after, note, Uncompacted()]).messages[1:]
 
 
 def test_only_the_words_after_a_rewind_are_sent() -> None:
@@ -274,7 +274,7 @@ def test_only_the_words_after_a_rewind_are_sent() -> None:
         AssistantMessage("openai-chat:m", (TextPart("first"),)),
         UserMessage((), ("[note]", "three")),
     )
-    assert [asked.turn for asked in fold(journal).prompts] == [1, 3]
+    assert [prompt.turn for prompt in fold(journal).prompts] == [1, 3]
     assert fold([*journal, Rewound(turn=2)]).messages == fold(journal).messages, "that one is gone"
 
 

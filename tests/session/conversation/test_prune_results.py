@@ -53,7 +53,7 @@ def results(*messages: ConversationMessage) -> dict[str, Result]:
     return {each.call: each for message in messages if isinstance(message, UserMessage) for each in message.results}
 
 
-def gone(journal: list[Entry], settings: ContextSettings = SMALL) -> set[str]:
+def pruned(journal: list[Entry], settings: ContextSettings = SMALL) -> set[str]:
     return {call for entry in prune_entry(fold(journal), settings) for call in entry.outputs}
 
 
@@ -76,22 +76,22 @@ def test_old_outputs_go_and_the_words_in_their_place_say_what_they_were() -> Non
 
 def test_a_second_prune_finds_nothing() -> None:
     journal = [opened, *OLD, *turn(2, ("c", "read", "ok", BIG)), NEXT]
-    assert gone([*journal, *prune_entry(fold(journal), SMALL)]) == set()
+    assert pruned([*journal, *prune_entry(fold(journal), SMALL)]) == set()
 
 
 def test_the_newest_turns_are_protected_whatever_they_hold() -> None:
     journal = [opened, *OLD, *turn(2, ("c", "read", "ok", BIG * 9)), NEXT]
     two = msgspec.structs.replace(SMALL, prune_turns=2)
-    assert gone(journal, two) == {"a", "b"}, "turn 9 and turn 2 are the newest"
-    assert gone([opened, *OLD, NEXT], two) == set()
+    assert pruned(journal, two) == {"a", "b"}, "turn 9 and turn 2 are the newest"
+    assert pruned([opened, *OLD, NEXT], two) == set()
     wide = msgspec.structs.replace(two, prune_protect=1_010)
-    assert gone([opened, *OLD, *turn(2, ("c", "read", "ok", "")), NEXT], wide) == {"a"}, "b is among the newest"
-    assert gone(journal, msgspec.structs.replace(SMALL, prune_turns=3)) == set()
+    assert pruned([opened, *OLD, *turn(2, ("c", "read", "ok", "")), NEXT], wide) == {"a"}, "b is among the newest"
+    assert pruned(journal, msgspec.structs.replace(SMALL, prune_turns=3)) == set()
 
 
 def test_small_savings_are_not_worth_reading_everything_again() -> None:
     journal = [opened, *OLD, *turn(2, ("c", "read", "ok", BIG)), NEXT]
-    assert gone(journal, msgspec.structs.replace(SMALL, prune_least=1_950)) == set()
+    assert pruned(journal, msgspec.structs.replace(SMALL, prune_least=1_950)) == set()
 
 
 def test_what_did_not_run_is_unknown_or_still_to_be_done_stays() -> None:
@@ -103,16 +103,16 @@ def test_what_did_not_run_is_unknown_or_still_to_be_done_stays() -> None:
     )
     todo: tuple[Made, ...] = (("d", "todo", "ok", BIG), ("e", "todo", "ok", BIG))
     journal = [opened, *turn(1, *calls, *todo), *turn(2, ("f", "read", "ok", BIG)), NEXT]
-    assert gone(journal) == {"d"}, "an older list is none any more"
+    assert pruned(journal) == {"d"}, "an older list is none any more"
 
 
 def test_nothing_goes_in_an_open_turn_nor_when_it_is_off() -> None:
     journal = [opened, *OLD, *turn(2, ("c", "read", "ok", BIG)), NEXT]
     part = CallPart(id="z", name="read", arguments="{}")
     answered: list[Entry] = [ResponseEnded(step=1, model="openai-chat:m", parts=(part,), usage=Usage())]
-    assert gone(journal, msgspec.structs.replace(SMALL, prune="off")) == set()
+    assert pruned(journal, msgspec.structs.replace(SMALL, prune="off")) == set()
     started = RequestStarted(step=1, attempt=1, model="openai-chat:m")
-    assert gone([*journal, started, *answered, CallEnded(call="z", outcome="ok", text="")]) == set()
+    assert pruned([*journal, started, *answered, CallEnded(call="z", outcome="ok", text="")]) == set()
 
 
 def test_thinking_signed_after_the_first_of_them_goes_and_no_other() -> None:
@@ -122,14 +122,14 @@ def test_thinking_signed_after_the_first_of_them_goes_and_no_other() -> None:
     journal = [opened, *first, *second, *plain, NEXT, Pruned(outputs={"a": "[left out]"})]
     parts = (ThinkingPart("hm", signature="s3"), TextPart("ok"))
     later = ResponseEnded(step=9, model="m:m", parts=parts, usage=Usage())
-    kept = [
+    signatures = [
         part.signature
         for message in fold([*journal, later]).messages
         if isinstance(message, AssistantMessage)
         for part in message.parts
         if isinstance(part, ThinkingPart)
     ]
-    assert kept == ["s1", "s2", None, "s3"], "what led to the call came before its result"
+    assert signatures == ["s1", "s2", None, "s3"], "what led to the call came before its result"
 
 
 def test_a_rewind_does_not_bring_back_what_was_left_out() -> None:
@@ -175,10 +175,10 @@ def test_whatever_is_pruned_whenever_every_provider_takes_it(
 @given(journals)
 def test_whatever_came_before_the_newest_turns_are_protected(journal: list[Entry]) -> None:
     """What was rewound, compacted or damaged before them moves no protection."""
-    whole = [opened, *journal, *turn(50, ("zz", "read", "ok", BIG)), PromptAccepted(turn=51, text="now")]
+    entries = [opened, *journal, *turn(50, ("zz", "read", "ok", BIG)), PromptAccepted(turn=51, text="now")]
     for turns in (1, 2):
         settings = ContextSettings(prune_protect=0, prune_least=0, prune_turns=turns)
-        assert ("zz" in gone(whole, settings)) == (turns == 1)
+        assert ("zz" in pruned(entries, settings)) == (turns == 1)
 
 
 @given(journals, st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from(["[left out]", " "]), min_size=1))

@@ -64,7 +64,7 @@ class Journal:
         """Run one turn; some are cut off, some have no answer."""
         self.turns += 1
         self.add(PromptAccepted(turn=self.turns, text=f"prompt {self.turns}"))
-        self.told_once()
+        self.expect_sent_once()
         for _ in range(self.random.randrange(4)):
             self.request(CallPart(id=f"c{self.steps}", name="bash", arguments="{}"))
             call = f"c{self.steps - 1}"
@@ -78,15 +78,15 @@ class Journal:
 
     def request(self, part: CallPart | TextPart) -> None:
         self.add(*unsent_task_ends(self.fold.conversation()))
-        self.told_once()
+        self.expect_sent_once()
         self.steps += 1
         self.add(RequestStarted(step=self.steps, attempt=1, model="m"))
         self.ends()
         self.add(ResponseEnded(step=self.steps, model="m", parts=(part,), usage=Usage()))
 
-    def told_once(self) -> None:
+    def expect_sent_once(self) -> None:
         """Find every end that came so far in what is sent now, once."""
-        assert told(self.fold.conversation()) == Counter(map(note, self.ended))
+        assert task_notes(self.fold.conversation()) == Counter(map(note, self.ended))
         assert self.fold.conversation().unreported_tasks == ()
 
 
@@ -94,7 +94,7 @@ def note(task: str) -> str:
     return f"[Note: task {task} has ended.]"
 
 
-def told(conversation: Conversation) -> Counter[str]:
+def task_notes(conversation: Conversation) -> Counter[str]:
     texts = (text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts)
     return Counter(text for text in texts if text.startswith("[Note: task"))
 
@@ -110,10 +110,10 @@ def test_each_of_a_thousand_ends_is_sent_once_on_any_branch(seed: int) -> None:
     journal.turn()
     for prompt in journal.fold.conversation().prompts[-20:]:
         back = fold([*journal.entries, Rewound(turn=prompt.turn), PromptAccepted(turn=10_000, text="again")])
-        assert told(back) == Counter(map(note, journal.ended))
+        assert task_notes(back) == Counter(map(note, journal.ended))
     records = tuple(StoredEntry(seq, float(seq), entry) for seq, entry in enumerate(journal.entries, 1))
     copied = fork_entries(Reading(records, ()), "copy")
-    assert told(fold(copied)) == Counter(map(note, journal.ended))
+    assert task_notes(fold(copied)) == Counter(map(note, journal.ended))
 
 
 def test_an_end_twice_is_sent_once_and_a_task_is_open_until_its_end() -> None:
@@ -127,16 +127,16 @@ def test_an_end_twice_is_sent_once_and_a_task_is_open_until_its_end() -> None:
     assert fold(ended).open_tasks == ()
     assert fold(ended).unreported_tasks == ("t1",)
     once = fold([*ended, TaskTold(task="t1"), TaskTold(task="t1"), PromptAccepted(turn=2, text="on")])
-    assert told(once) == {note("t1"): 1}
+    assert task_notes(once) == {note("t1"): 1}
 
 
 @law()
 @given(journals, st.sampled_from(["a", "b"]))
-def test_an_end_is_sent_at_most_once_in_any_journal(journal: list[Entry], own: str) -> None:
+def test_an_end_is_sent_at_most_once_in_any_journal(journal: list[Entry], suffix: str) -> None:
     """Whatever else is in it: rewinds, damage, ends of tasks that never began."""
     mine = note("mine")
-    end = TaskEnded(id=f"mine{own}", outcome="ok", text="", note=mine)
+    end = TaskEnded(id=f"mine{suffix}", outcome="ok", text="", note=mine)
     entries: list[Entry] = []
     for entry in journal:
         entries += [entry, end, TaskTold(task=end.id)]
-        assert told(fold(entries))[mine] <= 1
+        assert task_notes(fold(entries))[mine] <= 1

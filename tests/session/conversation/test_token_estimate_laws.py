@@ -82,8 +82,8 @@ def test_where_a_provider_counts_as_we_do_it_is_the_estimate_after_every_entry(j
     """Whatever is stopped, denied, repaired, left out, summarized, rewound or given to another model."""
     folded = Fold([opened, PromptAccepted(turn=1, text="go" * KB)])
     for entry in journal:
-        if not isinstance(entry, SessionOpened) and (said := large(entry, folded.conversation())):
-            folded.add(said)
+        if not isinstance(entry, SessionOpened) and (ended := large(entry, folded.conversation())):
+            folded.add(ended)
             now = folded.conversation()
             expected = overhead_tokens(now.opened) + estimate(now.messages, now.model)
             assert abs(context_tokens(now) - expected) <= 60 + 0.03 * expected
@@ -185,8 +185,11 @@ def test_a_summary_counts_in_place_of_what_it_stands_for_until_it_is_undone() ->
     journal: list[Entry] = [opened]
     for turn in (1, 2):
         journal += [PromptAccepted(turn=turn, text="p" * 40 * KB), RequestStarted(step=turn, attempt=1, model=MODEL)]
-        said = answer(TextPart("a" * 40 * KB), counted=(15_000, 45_000)[turn - 1])  # half as many again as we estimate
-        journal += [msgspec.structs.replace(said, step=turn), TurnEnded(turn=turn, reason="end_turn", cause="finished")]
+        ended = answer(TextPart("a" * 40 * KB), counted=(15_000, 45_000)[turn - 1])  # half as many again as we estimate
+        journal += [
+            msgspec.structs.replace(ended, step=turn),
+            TurnEnded(turn=turn, reason="end_turn", cause="finished"),
+        ]
     assert near(context_tokens(fold(journal)), 55_000)
     journal.append(Compacted(step=1, note="n" * 4 * KB, why="asked", summary="s", model=MODEL, usage=Usage()))
     has_summary = context_tokens(fold(journal))

@@ -36,14 +36,14 @@ def test_a_body_breaks_no_rule_and_says_every_text(
     if not conversation.messages or isinstance(conversation.messages[-1], AssistantMessage):
         body = body | {"messages": [*messages, NEXT[form]]}
     assert check(json.loads(json.dumps(body)), format=form, tools=("bash",)) == []  # a session declares some
-    said = json.dumps(body, ensure_ascii=False)
+    output = json.dumps(body, ensure_ascii=False)
     for message in conversation.messages:
         if isinstance(message, AssistantMessage):
             texts = [part.text for part in message.parts if isinstance(part, TextPart)]
         else:
             said_there = [each if isinstance(each, str) else each.name for each in message.content]
             texts = [*said_there, *(result.text for result in message.results)]
-        assert all(json.dumps(text, ensure_ascii=False)[1:-1] in said for text in texts)
+        assert all(json.dumps(text, ensure_ascii=False)[1:-1] in output for text in texts)
 
 
 def test_thinking_goes_where_it_was_signed() -> None:
@@ -56,10 +56,10 @@ def test_thinking_goes_where_it_was_signed() -> None:
     conversation = settled_conversation([opened, PromptAccepted(turn=1, text="go"), ended])
     assert "hm" not in json.dumps(openai_chat(conversation))
     assert "hm" not in json.dumps(anthropic(conversation))  # the session's model is another
-    own = settled_conversation(
+    signed = settled_conversation(
         [msgspec.structs.replace(opened, model="anthropic:m"), PromptAccepted(turn=1, text="go"), ended]
     )
-    body = anthropic(own)
+    body = anthropic(signed)
     assert body["model"] == "m"
     written = json.loads(json.dumps(body))["messages"][1]["content"]
     call = written[2].pop("id")

@@ -26,7 +26,7 @@ def sent(profile: Profile, *entries: Entry) -> list[UserContent]:
     conversation = fold(entries)
     assert validate_request(conversation, profile).violations == ()
     messages = normalize(conversation, profile).messages
-    return [said for message in messages if isinstance(message, UserMessage) for said in message.content]
+    return [part for message in messages if isinstance(message, UserMessage) for part in message.content]
 
 
 def prompt(turn: int, *images: Image) -> PromptAccepted:
@@ -49,7 +49,7 @@ def test_images_of_results_stand_behind_them_in_the_order_of_the_calls() -> None
         CallEnded(call="b" * 9, outcome="ok", text="two", images=(second,)),
         CallEnded(call="a" * 9, outcome="ok", text="one", images=(first,)),
     ]
-    shown = [said.name for said in sent(OPENAI_CHAT, *journal) if isinstance(said, Image)]
+    shown = [part.name for part in sent(OPENAI_CHAT, *journal) if isinstance(part, Image)]
     assert shown == ["first.png", "second.png"]
     last = normalize(fold(journal), OPENAI_CHAT).messages[-1]
     assert isinstance(last, UserMessage)
@@ -83,7 +83,7 @@ def test_no_image_that_was_shown_is_taken_away_by_more_of_them(large: list[bool]
         now = sent(ANTHROPIC, *journal[:count])
         assert now[: len(before)] == before
         before = now
-    shown = sum(isinstance(said, Image) for said in before)
+    shown = sum(isinstance(part, Image) for part in before)
     assert shown == len(large) if not any(large) else shown >= min(len(large), 20)
 
 
@@ -106,7 +106,7 @@ def test_nor_by_their_number_or_their_bytes(images: list[Image]) -> None:
         now = sent(FEW, *journal[:count])
         assert now[: len(before)] == before
         before = now
-    shown = [said for said in before if isinstance(said, Image)]
+    shown = [part for part in before if isinstance(part, Image)]
     assert len(shown) <= 5
     assert sum(len(image.data) for image in shown) <= 120
     assert len(shown) <= 3 or all(0 < image.width <= 2_000 for image in shown)
@@ -116,16 +116,16 @@ def test_nor_by_their_number_or_their_bytes(images: list[Image]) -> None:
     ("profile", "most"), [(MISTRAL, 8), (BEDROCK, 20), (OPENAI_COMPATIBLE, 20), (ANTHROPIC, 100), (OPENAI_CHAT, 130)]
 )
 def test_no_more_are_sent_than_a_request_may_hold(profile: Profile, most: int) -> None:
-    said = sent(profile, *(prompt(turn, picture(f"{turn}.png")) for turn in range(1, 131)))
-    assert [each.name for each in said if isinstance(each, Image)] == [f"{turn}.png" for turn in range(1, most + 1)]
-    notes = [each for each in said if isinstance(each, str) and f"there are {most} already" in each]
+    parts = sent(profile, *(prompt(turn, picture(f"{turn}.png")) for turn in range(1, 131)))
+    assert [each.name for each in parts if isinstance(each, Image)] == [f"{turn}.png" for turn in range(1, most + 1)]
+    notes = [each for each in parts if isinstance(each, str) and f"there are {most} already" in each]
     assert len(notes) == 130 - most
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_a_request_with_as_many_bytes_of_images_as_it_may_hold_has_room_for_words(profile: Profile) -> None:
     large = blob(3_700_000, 1_500)
-    said = sent(profile, *(prompt(turn, large) for turn in range(1, 21)))
-    shown = sum(len(each.data) for each in said if isinstance(each, Image))
+    parts = sent(profile, *(prompt(turn, large) for turn in range(1, 21)))
+    shown = sum(len(each.data) for each in parts if isinstance(each, Image))
     assert shown > profile.media.total - 3_700_000
     assert shown * 4 / 3 < {"anthropic": 32e6, "openai-chat": 50e6, "openai-responses": 50e6}.get(profile.name, 20e6)

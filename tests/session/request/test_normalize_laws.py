@@ -71,8 +71,8 @@ def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[En
         folded.add(entry)
     after = normalize(folded.conversation(), profile).messages
     if conversation.open_calls:  # nothing is sent before they are settled, but for what asked for them
-        asked = 1 + max(place for place, message in enumerate(before) if _has_calls(message))
-        assert after[:asked] == before[:asked]
+        unchanged = 1 + max(place for place, message in enumerate(before) if _has_calls(message))
+        assert after[:unchanged] == before[:unchanged]
         return
     assert after[: len(before) - 1] == before[:-1]
     match before[-1], after[len(before) - 1]:
@@ -87,17 +87,17 @@ def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[En
 @given(journal=sessions(), fault=st.sampled_from([NO_IMAGES, BAD_IMAGES]))
 def test_what_a_model_signed_behind_an_image_goes_when_the_image_does(journal: list[Entry], fault: str) -> None:
     profile = PROFILES["anthropic"]
-    asks = ModelChanged(model="anthropic:m"), PromptAccepted(turn=99, text="go on")
+    switch = ModelChanged(model="anthropic:m"), PromptAccepted(turn=99, text="go on")
     folded = Fold(
-        [opened, BEGUN, *map(_signed, journal), *asks, RequestStarted(step=99, attempt=1, model="anthropic:m")]
+        [opened, BEGUN, *map(_signed, journal), *switch, RequestStarted(step=99, attempt=1, model="anthropic:m")]
     )
     before = normalize(folded.conversation(), profile).messages
     folded.add(RequestFailed(step=99, attempt=1, fault=fault, message="no", retry_in=0.0))
     after = normalize(folded.conversation(), profile).messages
     changed = [was != now for was, now in zip(before, after, strict=True)]
-    behind = after[changed.index(True) :] if any(changed) else ()
-    assert not any(_thinks(message) for message in behind)
-    event(f"thinking went: {any(_thinks(message) for message in before[-len(behind) :]) if behind else False}")
+    rest = after[changed.index(True) :] if any(changed) else ()
+    assert not any(_thinks(message) for message in rest)
+    event(f"thinking went: {any(_thinks(message) for message in before[-len(rest) :]) if rest else False}")
 
 
 @given(journal=journals)
@@ -105,7 +105,7 @@ def test_words_of_the_user_and_results_are_sent(journal: list[Entry]) -> None:
     conversation = fold([opened, *journal])
     for profile in PROFILES.values():
         sent = normalize(conversation, profile)
-        assert _said(sent) >= _said(conversation)
+        assert _texts(sent) >= _texts(conversation)
 
 
 @given(journal=journals, model=st.sampled_from(MODELS))
@@ -118,7 +118,7 @@ def test_thinking_goes_to_its_maker_only(journal: list[Entry], model: str) -> No
 
 
 def test_a_call_keeps_its_result_when_its_id_is_mapped() -> None:
-    journal: list[Entry] = [opened, BEGUN, _asks("functions.read:0"), PromptAccepted(turn=2, text="and now?")]
+    journal: list[Entry] = [opened, BEGUN, _call("functions.read:0"), PromptAccepted(turn=2, text="and now?")]
     sent = normalize(fold(journal), PROFILES["mistral"])
     call = next(part for m in sent.messages if isinstance(m, AssistantMessage) for part in m.parts)
     result = next(each for m in sent.messages if isinstance(m, UserMessage) for each in m.results)
@@ -137,20 +137,20 @@ def _signed(entry: Entry) -> Entry:
     if not isinstance(entry, ResponseEnded):
         return entry
     thought = ThinkingPart("hm", signature="sig", provider="anthropic")
-    said = [part for part in entry.parts if not isinstance(part, ThinkingPart)]
-    return msgspec.structs.replace(entry, model="anthropic:m", parts=(thought, *said))
+    parts = [part for part in entry.parts if not isinstance(part, ThinkingPart)]
+    return msgspec.structs.replace(entry, model="anthropic:m", parts=(thought, *parts))
 
 
 def _thinks(message: UserMessage | AssistantMessage) -> bool:
     return isinstance(message, AssistantMessage) and any(isinstance(part, ThinkingPart) for part in message.parts)
 
 
-def _asks(call: str) -> Entry:
+def _call(call: str) -> Entry:
     part = CallPart(id=call, name="read", arguments="{}")
     return ResponseEnded(step=1, model="openai-chat:m", parts=(part,), usage=Usage(), finish="calls")
 
 
-def _said(conversation: Conversation) -> set[str]:
+def _texts(conversation: Conversation) -> set[str]:
     users = [message for message in conversation.messages if isinstance(message, UserMessage)]
     return {text for m in users for text in m.texts} | {result.text for m in users for result in m.results}
 

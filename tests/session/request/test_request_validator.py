@@ -43,8 +43,8 @@ def _user(draw: st.DrawFn, calls: tuple[CallPart, ...]) -> UserMessage:
     results = tuple(Result(call.id, call.name, "ok", "done") for call in calls)
     if draw(st.sampled_from([False, False, False, True])):
         results = tuple(draw(st.lists(st.builds(Result, _ids, _names, st.just("ok"), _words), max_size=2)))
-    said = draw(st.lists(st.one_of(st.just("go on"), _words, st.just(picture("a.png"))), max_size=1))
-    return UserMessage(results, tuple(said) if results or said else ("go on",))
+    content = draw(st.lists(st.one_of(st.just("go on"), _words, st.just(picture("a.png"))), max_size=1))
+    return UserMessage(results, tuple(content) if results or content else ("go on",))
 
 
 @st.composite
@@ -55,10 +55,10 @@ def _answer(draw: st.DrawFn, number: int) -> AssistantMessage:
     if draw(st.booleans()):
         parts.append(TextPart(draw(st.one_of(st.just("Well."), _words))))
     calls = draw(st.sampled_from([0, 1, 1, 2, 2, 130]))
-    own = draw(st.sampled_from([True, True, True, False]))
+    unique = draw(st.sampled_from([True, True, True, False]))
     for each in range(calls):
-        call = f"c{number}_{each}" if own or each > 1 else draw(_ids)
-        plain = own or each > 1
+        call = f"c{number}_{each}" if unique or each > 1 else draw(_ids)
+        plain = unique or each > 1
         parts.append(CallPart(call, "read" if plain else draw(_names), "{}" if plain else draw(_arguments)))
     return AssistantMessage(draw(st.sampled_from([MODEL, MODEL, "other:m"])), tuple(parts))
 
@@ -94,8 +94,8 @@ def test_a_longer_conversation_is_judged_as_if_it_were_new(
 ) -> None:
     validator = RequestValidator()
     for messages in conversations:
-        asked = conversation(MODEL, *messages)
-        assert _verdict(validator, asked, profile) == _verdict(RequestValidator(always_full=True), asked, profile)
+        request = conversation(MODEL, *messages)
+        assert _verdict(validator, request, profile) == _verdict(RequestValidator(always_full=True), request, profile)
 
 
 @every_profile
@@ -107,8 +107,8 @@ def test_a_session_is_judged_as_if_each_request_were_its_first(profile: Profile,
     for entry in journal:
         if isinstance(entry, RequestStarted):
             requests += 1
-            asked = folded.conversation()
-            assert validator.validate(asked, profile) == validate_request(asked, profile)
+            request = folded.conversation()
+            assert validator.validate(request, profile) == validate_request(request, profile)
         folded.add(entry)
     event(f"requests: {min(requests, 5)}")
 
@@ -132,10 +132,10 @@ def test_a_call_id_used_before_is_found_however_long_ago() -> None:
         first = conversation(MODEL, *messages)
         assert validator.validate(first, PROFILES["any"]).violations == ()
         messages += again
-    asked = conversation(MODEL, *messages)
-    found = validator.validate(asked, PROFILES["any"])
+    request = conversation(MODEL, *messages)
+    found = validator.validate(request, PROFILES["any"])
     assert [each.rule for each in found.violations] == ["reused-call-id"]
-    assert found == validate_request(asked, PROFILES["any"])
+    assert found == validate_request(request, PROFILES["any"])
 
 
 def test_an_image_has_everything_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,8 +156,8 @@ def test_a_response_with_too_many_calls_is_there_before_its_results_are() -> Non
     calls = AssistantMessage(MODEL, tuple(part for answer, _ in many for part in answer.parts))
     for following in (calls, UserMessage(tuple(each for _, answered in many for each in answered.results), ())):
         messages.append(following)
-        asked = conversation(MODEL, *messages)
-        assert _verdict(validator, asked, profile) == _verdict(RequestValidator(), asked, profile)
+        request = conversation(MODEL, *messages)
+        assert _verdict(validator, request, profile) == _verdict(RequestValidator(), request, profile)
 
 
 LONGEST_WINDOW = 5
@@ -184,8 +184,8 @@ def _lengths_checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return checked
 
 
-def _verdict(validator: RequestValidator, asked: Conversation, profile: Profile) -> ValidRequest | str:
+def _verdict(validator: RequestValidator, request: Conversation, profile: Profile) -> ValidRequest | str:
     try:
-        return validator.validate(asked, profile)
+        return validator.validate(request, profile)
     except InvalidRequest as error:
         return str(error)

@@ -46,8 +46,8 @@ def journal(*calls: str) -> list[Entry]:
 @pytest.mark.parametrize("profile", ["anthropic", "bedrock"])
 def test_one_that_was_called_is_declared_and_no_later_call_changes_which(profile: str) -> None:
     for calls in (("mcp__files__read",), ("mcp__files__read", "invented", "mcp__files__read")):
-        asked = fold(journal(*calls))
-        sent = validate_request(asked, PROFILES[profile])
+        conversation = fold(journal(*calls))
+        sent = validate_request(conversation, PROFILES[profile])
         assert sent.violations == ()
         opened = sent.conversation.opened
         assert opened is not None

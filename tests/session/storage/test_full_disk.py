@@ -71,18 +71,18 @@ def test_what_a_killed_writer_left_goes_with_the_next(tmp_path: Path) -> None:
 
 def test_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
     """Two threads of one process have one process id."""
-    made: list[str] = []
+    names: list[str] = []
     replace = Path.replace
 
     def seen(self: Path, target: Path) -> Path:
-        made.append(self.name)
+        names.append(self.name)
         return replace(self, target)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "replace", seen)
         replace_file(tmp_path / "kept", b"one")
         replace_file(tmp_path / "kept", b"two")
-    assert len(set(made)) == 2
+    assert len(set(names)) == 2
 
 
 def test_a_damaged_file_is_kept_under_no_name_that_is_taken(tmp_path: Path) -> None:

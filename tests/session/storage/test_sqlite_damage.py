@@ -148,23 +148,23 @@ def test_the_last_transaction_but_one_is_not_taken_for_the_last(crashed: Path) -
 
 def test_a_database_cut_anywhere_keeps_what_is_left(closed: Path) -> None:
     data = (closed / "session.db").read_bytes()
-    kept: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for length in [0, 1, 99, 100, _PAGE, _PAGE + 1, *sample(data, 3)]:
         reading = reopened(altered(closed, "session.db", data[:length]))
         assert reading.findings[0].seq == 0
-        kept[length] = len(reading.records)
-    assert kept[max(kept)] > 30
+        counts[length] = len(reading.records)
+    assert counts[max(counts)] > 30
 
 
 def test_a_log_cut_anywhere_keeps_the_entries_before_the_cut(crashed: Path) -> None:
     data = (crashed / "session.db-wal").read_bytes()
-    kept: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for length in [0, 1, 31, 32, 33, *sample(data, 4)]:
         reading = reopened(altered(crashed, "session.db-wal", data[:length]))
         assert [record.seq for record in reading.records] == list(range(1, len(reading.records) + 1))
-        kept[length] = len(reading.records)
-    assert [kept[length] for length in sorted(kept)] == sorted(kept.values())
-    assert kept[max(kept)] > 40
+        counts[length] = len(reading.records)
+    assert [counts[length] for length in sorted(counts)] == sorted(counts.values())
+    assert counts[max(counts)] > 40
 
 
 def test_a_log_whose_last_transaction_is_torn_is_no_damage(crashed: Path) -> None:
@@ -216,7 +216,7 @@ def without(*missing: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("statement", "says"),
+    ("statement", "expected"),
     [
         ("UPDATE entry SET body = replace(CAST(body AS TEXT), '7 7', '8 7') WHERE seq = 7", "columns"),
         ("UPDATE entry SET body = CAST(replace(CAST(body AS TEXT), '7 7', '8 7') AS BLOB) WHERE seq = 7", "checksum"),
@@ -229,12 +229,12 @@ def without(*missing: int) -> list[int]:
         ("UPDATE entry SET body = x'7B22626C6F62223A22B0227D' WHERE seq = 7", "reference"),  # and no UTF-8
     ],
 )
-def test_a_damaged_row_is_found_and_costs_only_itself(closed: Path, statement: str, says: str) -> None:
+def test_a_damaged_row_is_found_and_costs_only_itself(closed: Path, statement: str, expected: str) -> None:
     seqs, findings = damaged_rows(closed, statement)
     assert seqs == without(7)
     assert findings[0].seq == 7
     assert findings[0].what.startswith("Entry 7 is damaged.")
-    assert says in findings[0].what
+    assert expected in findings[0].what
     assert {finding.seq for finding in findings} <= {7, 8}  # the next is whole, but chained to what is no more
 
 

@@ -29,7 +29,7 @@ except StateError as error:
 """
 
 
-def expect_whole(records: list[object], length: int) -> None:
+def expect_complete(records: list[object], length: int) -> None:
     assert records == [numbered(seq) for seq in range(1, length + 1)]
 
 
@@ -43,13 +43,13 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
                 last = acknowledged(process)
             process.kill()
             assert process.stdout is not None
-            said = process.stdout.read().split("\n")
-            last = max([last, *(int(each) for each in said[:-1])])  # a torn last line was not an acknowledgement
+            lines = process.stdout.read().split("\n")
+            last = max([last, *(int(each) for each in lines[:-1])])  # a torn last line was not an acknowledgement
         store = SqliteStore.open(folder)  # at once: the lease went with its process
         reading = store.read()
         assert reading.findings == ()
         assert store.length in {last, last + 1}  # the one that was being appended may be there, whole
-        expect_whole([record.entry for record in reading.records], store.length)
+        expect_complete([record.entry for record in reading.records], store.length)
         store.close()
 
 
@@ -70,7 +70,7 @@ def test_a_copy_is_whole_while_another_process_appends(tmp_path: Path) -> None:
             reading = read_copy(folder)
             assert reading.findings == ()
             assert len(reading.records) >= seen
-            expect_whole([record.entry for record in reading.records], len(reading.records))
+            expect_complete([record.entry for record in reading.records], len(reading.records))
             with (folder / "session.db-wal").open("rb") as log:
                 restarted.add(log.read(32))
             copies += 1
@@ -99,7 +99,7 @@ def test_touching_the_database_in_this_process_lets_no_other_process_in(tmp_path
     with program(_INTRUDER, str(folder)) as other:
         assert other.communicate(timeout=HANGS)[0] == "SessionBusy\n"
     fill(store, 1)
-    expect_whole([record.entry for record in store.read().records], 4)
+    expect_complete([record.entry for record in store.read().records], 4)
     store.close()
     write(folder, numbered(5))
     assert len(read_copy(folder).records) == 5

@@ -277,9 +277,9 @@ print(json.dumps([said, stopped, readable, findings]))
 
 def test_a_write_the_system_refuses_is_rolled_back_and_the_store_stays_usable(tmp_path: Path) -> None:
     with program(_LIMITED, str(tmp_path / "s")) as process:
-        said, stopped, readable, findings = json.loads(process.communicate(timeout=HANGS)[0])
-    assert "session.db" in said
-    assert "appended before is safe" in said
+        error, stopped, readable, findings = json.loads(process.communicate(timeout=HANGS)[0])
+    assert "session.db" in error
+    assert "appended before is safe" in error
     assert 3 <= stopped < 100
     assert readable == stopped
     assert findings == 0

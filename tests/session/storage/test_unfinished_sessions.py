@@ -44,10 +44,10 @@ def test_it_is_no_session_and_is_removed_when_found(folder: Path, root: Path) ->
     assert list(root.with_name("trash").iterdir()) == []
 
 
-@pytest.mark.parametrize("given", ["s1", "s"])
-def test_it_is_not_found_by_its_id(folder: Path, root: Path, given: str) -> None:
+@pytest.mark.parametrize("session_id", ["s1", "s"])
+def test_it_is_not_found_by_its_id(folder: Path, root: Path, session_id: str) -> None:
     with pytest.raises(SessionUnknown, match="does not exist"):
-        Catalog(root).find(given)
+        Catalog(root).find(session_id)
     assert not folder.exists()
 
 

@@ -252,8 +252,8 @@ def test_the_model_reads_a_late_result_as_late() -> None:
     messages = plain(conversation(document).messages)
     assert messages[2] == ([("interrupted", NO_RESULT)], ["hello?"])
     assert messages[4] == ([], [model_notices.late("read", "ok", "42"), "so?"])
-    told = [entry for entry in read(document).body if isinstance(entry, CallEnded | CallLate)]
-    assert [type(entry) for entry in told] == [CallEnded, CallLate]
+    entries = [entry for entry in read(document).body if isinstance(entry, CallEnded | CallLate)]
+    assert [type(entry) for entry in entries] == [CallEnded, CallLate]
 
 
 def test_ids_that_are_used_again_are_distinguished_by_position() -> None:
@@ -427,7 +427,7 @@ def test_how_the_last_turn_ended_comes_along() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         (b"[\n  {\n", "not JSON at line 3, column 1"),
         (b'[\n "\xff"]', "not UTF-8 at line 2, byte 3"),
@@ -442,8 +442,8 @@ def test_how_the_last_turn_ended_comes_along() -> None:
         (b"[" + b"9" * 5000 + b"]", "a number that is too long"),
     ],
 )
-def test_what_is_no_conversation_is_refused_with_its_place(document: bytes, said: str) -> None:
-    with pytest.raises(DamageError, match=said):
+def test_what_is_no_conversation_is_refused_with_its_place(document: bytes, message: str) -> None:
+    with pytest.raises(DamageError, match=message):
         import_document(document)
 
 

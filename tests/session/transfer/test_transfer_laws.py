@@ -183,7 +183,7 @@ def all_parts(history: list[object]) -> list[tuple[Json, object]]:
     return [(part, part.get("part_kind")) for part in found if "content" in part]
 
 
-def told(conversation: Conversation) -> str:
+def full_text(conversation: Conversation) -> str:
     lines: list[str] = []
     for message in conversation.messages:
         match message:
@@ -215,7 +215,7 @@ def test_whatever_is_imported_folds_and_nothing_said_is_lost(history: list[objec
     for length in range(len(entries) + 1):
         assert faults(fold(entries[:length]).messages) == []
     conversation = fold(entries)
-    text = told(conversation)
+    text = full_text(conversation)
     for mark in marks(history):
         assert mark in text, mark
     assert conversation.open_turn == 99

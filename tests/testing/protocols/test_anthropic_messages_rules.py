@@ -47,8 +47,8 @@ NAME = "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
 BAD_JSON = "The request body is not valid JSON: "
 CACHED = {"cache_control": {"type": "ephemeral"}}
 ON: Json = {"type": "enabled", "budget_tokens": 1024}
-ADVICE_GIVEN: Json = {"type": "advisor_result", "text": "x"}
-ADVISED: Json = {"type": "advisor_tool_result", "tool_use_id": "s1", "content": ADVICE_GIVEN}
+ADVICE_RESULT: Json = {"type": "advisor_result", "text": "x"}
+ADVISED: Json = {"type": "advisor_tool_result", "tool_use_id": "s1", "content": ADVICE_RESULT}
 
 TAGS = (
     "'text', 'image', 'document', 'search_result', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result',"

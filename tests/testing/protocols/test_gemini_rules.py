@@ -227,7 +227,7 @@ def test_refuses(body: object, message: str) -> None:
     assert (response.status_code, error["code"], error["status"]) == (400, 400, "INVALID_ARGUMENT")
     assert error["message"] == message
     assert provider.refusals == (message,)
-    assert said(ask(provider, GEMINI, gemini(HI)).json()) == [("text", "never said")]
+    assert contents_of(ask(provider, GEMINI, gemini(HI)).json()) == [("text", "never said")]
 
 
 @pytest.mark.parametrize("body", GOOD_GEMINI.values(), ids=GOOD_GEMINI)
@@ -304,20 +304,20 @@ def parts_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return answer["candidates"][0]["content"]["parts"]
 
 
-def said(answer: dict[str, Any]) -> list[tuple[str, Any]]:
+def contents_of(answer: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return what an answer says, without its signatures."""
-    told: list[tuple[str, Any]] = []
+    contents: list[tuple[str, Any]] = []
     for part in parts_of(answer):
         if "functionCall" in part:
-            told.append((part["functionCall"]["name"], part["functionCall"]["args"]))
+            contents.append((part["functionCall"]["name"], part["functionCall"]["args"]))
         else:
-            told.append(("thought" if part.get("thought") else "text", part["text"]))
-    return told
+            contents.append(("thought" if part.get("thought") else "text", part["text"]))
+    return contents
 
 
 def test_a_stream_is_whole_answers_the_last_with_the_reason() -> None:
     came = chunks((Say("a b", chunk=2), Ping(), Call("read", {"path": "x"}), Call("list", {}, id="mine")))
-    assert [said(chunk) for chunk in came] == [
+    assert [contents_of(chunk) for chunk in came] == [
         [("text", "a ")],
         [("text", "b")],
         [("read", {"path": "x"})],
@@ -355,8 +355,8 @@ def test_the_older_generation_signs_only_what_it_thought_about_and_gives_no_ids(
 
 
 def test_words_that_were_thought_about_are_signed_at_the_end() -> None:
-    whole = ask(ScriptedProvider([(Think("hm"), Say("so "), Say("be it"))]), GEMINI, gemini(HI)).json()
-    thought, text = parts_of(whole)
+    answer = ask(ScriptedProvider([(Think("hm"), Say("so "), Say("be it"))]), GEMINI, gemini(HI)).json()
+    thought, text = parts_of(answer)
     assert (thought["text"], text["text"]) == ("hm", "so be it")
     *_, last = chunks((Think("hm"), Say("so "), Say("be it")))
     assert parts_of(last) == [{"text": "", "thoughtSignature": text["thoughtSignature"]}]

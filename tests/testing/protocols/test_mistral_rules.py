@@ -56,14 +56,16 @@ REFUSED: list[tuple[str, Json, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "status", "said"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_refuses(body: Json, status: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "status", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+)
+def test_refuses(body: Json, status: int, message: str) -> None:
     provider = ScriptedProvider([(Say("never said"),)])
     response = ask(provider, MISTRAL, body)
     assert response.status_code == status
     assert response.json()["object"] == "error"
-    assert said in response.text
-    assert said in provider.refusals[0]
+    assert message in response.text
+    assert message in provider.refusals[0]
 
 
 @pytest.mark.parametrize("body", GOOD.values(), ids=GOOD)
@@ -85,6 +87,6 @@ def test_counts_unasked_and_thinks_in_its_content() -> None:
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if "usage" in chunk] == ["tool_calls"]
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     assert chunks[1]["choices"][0]["delta"] == {"content": [thought]}
-    whole = ask(provider, MISTRAL, chat(USER)).json()["choices"][0]
-    assert whole["message"]["content"] == [thought, {"type": "text", "text": "so"}]
+    answer = ask(provider, MISTRAL, chat(USER)).json()["choices"][0]
+    assert answer["message"]["content"] == [thought, {"type": "text", "text": "so"}]
     assert ask(provider, MISTRAL, chat(USER)).json()["message"] == "Rate limit exceeded"
