@@ -156,21 +156,21 @@ CODE = re.compile(r"^```python\n(.*?)^```\n(?:(?:(?!```)[^\n]*\n)*```text\n(.*?)
 
 @pytest.mark.parametrize(("path", "examples"), [("README.md", 1), ("docs/reference/library.md", 2)])
 def test_an_example_prints_what_it_says(path: str, examples: int, capsys: pytest.CaptureFixture[str]) -> None:
-    said = [(code, output) for code, output in CODE.findall(read(path)) if output]
-    assert len(said) == examples
-    for code, output in said:
+    printing = [(code, output) for code, output in CODE.findall(read(path)) if output]
+    assert len(printing) == examples
+    for code, output in printing:
         exec(code, {"__name__": "example"})
         assert capsys.readouterr().out == output
 
 
 def test_the_model_of_your_own_keeps_the_laws(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {"__name__": "example"}
-    said: list[str] = []
+    outputs: list[str] = []
     for code, output in CODE.findall(read("docs/how-to/own-model.md")):
         exec(code, names)
-        said.append(output)
-    assert len(said) == 3
-    assert capsys.readouterr().out == "".join(said)
+        outputs.append(output)
+    assert len(outputs) == 3
+    assert capsys.readouterr().out == "".join(outputs)
 
 
 def test_the_library_works_in_earnest(

@@ -105,8 +105,8 @@ def comments(module: Source) -> Iterator[tuple[int, str]]:
 
 def private_words(module: Source) -> Iterator[str]:
     """Yield a sentence for each banned phrase in what `module` says."""
-    said = written(module) if module.path.startswith("src/") else explained(module)
-    found = {(line, phrase[0].lower()) for line, text in said for phrase in _FOUND.finditer(text)}
+    texts = written(module) if module.path.startswith("src/") else explained(module)
+    found = {(line, phrase[0].lower()) for line, text in texts for phrase in _FOUND.finditer(text)}
     for line, phrase in sorted(found):
         yield f"line {line} says {phrase!r}; write: {BANNED[phrase]}"
 

@@ -160,7 +160,7 @@ def test_a_good_row_is_complained_of_only_for_those_that_are_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "beginning"),
     [
         (f"{GOOD}\n{GOOD}", "I1 has 2 rows"),
         (GOOD.replace("I1", "I7"), "I7 is no row of the reference"),
@@ -172,8 +172,8 @@ def test_a_good_row_is_complained_of_only_for_those_that_are_missing() -> None:
         (GOOD.replace("by construction", ""), "I1 does not say why"),
     ],
 )
-def test_a_bad_row_is_found(line: str, said: str) -> None:
-    assert [complaint for complaint in gaps(line) if complaint.startswith(said)]
+def test_a_bad_row_is_found(line: str, beginning: str) -> None:
+    assert [complaint for complaint in gaps(line) if complaint.startswith(beginning)]
 
 
 def test_a_row_that_lost_a_cell_is_found() -> None:

@@ -27,8 +27,8 @@ linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 def environment(temporary: Path) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return {**own, "TMPDIR": str(temporary), "COLUMNS": "120"}
+    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    return {**inherited, "TMPDIR": str(temporary), "COLUMNS": "120"}
 
 
 def living(temporary: Path) -> list[int]:
@@ -79,11 +79,11 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         try:
             eventually(lambda: living(tmp_path))
             demo.send_signal(signal.SIGINT)
-            said, complaint = demo.communicate(timeout=HANGS)
+            output, complaint = demo.communicate(timeout=HANGS)
         finally:
             demo.kill()
     assert (demo.returncode, complaint) == (130, "")
-    assert "Stopped" in said.splitlines()[-1]
+    assert "Stopped" in output.splitlines()[-1]
     since = time.monotonic()
     eventually(lambda: not living(tmp_path))
     expect_within(1, since)  # as P5 has it
@@ -200,7 +200,7 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
     ],
 )
 def test_each_claim_can_fail(seen: DemoEvidence, claim: str) -> None:
-    assert [said for said in wrong(seen) if claim in said], wrong(seen)
+    assert [fault for fault in wrong(seen) if claim in fault], wrong(seen)
 
 
 def test_no_evidence_proves_nothing() -> None:

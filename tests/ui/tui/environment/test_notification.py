@@ -42,9 +42,9 @@ def test_the_bytes() -> None:
     assert notification("ended", IDLE, "off", {}) == ""
     assert notification("ended", IDLE, "bell", {}) == "\a"
     assert notification("ended", IDLE, "osc", {"TERM": "xterm-kitty"}) == "\x1b]9;my;dir has finished\x1b\\"
-    said = "\x1b]777;notify;holdfast;my,dir needs your approval\x1b\\"
-    assert notification("approval", IDLE, "osc", {"VTE_VERSION": "7400"}) == said
-    assert notification("approval", IDLE, "osc", {"TERM": "foot"}) == said
+    expected = "\x1b]777;notify;holdfast;my,dir needs your approval\x1b\\"
+    assert notification("approval", IDLE, "osc", {"VTE_VERSION": "7400"}) == expected
+    assert notification("approval", IDLE, "osc", {"TERM": "foot"}) == expected
     tmux = notification("ended", IDLE, "osc", {"TMUX": "/tmp/x"})
     assert tmux == "\x1bPtmux;\x1b\x1b]9;my;dir has finished\x1b\x1b\\\x1b\\\a"
 
