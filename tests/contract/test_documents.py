@@ -239,10 +239,10 @@ def _canonical(name: str) -> str:
 def test_constraints_hold_on_every_python_we_promise() -> None:
     names = [line.partition("==")[0] for line in read("constraints.txt").splitlines()]
     here = {_canonical(each.name) for each in distributions()}  # some are for older Pythons alone
-    wants = {
+    requirements = {
         name: ", ".join(metadata(name).get_all("Requires-Python", [])) for name in names if _canonical(name) in here
     }
-    expect_none(each for name, requires in wants.items() for each in refused_pythons(name, requires))
+    expect_none(each for name, requires in requirements.items() for each in refused_pythons(name, requires))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ BANNED = {
 }
 """Each with what to write instead."""
 
-OWN = "tests/contract/test_language.py"
+THIS_FILE = "tests/contract/test_language.py"
 
 DECISIONS = "docs/decisions/"
 """Records keep the words they were accepted in."""
@@ -129,7 +129,7 @@ def test_the_source_speaks_plainly() -> None:
 
 
 def test_the_tests_speak_plainly() -> None:
-    expect_none(complaints(private_words, (each for each in sources("tests", "bench") if each.path != OWN)))
+    expect_none(complaints(private_words, (each for each in sources("tests", "bench") if each.path != THIS_FILE)))
 
 
 def test_what_is_excepted_is_there() -> None:

@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ui", "__main__"),
 )
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
-APART = {("session", "tools"), ("tools", "session"), ("agent", "testing"), ("testing", "agent")}
+SEPARATE = {("session", "tools"), ("tools", "session"), ("agent", "testing"), ("testing", "agent")}
 
 
 def upward(edges: Iterable[Edge]) -> Iterator[str]:
@@ -41,7 +41,7 @@ def upward(edges: Iterable[Edge]) -> Iterator[str]:
             yield f"{importer} is in no layer: give {above} a place in LAYERS and in docs/explanation/architecture.md"
         elif below in RANK and RANK[below] > RANK[above]:
             yield f"{importer} imports {imported}, which is above it"
-        elif (above, below) in APART:
+        elif (above, below) in SEPARATE:
             yield f"{importer} imports {imported}: session and tools know nothing of each other"
         elif (above, below) == ("testing", "history"):
             yield f"{importer} imports {imported}: fakes that share our rules share our mistakes"

@@ -106,7 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
 )
 Messages = list[dict[str, object]]
 FIRST: Messages = [{"role": "system", "content": "You are holdfast."}, {"role": "user", "content": "Do it."}]
-SAID: Messages = [
+TURN_MESSAGES: Messages = [
     {
         "role": "assistant",
         "content": None,
@@ -134,7 +134,7 @@ def request(messages: Messages) -> CapturedRequest:
 
 GOOD = DemoEvidence(
     entries=ENTRIES,
-    requests=(request(FIRST), request([*FIRST, *SAID])),
+    requests=(request(FIRST), request([*FIRST, *TURN_MESSAGES])),
     runs=(AgentRun(code=0, expected=0), AgentRun(code=-9, expected=-9)),
     deeds=DEEDS,
     lifetimes={"release.py": 0.01},
@@ -158,16 +158,16 @@ def test_good_evidence_is_green() -> None:
 
 
 SYSTEM, USER = FIRST
-ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
+ASSISTANT, DONE, CUT, UNBEGUN, FAILED = TURN_MESSAGES
 
 
 @pytest.mark.parametrize(
     ("seen", "claim"),
     [
-        (last([SYSTEM, {"role": "user", "content": "Do."}, *SAID]), "prompts are in the last request"),
+        (last([SYSTEM, {"role": "user", "content": "Do."}, *TURN_MESSAGES]), "prompts are in the last request"),
         (last([*FIRST, ASSISTANT, CUT, UNBEGUN, FAILED]), "finished results are in it"),
         (last([*FIRST, ASSISTANT, DONE | {"content": "pruned"}, CUT, UNBEGUN, FAILED]), "finished results are in it"),
-        (last([*FIRST, *SAID, DONE]), "finished results are in it"),
+        (last([*FIRST, *TURN_MESSAGES, DONE]), "finished results are in it"),
         (
             last([*FIRST, ASSISTANT, DONE, CUT | {"content": "Aborted."}, UNBEGUN, FAILED]),
             "each with its known effect",
@@ -184,10 +184,10 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
             replace(GOOD, requests=(GOOD.requests[0], dataclasses.replace(GOOD.requests[1], headers={}))),
             "without a result",
         ),
-        (last([USER, *SAID]), "one system prompt"),
-        (last([SYSTEM, *FIRST, *SAID]), "one system prompt"),
-        (last([{"role": "system", "content": "You are another."}, USER, *SAID]), "one system prompt"),
-        (last([SYSTEM, *SAID, USER]), "begin with the whole previous request"),
+        (last([USER, *TURN_MESSAGES]), "one system prompt"),
+        (last([SYSTEM, *FIRST, *TURN_MESSAGES]), "one system prompt"),
+        (last([{"role": "system", "content": "You are another."}, USER, *TURN_MESSAGES]), "one system prompt"),
+        (last([SYSTEM, *TURN_MESSAGES, USER]), "begin with the whole previous request"),
         (replace(GOOD, entries=ENTRIES[:-1]), "one for each call"),
         (replace(GOOD, entries=(*ENTRIES, ENTRIES[-1])), "one for each call"),
         (replace(GOOD, deeds=(*DEEDS, "tag")), "exactly once"),

@@ -25,7 +25,7 @@ from holdfast.ui.startup.project_trust import judge_project
 from polling import expect_within
 
 GB = 1_000_000_000
-OWN = facts_of("home:m", overrides={"home:m": ModelOverrides(context_window=5, reasoning="none")})
+CUSTOM_MODEL = facts_of("home:m", overrides={"home:m": ModelOverrides(context_window=5, reasoning="none")})
 PROBLEM = Problem(kind="damage", where="entry 1", what="A hole.", todo="")
 
 
@@ -57,7 +57,11 @@ def report(session: str, *problems: Problem) -> Report:
         (findings.model_table_finding("2026", facts_of("anthropic:claude-sonnet-5-5"), window=0), "ok", "2026"),
         (findings.model_table_finding("2026", facts_of("home:m"), window=0), "warn", 'in [models."home:m"]'),
         (findings.model_table_finding("2026", facts_of("home:m"), window=9000), "ok", "assumed to be 9,000 tokens"),
-        (findings.model_table_finding("2026", OWN, window=0), "ok", "home:m is not in it: its cost is unknown"),
+        (
+            findings.model_table_finding("2026", CUSTOM_MODEL, window=0),
+            "ok",
+            "home:m is not in it: its cost is unknown",
+        ),
         (findings.disk("~/x", 2 * GB), "ok", "2 GB"),
         (findings.disk("~/x", GB // 2), "warn", "Free some disk space"),
         (findings.disk("~/x", GB // 20), "fail", "Free some disk space"),

@@ -37,7 +37,7 @@ class Terminal(io.StringIO):
         return True
 
 
-class Gone(io.StringIO):
+class ClosedOutput(io.StringIO):
     def write(self, text: str) -> int:
         raise BrokenPipeError(text)
 
@@ -122,7 +122,7 @@ def test_a_command_is_shown_as_it_is_run() -> None:
 
 def test_a_reader_that_goes_away_is_noticed_once() -> None:
     noticed: list[str] = []
-    output = TextOutput(Gone(), io.StringIO(), on_closed=noticed.append)
+    output = TextOutput(ClosedOutput(), io.StringIO(), on_closed=noticed.append)
     output.end(ended())
     output.end(ended())
     assert output.close(None) == ""

@@ -16,11 +16,11 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import RunOptions, run_options
 
-OWN = Config(model="own:m", limits=Limits(max_steps=9))
+USER_CONFIG = Config(model="own:m", limits=Limits(max_steps=9))
 
 
 def read(
-    folder: Path, arguments: Arguments | None = None, *, user_config: Config = OWN, model: str | None = None
+    folder: Path, arguments: Arguments | None = None, *, user_config: Config = USER_CONFIG, model: str | None = None
 ) -> RunOptions:
     resumed = None
     if model is not None:

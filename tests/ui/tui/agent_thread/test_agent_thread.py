@@ -57,7 +57,7 @@ E = TypeVar("E", bound=Entry)
 
 
 class Screen:
-    """An agent over a scripted model, and what it told."""
+    """An agent over a scripted model, and the messages that it sent."""
 
     def __init__(self, folder: Path, *, debug: bool = False) -> None:
         self.cwd = folder / "workspace"
@@ -104,7 +104,7 @@ class Screen:
         return self.catalog.folder(session.id)
 
     def until(self, kind: Callable[[AgentMessage], bool], times: int = 1) -> None:
-        """Wait until so many of a kind were told."""
+        """Wait until so many of a kind of message were sent."""
         deadline = time.monotonic() + HANGS
         while sum(map(kind, list(self.messages))) < times:
             assert time.monotonic() < deadline, self.messages
@@ -128,7 +128,7 @@ def screen(tmp_path: Path) -> Iterator[Screen]:
 
 
 def facts(screen: Screen, kind: type[E]) -> list[E]:
-    """Return the entries of a kind that were told."""
+    """Return the entries of a kind that were sent."""
     entries = [message.entry for message in list(screen.messages) if isinstance(message, Fact)]
     return [entry for entry in entries if isinstance(entry, kind)]
 

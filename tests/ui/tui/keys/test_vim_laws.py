@@ -107,11 +107,11 @@ VISUAL = [
 @pytest.mark.skipif(VIM is None, reason="vim is not installed")
 def test_it_does_what_vim_does(tmp_path: Path) -> None:
     cases = [*CASES, *VISUAL]
-    expected = theirs(cases, tmp_path)
+    results = theirs(cases, tmp_path)
     wrong = [
-        f"{text!r} {commands}: {ours(text, commands)}, vim: {want}"
-        for (text, commands), want in zip(cases, expected, strict=True)
-        if ours(text, commands) != want
+        f"{text!r} {commands}: {ours(text, commands)}, vim: {expected}"
+        for (text, commands), expected in zip(cases, results, strict=True)
+        if ours(text, commands) != expected
     ]
     assert not wrong, f"{len(wrong)} of {len(cases)}\n" + "\n".join(wrong[:20])
 
