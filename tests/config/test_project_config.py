@@ -64,7 +64,7 @@ def test_what_is_no_config_is_refused_and_not_waited_for(tmp_path: Path, kind: s
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('[providers.evil]\nkind = "anthropic"\nbase_url = "http://x"', "unknown field `providers`"),
         ('[fetch]\naddresses = ["10.0.0.0/8"]', "unknown field `fetch`"),
@@ -75,20 +75,20 @@ def test_what_is_no_config_is_refused_and_not_waited_for(tmp_path: Path, kind: s
         ('[allow]\nruns = ["make"]', "Did you mean 'run'?"),
     ],
 )
-def test_what_a_project_may_not_say(tmp_path: Path, text: str, said: str) -> None:
+def test_what_a_project_may_not_say(tmp_path: Path, text: str, message: str) -> None:
     written(tmp_path, text)
     found = project_file(tmp_path, NOWHERE)
     assert found is not None
     with pytest.raises(ConfigInvalid) as caught:
         found.config()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_what_it_says_is_said_in_place_of_the_persons() -> None:
-    own = decoded(b'model = "a:own"\n[limits]\nmax_steps = 9\ntimeout = 60', Config, name="own")
+    user = decoded(b'model = "a:own"\n[limits]\nmax_steps = 9\ntimeout = 60', Config, name="own")
     text = b'permission_mode = "plan"\n[limits]\ntimeout = 5\n[allow]\nrun = ["make *"]'
     project = decoded(text, ProjectConfig, name="project")
-    both = with_project(own, project)
+    both = with_project(user, project)
     assert (both.model, both.permission_mode) == ("a:own", "plan")
     assert (both.limits.max_steps, both.limits.timeout, both.limits.connect) == (9, 5, 10)
     assert project.allow.patterns == (Pattern(effect="execute", text="make *"),)
@@ -112,9 +112,9 @@ def test_trust_is_for_one_text_and_beside_what_is_allowed(tmp_path: Path) -> Non
 
 
 def test_a_project_whose_model_is_the_users_fallback_has_none() -> None:
-    own = Config(model="a:b", fallback_model="c:d")
-    assert with_project(own, ProjectConfig(model="c:d")).fallback_model is None
-    assert with_project(own, ProjectConfig(model="e:f")).fallback_model == "c:d"
+    user = Config(model="a:b", fallback_model="c:d")
+    assert with_project(user, ProjectConfig(model="c:d")).fallback_model is None
+    assert with_project(user, ProjectConfig(model="e:f")).fallback_model == "c:d"
 
 
 def test_a_project_cannot_set_a_fallback() -> None:

@@ -40,17 +40,17 @@ class Person:
     def __init__(self, remember: Remember, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.remember: Remember = remember
         self.meanwhile = meanwhile
-        self.asked = 0
+        self.questions = 0
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        self.asked += 1
+        self.questions += 1
         self.meanwhile()
         await asyncio.sleep(0)
         return ApprovalAnswer(allowed=True, remember=self.remember)
 
 
-def rig(person: Person, *, path: str = "src/a.py", mode: Mode = "ask", project: Project | None = None) -> Rig:
+def edit_rig(person: Person, *, path: str = "src/a.py", mode: Mode = "ask", project: Project | None = None) -> Rig:
     script = [[Call("edit", {}), Call("edit", {})], [Say("done")]]
     rig = Rig(ScriptedModel(script), [edits(path)], mode=mode, ask=person)
     rig.agent.permissions.project = project
@@ -59,79 +59,79 @@ def rig(person: Person, *, path: str = "src/a.py", mode: Mode = "ask", project: 
 
 async def test_once_is_once() -> None:
     person = Person("")
-    asks = rig(person)
-    await asks.agent.run("edit")
-    assert person.asked == 2
-    assert asks.agent.conversation.allowed == ()
+    rig = edit_rig(person)
+    await rig.agent.run("edit")
+    assert person.questions == 2
+    assert rig.agent.conversation.allowed == ()
 
 
 async def test_for_the_session_is_kept_with_the_session() -> None:
     person = Person("session")
-    asks = rig(person)
-    await asks.agent.run("edit")
-    assert person.asked == 1
-    asked = [entry.pattern for entry in asks.entries if isinstance(entry, ApprovalAsked)]
-    assert asked == [SRC], "what may be remembered is in the question"
-    answered = [(entry.remember, entry.pattern) for entry in asks.entries if isinstance(entry, ApprovalAnswered)]
+    rig = edit_rig(person)
+    await rig.agent.run("edit")
+    assert person.questions == 1
+    patterns = [entry.pattern for entry in rig.entries if isinstance(entry, ApprovalAsked)]
+    assert patterns == [SRC], "what may be remembered is in the question"
+    answered = [(entry.remember, entry.pattern) for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
     assert answered == [("session", SRC)]
     store = MemoryStore()
-    store.append(asks.entries, expected=0)
+    store.append(rig.entries, expected=0)
     again = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), [edits("src/b.py")], mode="ask", ask=person)
     again.store = store
     again.agent = again.new_agent()
     await again.agent.run("edit that too")
-    assert person.asked == 1
+    assert person.questions == 1
 
 
 async def test_for_the_project_is_kept_in_the_persons_state(tmp_path: Path) -> None:
     person, state = Person("project"), tmp_path / "state" / "approvals"
-    asks = rig(person, project=Project(state, tmp_path / "project"))
-    await asks.agent.run("edit")
-    assert person.asked == 1
+    rig = edit_rig(person, project=Project(state, tmp_path / "project"))
+    await rig.agent.run("edit")
+    assert person.questions == 1
     (file,) = state.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    other = rig(person, project=Project(state, tmp_path / "project"))
+    other = edit_rig(person, project=Project(state, tmp_path / "project"))
     await other.agent.run("edit")
-    assert person.asked == 1
-    elsewhere = rig(person, project=Project(state, tmp_path / "another"))
+    assert person.questions == 1
+    elsewhere = edit_rig(person, project=Project(state, tmp_path / "another"))
     await elsewhere.agent.run("edit")
-    assert person.asked == 2
+    assert person.questions == 2
 
 
 async def test_an_approval_that_cannot_be_kept_counts_in_the_session_and_is_reported(tmp_path: Path) -> None:
     person = Person("project")
-    asks = rig(person, project=Project(tmp_path / "state" / "approvals", tmp_path))
+    rig = edit_rig(person, project=Project(tmp_path / "state" / "approvals", tmp_path))
     (tmp_path / "state").write_text("not a folder")
-    await asks.agent.run("edit")
-    assert person.asked == 1
-    assert any(isinstance(event, NotRecorded) for event in asks.events)
-    assert asks.agent.conversation.allowed == (SRC,)
+    await rig.agent.run("edit")
+    assert person.questions == 1
+    assert any(isinstance(event, NotRecorded) for event in rig.events)
+    assert rig.agent.conversation.allowed == (SRC,)
 
 
 async def test_what_runs_by_itself_is_asked_about_each_time() -> None:
     person = Person("project")
-    asks = rig(person, path=".git/hooks/pre-commit", mode="accept-edits")
-    await asks.agent.run("edit")
-    assert person.asked == 2
-    assert asks.agent.conversation.allowed == ()
+    rig = edit_rig(person, path=".git/hooks/pre-commit", mode="accept-edits")
+    await rig.agent.run("edit")
+    assert person.questions == 2
+    assert rig.agent.conversation.allowed == ()
 
 
 async def test_a_mode_counts_from_the_next_decision_even_while_the_user_thinks() -> None:
     def plan_only() -> None:
-        asks.agent.mode = "plan"
+        rig.agent.mode = "plan"
 
     person = Person("session", meanwhile=plan_only)
-    asks = rig(person)
-    await asks.agent.run("edit")
-    assert person.asked == 1
-    assert asks.outcomes == {"edit": "denied"}
-    result = asks.results()["edit"]
+    rig = edit_rig(person)
+    await rig.agent.run("edit")
+    assert person.questions == 1
+    assert rig.outcomes == {"edit": "denied"}
+    result = rig.results()["edit"]
     assert result.text.startswith("Plan mode allows only reading:")
-    asks.agent.mode = "yolo"
-    assert asks.agent.mode == "yolo"
-    asks.model.extend([Call("edit", {})], [Say("done")])
-    await asks.agent.run("now")
-    assert asks.outcomes == {"edit": "ok"}
+    rig.agent.mode = "yolo"
+    assert rig.agent.mode == "yolo"
+    rig.model.extend([Call("edit", {})], [Say("done")])
+    await rig.agent.run("now")
+    assert rig.outcomes == {"edit": "ok"}
 
 
 def test_a_file_that_is_none_allows_nothing_and_says_so(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_what_is_said_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("model = 3", "model"),
         ("modle = 'x'", "modle"),
@@ -68,12 +68,12 @@ def test_what_is_said_is_read(tmp_path: Path) -> None:
         ("\xff", "TOML"),
     ],
 )
-def test_what_cannot_be_meant_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_what_cannot_be_meant_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigInvalid) as caught:
         read_config(path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(path) in str(caught.value)
     assert caught.value.exit_code == 2
 
@@ -122,7 +122,7 @@ def test_a_key_and_an_address_come_from_the_environment(name: str, known: Provid
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("gpt-5.5", "PROVIDER:MODEL"),
         ("openai-chat:", "PROVIDER:MODEL"),
@@ -131,10 +131,10 @@ def test_a_key_and_an_address_come_from_the_environment(name: str, known: Provid
         ("anthropic:m", "ANTHROPIC_API_KEY"),
     ],
 )
-def test_a_model_that_cannot_be_used_is_one_sentence_and_exit_2(name: str, said: str) -> None:
+def test_a_model_that_cannot_be_used_is_one_sentence_and_exit_2(name: str, message: str) -> None:
     with pytest.raises(ModelUnusable) as caught:
         resolve_endpoint(name, {})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.exit_code == 2
 
 
@@ -168,11 +168,11 @@ def blocks(page: str) -> list[bytes]:
 
 
 def test_the_page_on_settings_is_valid_and_has_every_setting_with_its_default() -> None:
-    own, project = blocks("settings.md")
-    config = decoded(own, Config, name="settings.md")
+    user, project = blocks("settings.md")
+    config = decoded(user, Config, name="settings.md")
     assert msgspec.structs.replace(config.limits, max_cost=None, timeout=None, providers={}) == Limits()
     assert config.context == ContextSettings()
-    named = set(re.findall(r"^(\w+) =", own.decode(), re.MULTILINE))
+    named = set(re.findall(r"^(\w+) =", user.decode(), re.MULTILINE))
     settings = (Limits, ContextSettings, ModelOverrides)
     assert {name for each in settings for name in each.__struct_fields__} - named == {"providers"}
     assert decoded(project, ProjectConfig, name="settings.md").allow != Allowed()

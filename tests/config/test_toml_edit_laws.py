@@ -43,11 +43,11 @@ def documents(draw: st.DrawFn) -> str:
     ending = draw(st.sampled_from(["\n", "\n", "\r\n"]))
     lines: list[str] = []
 
-    def body(taken: set[str]) -> None:
+    def body(used: set[str]) -> None:
         for key in draw(st.lists(KEYS, max_size=3, unique=True)):
-            if key in taken:
+            if key in used:
                 continue
-            taken.add(key)
+            used.add(key)
             dotted = draw(st.sampled_from(["", "", ".x", " . 'y z'"]))
             value = draw(st.one_of(VALUES.map(value_text), st.sampled_from(sorted(WRITTEN.values()))))
             lines.append(f"{draw(st.sampled_from(['', '  ']))}{key_text((key,))}{dotted} = {value}{draw(COMMENTS)}")
@@ -100,9 +100,9 @@ def test_a_change_is_made_and_undone_and_touches_nothing_else(text: str, path: t
         assert len(path) > 1 or "[[" in text or isinstance(at(before, path), dict)
         return
     assert at(tomllib.loads(new), path) == value
-    kept = set(text.splitlines()) - set(new.splitlines())
+    changed = set(text.splitlines()) - set(new.splitlines())
     if at(before, path) is None:
-        assert len([line for line in kept if line.strip()]) <= 1  # only an inline table may have changed
+        assert len([line for line in changed if line.strip()]) <= 1  # only an inline table may have changed
         assert without_empty(tomllib.loads(without_setting(new, path))) == without_empty(before)
     else:
         assert tomllib.loads(with_setting(new, path, at(before, path))) == before

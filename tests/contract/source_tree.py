@@ -65,8 +65,8 @@ def files() -> tuple[str, ...]:
 @functools.cache
 def sources(*folders: str) -> tuple[Source, ...]:
     """Return the Python files beneath `folders`, parsed."""
-    wanted = tuple(f"{folder}/" for folder in folders)
-    return tuple(_parsed(path) for path in files() if path.startswith(wanted) and path.endswith(".py"))
+    prefixes = tuple(f"{folder}/" for folder in folders)
+    return tuple(_parsed(path) for path in files() if path.startswith(prefixes) and path.endswith(".py"))
 
 
 @functools.cache

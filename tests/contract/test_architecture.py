@@ -89,10 +89,10 @@ def test_the_way_does_not_grow() -> None:
 def test_an_untrue_table_is_found() -> None:
     module = ast.parse("class A:\n    def one(self): self.two()\n    def two(self): ...\n    def three(self): ...\n")
 
-    def said(*rows: str) -> str:
+    def complaints(*rows: str) -> str:
         page = "\n".join(f"| {number} | `a.py` | `{row}` | what | |" for number, row in enumerate(rows, 1))
         return "; ".join(wrong(hops(page), {"a.py": module}))
 
-    assert said("A.one", "A.two") == ""
-    assert said("A.one", "A.three") == "A.three is used by none of those above it: no 'three' there"
-    assert said("A.one", "A.four") == "a.py has no A.four"
+    assert complaints("A.one", "A.two") == ""
+    assert complaints("A.one", "A.three") == "A.three is used by none of those above it: no 'three' there"
+    assert complaints("A.one", "A.four") == "a.py has no A.four"

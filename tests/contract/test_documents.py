@@ -156,21 +156,21 @@ CODE = re.compile(r"^```python\n(.*?)^```\n(?:(?:(?!```)[^\n]*\n)*```text\n(.*?)
 
 @pytest.mark.parametrize(("path", "examples"), [("README.md", 1), ("docs/reference/library.md", 2)])
 def test_an_example_prints_what_it_says(path: str, examples: int, capsys: pytest.CaptureFixture[str]) -> None:
-    said = [(code, output) for code, output in CODE.findall(read(path)) if output]
-    assert len(said) == examples
-    for code, output in said:
+    printing = [(code, output) for code, output in CODE.findall(read(path)) if output]
+    assert len(printing) == examples
+    for code, output in printing:
         exec(code, {"__name__": "example"})
         assert capsys.readouterr().out == output
 
 
 def test_the_model_of_your_own_keeps_the_laws(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {"__name__": "example"}
-    said: list[str] = []
+    outputs: list[str] = []
     for code, output in CODE.findall(read("docs/how-to/own-model.md")):
         exec(code, names)
-        said.append(output)
-    assert len(said) == 3
-    assert capsys.readouterr().out == "".join(said)
+        outputs.append(output)
+    assert len(outputs) == 3
+    assert capsys.readouterr().out == "".join(outputs)
 
 
 def test_the_library_works_in_earnest(
@@ -239,10 +239,10 @@ def _canonical(name: str) -> str:
 def test_constraints_hold_on_every_python_we_promise() -> None:
     names = [line.partition("==")[0] for line in read("constraints.txt").splitlines()]
     here = {_canonical(each.name) for each in distributions()}  # some are for older Pythons alone
-    wants = {
+    requirements = {
         name: ", ".join(metadata(name).get_all("Requires-Python", [])) for name in names if _canonical(name) in here
     }
-    expect_none(each for name, requires in wants.items() for each in refused_pythons(name, requires))
+    expect_none(each for name, requires in requirements.items() for each in refused_pythons(name, requires))
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,9 @@ def _literals(node: ast.expr, scope: ast.AST) -> Iterator[str]:
         case ast.IfExp(body=body, orelse=other):
             yield from _literals(body, scope)
             yield from _literals(other, scope)
-        case ast.Name(id=wanted):
+        case ast.Name(id=variable):
             for each in ast.walk(scope):
-                if isinstance(each, ast.Assign) and [dotted(target) for target in each.targets] == [wanted]:
+                if isinstance(each, ast.Assign) and [dotted(target) for target in each.targets] == [variable]:
                     yield from _literals(each.value, scope)
         case _:
             return

@@ -38,7 +38,7 @@ def test_every_row_has_its_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "complaint"),
     [
         ("| Keys | done | |", "no test shows it"),
         ("| Keys | soon | |", "is no state"),
@@ -46,8 +46,8 @@ def test_every_row_has_its_test() -> None:
         ("| Keys | partly: x | `tests/contract/test_first_hour.py::test_no` |", "has no test_no"),
     ],
 )
-def test_what_is_wrong_is_found(row: str, said: str) -> None:
-    assert said in " ".join(unproven(row, ROOT))
+def test_what_is_wrong_is_found(row: str, complaint: str) -> None:
+    assert complaint in " ".join(unproven(row, ROOT))
 
 
 def test_what_is_missing_needs_no_test() -> None:

@@ -100,7 +100,7 @@ README = "| P1 | **Durable.** What you were told | `tests/a.py` |"
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "complaint"),
     [
         (GOOD, "P2 is not on the page"),
         (GOOD.replace("P1", "P0"), "P0 is no promise"),
@@ -109,18 +109,18 @@ README = "| P1 | **Durable.** What you were told | `tests/a.py` |"
         (GOOD.replace("test_b", "test_a"), "P1 names 2 tests"),
     ],
 )
-def test_a_promise_that_is_not_kept_up_is_found(page: str, said: str) -> None:
-    assert any(each.startswith(said) for each in gaps(page, README))
+def test_a_promise_that_is_not_kept_up_is_found(page: str, complaint: str) -> None:
+    assert any(each.startswith(complaint) for each in gaps(page, README))
     assert not [each for each in gaps(GOOD, README) if each.startswith("P1")]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "complaint"),
     [
         ("| P1 | 7 | 1 |", "P1 is not without violations"),
         ("| `tests/a.py::test_a` | 1 | 1 | 7 | 2 |", "tests/a.py::test_a had 2 violations"),
         ("| known to be bad | points tried | violations |\n| a store | 7 | 0 |", "nothing was found in a store"),
     ],
 )
-def test_a_count_that_is_not_as_it_must_be_is_found(line: str, said: str) -> None:
-    assert said in list(uncounted(f"<!-- data: points -->\n{line}\n<!-- end -->"))
+def test_a_count_that_is_not_as_it_must_be_is_found(line: str, complaint: str) -> None:
+    assert complaint in list(uncounted(f"<!-- data: points -->\n{line}\n<!-- end -->"))

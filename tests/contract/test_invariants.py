@@ -198,10 +198,10 @@ def test_a_place_stands_below_its_heading(kind: int) -> None:
 def test_every_rule_says_why_it_is_there_and_what_is_done_about_it() -> None:
     text = PART.sub("", read(DOCUMENT))
     expect_none(
-        f"{rule}: {len(said.split())} words of prose, at least 20 were expected"
+        f"{rule}: {len(prose.split())} words of prose, at least 20 were expected"
         for rule in RULES
-        for said in re.findall(rf"^### {rule}$(.*?)(?=^##|\Z)", text, flags=re.MULTILINE | re.DOTALL)
-        if len(said.split()) < 20
+        for prose in re.findall(rf"^### {rule}$(.*?)(?=^##|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        if len(prose.split()) < 20
     )
 
 

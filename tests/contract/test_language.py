@@ -55,7 +55,7 @@ BANNED = {
 }
 """Each with what to write instead."""
 
-OWN = "tests/contract/test_language.py"
+THIS_FILE = "tests/contract/test_language.py"
 
 DECISIONS = "docs/decisions/"
 """Records keep the words they were accepted in."""
@@ -105,8 +105,8 @@ def comments(module: Source) -> Iterator[tuple[int, str]]:
 
 def private_words(module: Source) -> Iterator[str]:
     """Yield a sentence for each banned phrase in what `module` says."""
-    said = written(module) if module.path.startswith("src/") else explained(module)
-    found = {(line, phrase[0].lower()) for line, text in said for phrase in _FOUND.finditer(text)}
+    texts = written(module) if module.path.startswith("src/") else explained(module)
+    found = {(line, phrase[0].lower()) for line, text in texts for phrase in _FOUND.finditer(text)}
     for line, phrase in sorted(found):
         yield f"line {line} says {phrase!r}; write: {BANNED[phrase]}"
 
@@ -129,7 +129,7 @@ def test_the_source_speaks_plainly() -> None:
 
 
 def test_the_tests_speak_plainly() -> None:
-    expect_none(complaints(private_words, (each for each in sources("tests", "bench") if each.path != OWN)))
+    expect_none(complaints(private_words, (each for each in sources("tests", "bench") if each.path != THIS_FILE)))
 
 
 def test_what_is_excepted_is_there() -> None:

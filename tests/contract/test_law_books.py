@@ -13,7 +13,7 @@ from source_tree import Source, expect_none, files, nodes, source, sources
 
 def unproved(module: Source, *, exists: Callable[[str], bool], checks: frozenset[str]) -> Iterator[str]:
     """Yield a sentence for each docstring whose `Laws` name no test, or one that is not there."""
-    own = f"test_{PurePosixPath(module.path).stem}_laws.py"
+    expected = f"test_{PurePosixPath(module.path).stem}_laws.py"
     for node in nodes(module.tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -25,8 +25,8 @@ def unproved(module: Source, *, exists: Callable[[str], bool], checks: frozenset
         missing = [test for test in tests if not exists(test)] + [suite for suite in suites if suite not in checks]
         if missing:
             yield f"the laws of {_name(node)} are said to be tried by {missing[0]}, which is not there"
-        elif not tests and not suites and not exists(own):
-            yield f"{_name(node)} states laws, so {own} was expected"
+        elif not tests and not suites and not exists(expected):
+            yield f"{_name(node)} states laws, so {expected} was expected"
 
 
 def _name(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:

@@ -28,30 +28,30 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ui", "__main__"),
 )
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
-APART = {("session", "tools"), ("tools", "session"), ("agent", "testing"), ("testing", "agent")}
+SEPARATE = {("session", "tools"), ("tools", "session"), ("agent", "testing"), ("testing", "agent")}
 
 
 def upward(edges: Iterable[Edge]) -> Iterator[str]:
     """Yield a sentence for each import that does not flow down."""
-    for importer, wanted in edges:
-        above, below = _part(importer), _part(wanted)
+    for importer, imported in edges:
+        above, below = _part(importer), _part(imported)
         if not above:
-            yield f"{importer} imports {wanted}: the root is imported with every module, so it must import none"
+            yield f"{importer} imports {imported}: the root is imported with every module, so it must import none"
         elif above not in RANK:
             yield f"{importer} is in no layer: give {above} a place in LAYERS and in docs/explanation/architecture.md"
         elif below in RANK and RANK[below] > RANK[above]:
-            yield f"{importer} imports {wanted}, which is above it"
-        elif (above, below) in APART:
-            yield f"{importer} imports {wanted}: session and tools know nothing of each other"
+            yield f"{importer} imports {imported}, which is above it"
+        elif (above, below) in SEPARATE:
+            yield f"{importer} imports {imported}: session and tools know nothing of each other"
         elif (above, below) == ("testing", "history"):
-            yield f"{importer} imports {wanted}: fakes that share our rules share our mistakes"
+            yield f"{importer} imports {imported}: fakes that share our rules share our mistakes"
 
 
 def cycle(edges: Iterable[Edge]) -> list[str]:
     """Return one circle of imports, or nothing."""
     graph: dict[str, set[str]] = {}
-    for importer, wanted in edges:
-        graph.setdefault(importer, set()).add(wanted)
+    for importer, imported in edges:
+        graph.setdefault(importer, set()).add(imported)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -68,10 +68,12 @@ def edges() -> list[Edge]:
     graph = grimp.build_graph("holdfast", cache_dir=None)
     loaded = grimp.build_graph("holdfast", cache_dir=None, exclude_type_checking_imports=True)
     return [
-        (importer, wanted)
+        (importer, imported)
         for importer in sorted(graph.modules)
         # The root says what it has to type checkers, and imports none of it.
-        for wanted in sorted((loaded if importer == "holdfast" else graph).find_modules_directly_imported_by(importer))
+        for imported in sorted(
+            (loaded if importer == "holdfast" else graph).find_modules_directly_imported_by(importer)
+        )
     ]
 
 
@@ -130,8 +132,8 @@ def test_what_needs_no_model_imports_no_provider_and_no_screen(words: tuple[str,
         stdin=subprocess.DEVNULL,
         timeout=HANGS,
     )
-    said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
-    assert done.returncode == 0, said
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert done.returncode == 0, errors
     assert "holdfast" in done.stderr, "-X importtime wrote nothing: this test would pass whatever was imported"
     assert heavy(done.stderr) == []
 

@@ -15,7 +15,7 @@ from written_tests import written_tests
 
 PAGE = "docs/from-the-reference.md"
 LAST = {"I": 6, "S": 15, "F": 29, "D": 9, "T": 7, "G": 10, "K": 10}
-WANTED = [f"{letter}{number}" for letter, last in LAST.items() for number in range(1, last + 1)]
+ROW_NAMES = [f"{letter}{number}" for letter, last in LAST.items() for number in range(1, last + 1)]
 
 NOT_RUN = {15, 18, 19, 28, 29, 31}
 MEASURED = ["B11b", *(f"B{number}" for number in range(1, 34) if number not in NOT_RUN)]
@@ -75,8 +75,8 @@ def gaps(page: str) -> Iterator[str]:
     """Yield a sentence for each row that is missing, there twice, or says less than its status obliges it to."""
     found = list(rows(page))
     count = Counter(row.id for row in found)
-    yield from (f"{name} has no row" for name in WANTED if not count[name])
-    yield from (f"{name} is no row of the reference" for name in count if name not in WANTED)
+    yield from (f"{name} has no row" for name in ROW_NAMES if not count[name])
+    yield from (f"{name} is no row of the reference" for name in count if name not in ROW_NAMES)
     yield from (f"{name} has {times} rows" for name, times in count.items() if times > 1)
     for row in found:
         if row.status not in STATUSES:
@@ -155,12 +155,12 @@ GOOD = (
 
 
 def test_a_good_row_is_complained_of_only_for_those_that_are_missing() -> None:
-    assert list(gaps(GOOD)) == [f"{name} has no row" for name in WANTED if name != "I1"]
+    assert list(gaps(GOOD)) == [f"{name} has no row" for name in ROW_NAMES if name != "I1"]
     assert not list(absent(GOOD, importable=is_importable, tried={"tests/a/test_b.py::test_c"}.__contains__))
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "beginning"),
     [
         (f"{GOOD}\n{GOOD}", "I1 has 2 rows"),
         (GOOD.replace("I1", "I7"), "I7 is no row of the reference"),
@@ -172,8 +172,8 @@ def test_a_good_row_is_complained_of_only_for_those_that_are_missing() -> None:
         (GOOD.replace("by construction", ""), "I1 does not say why"),
     ],
 )
-def test_a_bad_row_is_found(line: str, said: str) -> None:
-    assert [complaint for complaint in gaps(line) if complaint.startswith(said)]
+def test_a_bad_row_is_found(line: str, beginning: str) -> None:
+    assert [complaint for complaint in gaps(line) if complaint.startswith(beginning)]
 
 
 def test_a_row_that_lost_a_cell_is_found() -> None:

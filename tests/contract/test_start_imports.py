@@ -123,13 +123,13 @@ class Imports:
     """What a process reported: each module, or class, with the module that asked for it first."""
 
     loaded: Mapping[str, str] = field(default_factory=dict[str, str])
-    asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    requested: Mapping[str, str] = field(default_factory=dict[str, str])
     dataclasses: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def complaints(start: Start, seen: Imports) -> Iterator[str]:
     """Yield what `start` should not have imported."""
-    own = [name for name in seen.loaded if _top(name) == "holdfast"]
+    ours = [name for name in seen.loaded if _top(name) == "holdfast"]
     for name, importer in seen.loaded.items():
         top = _top(name)
         if top not in start.packages and top != "holdfast" and top not in sys.stdlib_module_names and name == top:
@@ -143,15 +143,15 @@ def complaints(start: Start, seen: Imports) -> Iterator[str]:
                     f"{start.name} loads {name}, asked for by {importer}: too early, {when}. "
                     "Import it in the function that uses it."
                 )
-    for name, importer in seen.asked.items():
+    for name, importer in seen.requested.items():
         if name in EXTRAS:
             yield (
                 f"{start.name} looks for {name}, asked for by {importer}: it is of an extra. "
                 "Import it in the function that uses it."
             )
-    if len(own) > start.most:
+    if len(ours) > start.most:
         yield (
-            f"{start.name} loads {len(own)} of our modules ({start.most} at most): {', '.join(sorted(own))}. Import "
+            f"{start.name} loads {len(ours)} of our modules ({start.most} at most): {', '.join(sorted(ours))}. Import "
             "the new one where it is first used; if a start needs it, raise the number."
         )
     for name in seen.dataclasses:
@@ -180,8 +180,8 @@ def clean() -> str:
             if (needed.name, each) not in found:
                 found.add((needed.name, each))
                 waiting += [(each, more) for more in requires(needed.name) or ()]
-    wanted = {_normal(name) for name, _ in found}
-    tops = {top for top, names in packages_distributions().items() if wanted & set(map(_normal, names))}
+    distributions = {_normal(name) for name, _ in found}
+    tops = {top for top, names in packages_distributions().items() if distributions & set(map(_normal, names))}
     return ",".join(sorted(tops | {"holdfast"}))
 
 
@@ -196,7 +196,7 @@ def imports(report: Path) -> Imports:
     for line in report.read_text(encoding="utf-8").splitlines():
         kind, name, importer = line.split(" ", 2)
         facts[kind][name] = importer
-    return Imports(loaded=facts["loaded"], asked=facts["asked"], dataclasses=facts["dataclass"])
+    return Imports(loaded=facts["loaded"], requested=facts["asked"], dataclasses=facts["dataclass"])
 
 
 @pytest.fixture
@@ -211,8 +211,8 @@ def words(home: Path, *arguments: str) -> list[str]:
 
 
 def environ(home: Path, more: Mapping[str, str]) -> dict[str, str]:
-    own = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
-    return {**own, "HOME": str(home), **more}
+    inherited = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    return {**inherited, "HOME": str(home), **more}
 
 
 def expect_only(start: Start, seen: Imports) -> None:
@@ -278,8 +278,8 @@ def loaded(names: Iterable[str]) -> Imports:
         (TUI, loaded(["holdfast.session.transfer.export"])),
         (TUI, loaded(f"holdfast.module_{number}" for number in range(TUI.most + 1))),
         (VERSION, loaded(["msgspec"])),
-        (PRINT, Imports(asked={"keyring": "holdfast.providers.credentials.system_keyring"})),
-        (PRINT, Imports(asked={"pydantic_ai": "holdfast.providers.connect"})),
+        (PRINT, Imports(requested={"keyring": "holdfast.providers.credentials.system_keyring"})),
+        (PRINT, Imports(requested={"pydantic_ai": "holdfast.providers.connect"})),
         (PRINT, Imports(dataclasses={"holdfast.text.Line": "holdfast.text"})),
     ],
 )

@@ -69,7 +69,7 @@ def test_the_tests_it_names_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("was", "becomes", "said"),
+    ("was", "replacement", "beginning"),
     [
         (
             "| asking | answer | choosing |",
@@ -98,7 +98,7 @@ def test_the_tests_it_names_exist() -> None:
         ("backing off ◀──", "waiting ◀──", "the picture lacks backing off"),
     ],
 )
-def test_a_row_more_or_less_is_found(was: str, becomes: str, said: str) -> None:
+def test_a_row_more_or_less_is_found(was: str, replacement: str, beginning: str) -> None:
     page = read(PAGE)
     assert was in page
-    assert any(complaint.startswith(said) for complaint in gaps(page.replace(was, becomes)))
+    assert any(complaint.startswith(beginning) for complaint in gaps(page.replace(was, replacement)))

@@ -58,7 +58,7 @@ class Chaos:
         self.fleet = PostgresFleet(url)
         self.sessions: list[str] = []
         self.takeovers: list[float] = []
-        self.not_taken = 0
+        self.not_taken_over = 0
         self.deeds: Counter[str] = Counter()
         self.log = (folder / "workers.log").open("wb")
 
@@ -116,7 +116,7 @@ class Chaos:
 
     def kill(self, victim: subprocess.Popen[bytes]) -> None:
         """Kill a worker, start another, and measure until a peer has taken each of its sessions."""
-        held: list[tuple[str, str]] = []
+        holders: list[tuple[str, str]] = []
         database = Database(self.url)
         with suppress(Exception):
             rows = database.call(
@@ -124,18 +124,18 @@ class Chaos:
                 "where (w.about ->> 'pid')::int = %s",
                 victim.pid,
             )
-            held = [(str(session), str(worker)) for session, worker in rows]
+            holders = [(str(session), str(worker)) for session, worker in rows]
         victim.kill()
         since = time.monotonic()
         self.start_worker()
         victim.wait()
-        if held:
-            threading.Thread(target=self.measure, args=(database, held, since), daemon=True).start()
+        if holders:
+            threading.Thread(target=self.measure, args=(database, holders, since), daemon=True).start()
         else:
             database.close()
 
-    def measure(self, database: Database, held: list[tuple[str, str]], since: float) -> None:
-        waiting = dict(held)
+    def measure(self, database: Database, holders: list[tuple[str, str]], since: float) -> None:
+        waiting = dict(holders)
         with suppress(Exception):
             while waiting and time.monotonic() < since + 30:
                 rows = database.call("select id, holder from holdfast.session where id = any(%s)", list(waiting))
@@ -146,7 +146,7 @@ class Chaos:
                         self.takeovers.append(time.monotonic() - since)
                     del waiting[str(session)]
                 time.sleep(0.02)
-            self.not_taken += len(waiting)
+            self.not_taken_over += len(waiting)
         database.close()
 
     def is_done(self) -> bool:
@@ -272,8 +272,8 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-chaos-")))
         provider = stack.enter_context(ScriptedProvider(after=reply))
-        server = None if (given := os.environ.get("HOLDFAST_TEST_PG")) else stack.enter_context(own_server())
-        url = stack.enter_context(fresh_database(given or server.url, engine=True))  # pyright: ignore[reportOptionalMemberAccess] - one of them is there
+        server = None if (server_url := os.environ.get("HOLDFAST_TEST_PG")) else stack.enter_context(own_server())
+        url = stack.enter_context(fresh_database(server_url or server.url, engine=True))  # pyright: ignore[reportOptionalMemberAccess] - one of them is there
         chaos = Chaos(url, server, options, folder, provider.environ())
         since = time.monotonic()
         try:
@@ -297,7 +297,7 @@ def report(chaos: Chaos, found: list[str], seconds: float) -> None:
     times = sorted(chaos.takeovers)
     p50 = f"{times[len(times) // 2]:.2f} s of {len(times)} ({times[0]:.2f} to {times[-1]:.2f})" if times else "none"
     print(f"{len(chaos.sessions)} sessions, {len(chaos.sessions) * chaos.options.prompts} prompts, {dict(chaos.deeds)}")
-    late = f", {chaos.not_taken} not within 30 s" if chaos.not_taken else ""
+    late = f", {chaos.not_taken_over} not within 30 s" if chaos.not_taken_over else ""
     print(f"turns ended {dict(ends)}; calls ended {dict(outcomes)}; {seconds:.0f} s; takeover p50 {p50}{late}")
     print(f"{len(found)} violations")
     for each in found[:50]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kept_open import close_kept
+from kept_open import close_all
 from servers import fresh_database, missing, own_server
 from worker_programs import Workers
 
@@ -25,8 +25,8 @@ def whole_fleet() -> None:
 def server_url() -> Iterator[str]:
     if why := missing():
         pytest.skip(why)
-    if given := os.environ.get("HOLDFAST_TEST_PG"):
-        yield given
+    if url := os.environ.get("HOLDFAST_TEST_PG"):
+        yield url
         return
     with own_server() as server:
         yield server.url
@@ -38,7 +38,7 @@ def store_url(server_url: str) -> Iterator[str]:
         try:
             yield url
         finally:
-            close_kept()
+            close_all()
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def workers(whole_fleet: None, server_url: str, provider: ScriptedProvider, tmp_
     home = tmp_path / "home"
     home.mkdir()
     with fresh_database(server_url, engine=True) as url:
-        made = Workers(url, home, provider.environ())
+        created = Workers(url, home, provider.environ())
         try:
-            yield made
+            yield created
         finally:
-            made.close()
-            close_kept()
+            created.close()
+            close_all()

@@ -13,12 +13,12 @@ T = TypeVar("T", bound=Closable)
 _OPEN: list[Closable] = []
 
 
-def kept(thing: T) -> T:
+def close_later(thing: T) -> T:
     """Return `thing`, which is closed when the test is over."""
     _OPEN.append(thing)
     return thing
 
 
-def close_kept() -> None:
+def close_all() -> None:
     while _OPEN:
         _OPEN.pop().close()

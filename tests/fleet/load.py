@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from kept_open import close_kept  # noqa: E402 - run as a program, the folder comes first
+from kept_open import close_all  # noqa: E402 - run as a program, the folder comes first
 from servers import fresh_database, own_server  # noqa: E402 - likewise
 from worker_programs import Workers  # noqa: E402 - likewise
 
@@ -132,7 +132,7 @@ def parked(workers: Workers, count: int, folder: Path) -> None:
         workers.session(folder / "work", QUESTION)
     while workers.fleet.status().sessions.get("asking", 0) < count or workers.fleet.status().workers[0].holds:
         time.sleep(0.2)
-    asked = time.monotonic() - since
+    waited = time.monotonic() - since
     since = time.monotonic()
     workers.session(folder / "work", "go")
     while not ended(workers):
@@ -143,7 +143,7 @@ def parked(workers: Workers, count: int, folder: Path) -> None:
     connections = database.call("select count(*) from pg_stat_activity where datname = current_database()")[0][0]
     database.close()
     print(
-        f"{count} turns wait for an answer after {asked:.0f} s with 4 slots, none of which they hold; "
+        f"{count} turns wait for an answer after {waited:.0f} s with 4 slots, none of which they hold; "
         f"another turn beside them took {turn:.1f} s; {memory} MiB, {connections} connections",
         flush=True,
     )
@@ -180,7 +180,7 @@ def main() -> None:
                     for worker in workers.running:
                         worker.kill()
                     workers.close()
-                    close_kept()
+                    close_all()
 
 
 if __name__ == "__main__":

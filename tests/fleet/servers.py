@@ -135,14 +135,14 @@ def fresh_database(url: str, *, engine: bool = False) -> Generator[str]:
     name = f"holdfast_test_{os.getpid()}_{next(_NUMBERS)}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f'create database "{name}"')  # pyright: ignore[reportCallIssue, reportArgumentType] - a name of the tests
-    own = in_database(url, name)
+    database_url = in_database(url, name)
     try:
-        database = Database(own)
+        database = Database(database_url)
         migrate(database)
         if engine:
-            prepare_engine(own, role=worker_role(database))
+            prepare_engine(database_url, role=worker_role(database))
         database.close()
-        yield own
+        yield database_url
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f'drop database "{name}" with (force)')  # pyright: ignore[reportCallIssue, reportArgumentType] - a name of the tests

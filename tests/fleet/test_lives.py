@@ -58,14 +58,14 @@ def test_a_worker_that_was_just_born_is_not_taken_for_dead(store_url: str) -> No
             while not over.is_set():
                 elder._check_peers()
 
-        looks = threading.Thread(target=look)
-        looks.start()
+        thread = threading.Thread(target=look)
+        thread.start()
         try:
             for number in range(20):
                 births.enter_context(living(store_url, f"young {number}", buried, LONG))
         finally:
             over.set()
-            looks.join()
+            thread.join()
         assert buried == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kept_open import kept
+from kept_open import close_later
 
 from holdfast.errors import DamageError, SessionBusy, SessionUnknown, UsageError
 from holdfast.fleet.postgres.database import Database
@@ -20,7 +20,7 @@ from holdfast.testing.store_checks import EXAMPLES
 PLACE = {"kind": "folder", "cwd": "/srv/engine"}
 
 
-def made(catalog: Catalog, *more: e.Entry) -> str:
+def create_session(catalog: Catalog, *more: e.Entry) -> str:
     session = catalog.new_id()
     store = SqliteStore.create(catalog.folder(session))
     store.append([*EXAMPLES, e.PromptAccepted(turn=1, text="x" * 200_000), *more], expected=0)
@@ -29,8 +29,8 @@ def made(catalog: Catalog, *more: e.Entry) -> str:
 
 
 def test_push_pull_push(store_url: str, tmp_path: Path) -> None:
-    catalog, fleet = Catalog(tmp_path / "sessions"), kept(PostgresFleet(store_url))
-    session = made(catalog)
+    catalog, fleet = Catalog(tmp_path / "sessions"), close_later(PostgresFleet(store_url))
+    session = create_session(catalog)
     rows, before = complete_rows(catalog.folder(session)), read_copy(catalog.folder(session))
 
     assert push(catalog, session, fleet, place=PLACE) == len(rows)
@@ -59,8 +59,8 @@ def test_push_pull_push(store_url: str, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_push_is_finished_by_the_same_command(store_url: str, tmp_path: Path) -> None:
-    catalog, fleet = Catalog(tmp_path / "sessions"), kept(PostgresFleet(store_url))
-    session = made(catalog)
+    catalog, fleet = Catalog(tmp_path / "sessions"), close_later(PostgresFleet(store_url))
+    session = create_session(catalog)
     copy = tmp_path / "copy"
     copy.mkdir()
     for file in catalog.folder(session).rglob("*"):
@@ -76,14 +76,14 @@ def test_an_interrupted_push_is_finished_by_the_same_command(store_url: str, tmp
 
 
 def test_what_another_process_holds_does_not_move(store_url: str, tmp_path: Path) -> None:
-    catalog, fleet = Catalog(tmp_path / "sessions"), kept(PostgresFleet(store_url))
-    session = made(catalog)
-    held = SqliteStore.open(catalog.folder(session))
+    catalog, fleet = Catalog(tmp_path / "sessions"), close_later(PostgresFleet(store_url))
+    session = create_session(catalog)
+    store = SqliteStore.open(catalog.folder(session))
     with pytest.raises(SessionBusy):
         push(catalog, session, fleet, place=PLACE)
-    held.close()
+    store.close()
     push(catalog, session, fleet, place=PLACE)
-    database = kept(Database(store_url))
+    database = close_later(Database(store_url))
     database.call("select holdfast.be_born('w', 60, '{}')")
     database.call("select * from holdfast.take(%s, 'w')", session)
     with pytest.raises(SessionBusy, match="worker w"):
@@ -93,7 +93,7 @@ def test_what_another_process_holds_does_not_move(store_url: str, tmp_path: Path
 
 def test_a_backup_has_each_session_whole_and_writes_only_what_changed(tmp_path: Path) -> None:
     catalog, target = Catalog(tmp_path / "sessions"), tmp_path / "backup"
-    one, two = made(catalog), made(catalog)
+    one, two = create_session(catalog), create_session(catalog)
     assert sorted(back_up(catalog, target)) == sorted([one, two])
     assert back_up(catalog, target) == []
     store = SqliteStore.open(catalog.folder(one))
@@ -109,7 +109,7 @@ def test_a_backup_has_each_session_whole_and_writes_only_what_changed(tmp_path: 
 
 def test_a_damaged_session_is_reported_once_the_others_are_in_the_backup(tmp_path: Path) -> None:
     catalog, target = Catalog(tmp_path / "sessions"), tmp_path / "backup"
-    sessions = sorted(made(catalog) for _ in range(3))
+    sessions = sorted(create_session(catalog) for _ in range(3))
     (catalog.folder(sessions[1]) / "session.db").write_bytes(b"")
     with pytest.raises(DamageError):
         back_up(catalog, target)

@@ -81,14 +81,14 @@ def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: 
 
 def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = LocalPlaces(tmp_path / "state", host="here")
-    for values, said in (
+    for values, message in (
         ({"kind": "folder", "cwd": str(tmp_path / "missing")}, "does not exist on here"),
         ({"kind": "boat"}, "Unknown kind of place"),
         ({"kind": "worktree"}, "needs the address of a repository"),
         ({"kind": "worktree", "repo": str(tmp_path / "nothing")}, "git clone failed"),
         ({"kind": "folder", "cwd": str(tmp_path), "around": "moat"}, "Unknown surroundings"),
     ):
-        with pytest.raises(StateError, match=said):
+        with pytest.raises(StateError, match=message):
             places.open("s", values)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StateError, match="bubblewrap"):
@@ -101,13 +101,13 @@ def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monk
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here: install it (Debian: bubblewrap)")
 async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> None:
-    work, own, outside = tmp_path / "work", tmp_path / "own", tmp_path / "outside"
-    for folder in (work, own, outside):
+    work, session_folder, outside = tmp_path / "work", tmp_path / "own", tmp_path / "outside"
+    for folder in (work, session_folder, outside):
         folder.mkdir()
-    words = sandbox(work, own, network=False)
+    words = sandbox(work, session_folder, network=False)
     if subprocess.run([*words, "true"], check=False, capture_output=True).returncode:  # noqa: ASYNC221 - short
         pytest.skip("bubblewrap cannot make a namespace here")
-    toolbox = LocalToolbox(work, own)
+    toolbox = LocalToolbox(work, session_folder)
     toolbox.wrap(words)
     command = f"echo in > a; touch {outside}/b || echo refused; ls /tmp | wc -l"
     plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
@@ -120,9 +120,9 @@ async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> N
 
 async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
-    own, change = LocalToolbox(tmp_path, tmp_path / "own"), FileChange(path="a", before=None, after="f" * 64)
-    toolbox = RestoredToolbox(own, loss_note({"turn": 4}))
-    assert own.check_change(change) != "unreadable"
+    local, change = LocalToolbox(tmp_path, tmp_path / "own"), FileChange(path="a", before=None, after="f" * 64)
+    toolbox = RestoredToolbox(local, loss_note({"turn": 4}))
+    assert local.check_change(change) != "unreadable"
     assert toolbox.check_change(change) == "unreadable"
     assert toolbox.traces("spool", 0.0) is None
     assert await toolbox.wait_for_exit({"spool": None})

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from cut_wires import WireCutter
-from kept_open import close_kept, kept
+from kept_open import close_all, close_later
 from servers import missing, own_server
 
 from holdfast.errors import AppendConflict, LeaseLost, StorageFailed
@@ -31,21 +31,21 @@ def prompt(text: str) -> e.PromptAccepted:
     return e.PromptAccepted(turn=1, text=text)
 
 
-def born(url: str, *, ttl: float = 60.0, about: str = "{}") -> str:
+def born(url: str, *, ttl: float = 60.0, description: str = "{}") -> str:
     worker, database = uuid.uuid4().hex, Database(url)
-    database.call("select holdfast.be_born(%s, %s, %s::jsonb)", worker, ttl, about)
+    database.call("select holdfast.be_born(%s, %s, %s::jsonb)", worker, ttl, description)
     database.close()
     return worker
 
 
-def taken(url: str, session: str, worker: str) -> PostgresHeldSession:
-    held = take(url, session, worker)
-    assert isinstance(held, PostgresHeldSession), held
-    return kept(held)
+def take_session(url: str, session: str, worker: str) -> PostgresHeldSession:
+    held_session = take(url, session, worker)
+    assert isinstance(held_session, PostgresHeldSession), held_session
+    return close_later(held_session)
 
 
 def bury(url: str, worker: str) -> None:
-    kept(Database(url)).call("select holdfast.bury(%s)", worker)
+    close_later(Database(url)).call("select holdfast.bury(%s)", worker)
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Harness:
     session: str
 
     def open(self) -> Store:
-        return taken(self.url, self.session, self.worker).store
+        return take_session(self.url, self.session, self.worker).store
 
 
 def added(url: str) -> str:
@@ -74,12 +74,12 @@ def test_it_is_a_store(store_url: str) -> None:
 @pytest.mark.parametrize("after_its_first_append", [False, True])
 def test_a_writer_whose_successor_has_the_lease_writes_nothing(store_url: str, *, after_its_first_append: bool) -> None:
     session, first, second = added(store_url), born(store_url), born(store_url)
-    old = taken(store_url, session, first)
+    old = take_session(store_url, session, first)
     old.store.append([prompt("one")], expected=0)
     busy = take(store_url, session, second)
     assert busy == NotTaken("busy", first)
     bury(store_url, first)
-    new = taken(store_url, session, second)
+    new = take_session(store_url, session, second)
     assert new.crashed
     if after_its_first_append:
         new.store.append([prompt("of the successor")], expected=1)
@@ -92,7 +92,7 @@ def test_a_writer_whose_successor_has_the_lease_writes_nothing(store_url: str, *
 def test_who_was_declared_dead_stays_dead_and_takes_nothing(store_url: str) -> None:
     session, worker = added(store_url), born(store_url)
     bury(store_url, worker)
-    database = kept(Database(store_url))
+    database = close_later(Database(store_url))
     assert database.call("select holdfast.beat(%s, 60)", worker) == [(False,)]
     assert take(store_url, session, worker) == NotTaken("dead", worker)
 
@@ -117,48 +117,48 @@ def test_one_of_eight_takers_takes(store_url: str) -> None:
 
 def test_a_tail_that_is_not_the_servers_is_refused(store_url: str) -> None:
     session, worker = added(store_url), born(store_url)
-    held = taken(store_url, session, worker)
-    held.store.append([prompt("one")], expected=0)
+    held_session = take_session(store_url, session, worker)
+    held_session.store.append([prompt("one")], expected=0)
     # What a failover does that had not yet the last commit: the same length, other content.
-    kept(Database(store_url)).script("update holdfast.session set sum = '\\x00' where id = %s", [session])
+    close_later(Database(store_url)).script("update holdfast.session set sum = '\\x00' where id = %s", [session])
     with pytest.raises(AppendConflict):
-        held.store.append([prompt("two")], expected=1)
-    assert "not the one written" in held.store.read().findings[0].what
+        held_session.store.append([prompt("two")], expected=1)
+    assert "not the one written" in held_session.store.read().findings[0].what
 
 
 def test_an_entry_is_never_changed_or_deleted(store_url: str) -> None:
     session, worker = added(store_url), born(store_url)
-    taken(store_url, session, worker).store.append([prompt("one")], expected=0)
+    take_session(store_url, session, worker).store.append([prompt("one")], expected=0)
     for sql in ("update holdfast.entry set kind = 'x'", "delete from holdfast.entry", "truncate holdfast.entry"):
         with pytest.raises(StorageFailed, match="never changed"):
-            kept(Database(store_url)).script(sql)
+            close_later(Database(store_url)).script(sql)
 
 
 def test_a_row_is_done_in_the_transaction_of_its_entry(store_url: str) -> None:
-    fleet, session, worker = kept(PostgresFleet(store_url)), added(store_url), born(store_url)
+    fleet, session, worker = close_later(PostgresFleet(store_url)), added(store_url), born(store_url)
     row = fleet.ask(session, "prompt", {"text": "go"}, key="k", sender="ana")
     assert row.new
     assert not fleet.ask(session, "prompt", {"text": "other"}, key="k").new
-    held = taken(store_url, session, worker)
-    assert [each.body for each in held.waiting_rows()] == [{"text": "go"}]
-    held.expect(row)
-    held.store.append([e.FilesChanged(files=(), note=""), prompt("go")], expected=0)
-    assert held.waiting_rows() == ()
+    held_session = take_session(store_url, session, worker)
+    assert [each.body for each in held_session.waiting_rows()] == [{"text": "go"}]
+    held_session.expect(row)
+    held_session.store.append([e.FilesChanged(files=(), note=""), prompt("go")], expected=0)
+    assert held_session.waiting_rows() == ()
     (done,) = fleet.inbox(session)
     assert done.seq == 2
     assert done.done is not None
     assert done.sender == "ana"
-    assert held.release({})
+    assert held_session.release({})
     assert fleet.session(session).title == "go"
 
 
 def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:
-    fleet, session, worker = kept(PostgresFleet(store_url)), added(store_url), born(store_url)
+    fleet, session, worker = close_later(PostgresFleet(store_url)), added(store_url), born(store_url)
     fleet.ask(session, "prompt", {"text": "go"})
-    held = taken(store_url, session, worker)
+    held_session = take_session(store_url, session, worker)
     assert fleet.session(session).state == "running"
-    assert not held.release({})
-    assert held.release({}, requeue=True)
+    assert not held_session.release({})
+    assert held_session.release({}, requeue=True)
     assert fleet.session(session).state == "waiting"
 
 
@@ -168,9 +168,9 @@ def test_a_crash_of_the_server_during_appends_loses_and_doubles_nothing() -> Non
         pytest.skip(why)
     with own_server() as server:
         database = Database(server.url)
-        migrate(kept(database))
+        migrate(close_later(database))
         session, worker = added(server.url), born(server.url)
-        held = taken(server.url, session, worker)
+        held_session = take_session(server.url, session, worker)
         over, failed = threading.Event(), list[BaseException]()
 
         def crash() -> None:
@@ -187,14 +187,14 @@ def test_a_crash_of_the_server_during_appends_loses_and_doubles_nothing() -> Non
         crasher.start()
         count = 0
         while crasher.is_alive():
-            held.store.append([prompt(f"{count}")], expected=count)
+            held_session.store.append([prompt(f"{count}")], expected=count)
             count += 1
         crasher.join()
         assert not failed
-        reading = held.store.read()
+        reading = held_session.store.read()
         assert not reading.findings
         assert [record.entry for record in reading.records] == [prompt(f"{number}") for number in range(count)]
-        close_kept()
+        close_all()
 
 
 @pytest.mark.usefixtures("whole_fleet")
@@ -204,13 +204,13 @@ def test_a_wire_that_is_cut_anywhere_in_the_answer_loses_and_doubles_nothing(sto
     host = parse_qs(urlsplit(store_url).query)["host"][0]
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         proxy = WireCutter(Path(folder), f"{host}/.s.PGSQL.5432")
-        held = taken(store_url.replace(host, folder), session, worker)
+        held_session = take_session(store_url.replace(host, folder), session, worker)
         cuts = 40
         for number in range(cuts):
             proxy.cut_after(number * 2)  # an answer has about 70 bytes
-            held.store.append([prompt(f"{number}")], expected=number)
-        reading = held.store.read()
-        close_kept()
+            held_session.store.append([prompt(f"{number}")], expected=number)
+        reading = held_session.store.read()
+        close_all()
         proxy.close()
     assert not reading.findings
     assert [record.entry for record in reading.records] == [prompt(f"{number}") for number in range(cuts)]
@@ -219,14 +219,14 @@ def test_a_wire_that_is_cut_anywhere_in_the_answer_loses_and_doubles_nothing(sto
 
 @pytest.mark.skipif("HOLDFAST_TEST_PG" in os.environ, reason="it makes users of the server")
 def test_a_service_asks_and_reads_and_a_worker_changes_nothing_that_was_written(store_url: str) -> None:
-    fleet, session = kept(PostgresFleet(store_url)), added(store_url)
+    fleet, session = close_later(PostgresFleet(store_url)), added(store_url)
     fleet.ask(session, "prompt", {"text": "go"})
-    owner = kept(Database(store_url))
+    owner = close_later(Database(store_url))
     for role, may_append in (("holdfast_service", False), ("holdfast_worker", True)):
         user = f"test_{uuid.uuid4().hex[:8]}"
         owner.script(f"create role {user} login in role {role}")
         try:
-            mine = kept(Database(store_url.replace("holdfast@", f"{user}@")))
+            mine = close_later(Database(store_url.replace("holdfast@", f"{user}@")))
             assert mine.call("select id from holdfast.session") == [(session,)]
             assert mine.call("select fresh from holdfast.ask(%s, 'stop', '{}', 'k', 'x')", session) != []
             for sql in (

@@ -18,7 +18,7 @@ GOOD = ServerHealth(version="15.1", has_standby=True, workers=2)
 
 
 @pytest.mark.parametrize(
-    ("health", "level", "said"),
+    ("health", "level", "words"),
     [
         (GOOD, "ok", "PostgreSQL 15.1 at db/holdfast, 2 workers alive"),
         (ServerHealth(version="15", is_standby=True), "fail", "Name the primary in HOLDFAST_STORE"),
@@ -28,10 +28,10 @@ GOOD = ServerHealth(version="15.1", has_standby=True, workers=2)
         (ServerHealth(version="15", has_standby=True), "warn", "Start `holdfast worker`"),
     ],
 )
-def test_a_record_has_a_level_and_words(health: ServerHealth, level: str, said: str) -> None:
+def test_a_record_has_a_level_and_words(health: ServerHealth, level: str, words: str) -> None:
     found = store_finding("db/holdfast", health)
     assert found.level == level
-    assert said in f"{found.what} {found.todo}"
+    assert words in f"{found.what} {found.todo}"
 
 
 def only(url: str) -> DoctorFinding:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from kept_open import kept
+from kept_open import close_later
 
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.record import FleetState
@@ -24,7 +24,7 @@ class Workers:
     def __init__(self, url: str, home: Path, environ: Mapping[str, str], *, ttl: float = 3.0) -> None:
         self.url = url
         self.home = home
-        self.fleet = kept(PostgresFleet(url))
+        self.fleet = close_later(PostgresFleet(url))
         self._environ = {**os.environ, **environ}
         self._ttl = ttl
         self.running: list[subprocess.Popen[bytes]] = []

@@ -27,14 +27,14 @@ SLASH = re.compile(r"(?<![\w/])/([a-z]+)")
 @pytest.mark.parametrize("table", [COMMAND_LINE, SCREEN], ids=["command line", "screen"])
 def test_there_is_a_sentence_for_every_fault(table: dict[Fault, str]) -> None:
     assert set(table) == set(get_args(Fault))
-    assert all(re.fullmatch(r"[A-Z].*\.", said) for said in table.values())
+    assert all(re.fullmatch(r"[A-Z].*\.", sentence) for sentence in table.values())
 
 
 def test_the_screen_offers_its_own_commands_and_none_of_the_shell() -> None:
     names = {name for command in SLASH_COMMANDS for name in (command.name, *command.aliases)}
-    for said in SCREEN.values():
-        assert not SHELL.search(said), said
-        assert set(SLASH.findall(said)) <= names, said
+    for sentence in SCREEN.values():
+        assert not SHELL.search(sentence), sentence
+        assert set(SLASH.findall(sentence)) <= names, sentence
 
 
 def test_an_error_that_says_what_to_do_itself_gets_no_advice() -> None:

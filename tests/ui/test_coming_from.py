@@ -31,13 +31,13 @@ def test_there_is_a_section_for_each() -> None:
 
 @pytest.mark.parametrize(("name", "section"), SECTIONS)
 def test_options_and_commands_are_those_of_today(name: str, section: str) -> None:
-    said = " ".join(re.findall(r"`([^`]+)`", " ".join(here(section))))
-    options = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", said))
+    quoted = " ".join(re.findall(r"`([^`]+)`", " ".join(here(section))))
+    options = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", quoted))
     assert options, name
     assert options <= OPTIONS
-    assert set(re.findall(r"holdfast ([a-z]+)", said)) <= {*COMMANDS}
+    assert set(re.findall(r"holdfast ([a-z]+)", quoted)) <= {*COMMANDS}
     slash = {word for each in SLASH_COMMANDS for word in (each.name, *each.aliases)}
-    assert {word.lstrip("/") for word in re.findall(r"(?<!\S)/[a-z]+", said)} <= slash
+    assert {word.lstrip("/") for word in re.findall(r"(?<!\S)/[a-z]+", quoted)} <= slash
 
 
 @pytest.mark.parametrize("file", NOT_READ)

@@ -9,12 +9,12 @@ from holdfast.ui.view.sentences import Narrator
 
 
 @pytest.mark.parametrize(
-    ("forked", "imported", "said"),
+    ("forked", "imported", "origin"),
     [("20261120-0900-abcd", None, "a copy of session 20261120-0900-abcd"), (None, "a.json", "imported from a.json")],
 )
-def test_where_a_session_comes_from_is_shown(forked: str | None, imported: str | None, said: str) -> None:
+def test_where_a_session_comes_from_is_shown(forked: str | None, imported: str | None, origin: str) -> None:
     entry = SessionOpened(
         session="s", cwd="/w", model="m", system="", tools=(), version="0", forked_from=forked, imported_from=imported
     )
     (sentence,) = Narrator().sentences(entry)
-    assert said in sentence.text
+    assert origin in sentence.text

@@ -27,8 +27,8 @@ linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 def environment(temporary: Path) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return {**own, "TMPDIR": str(temporary), "COLUMNS": "120"}
+    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    return {**inherited, "TMPDIR": str(temporary), "COLUMNS": "120"}
 
 
 def living(temporary: Path) -> list[int]:
@@ -79,11 +79,11 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         try:
             eventually(lambda: living(tmp_path))
             demo.send_signal(signal.SIGINT)
-            said, complaint = demo.communicate(timeout=HANGS)
+            output, complaint = demo.communicate(timeout=HANGS)
         finally:
             demo.kill()
     assert (demo.returncode, complaint) == (130, "")
-    assert "Stopped" in said.splitlines()[-1]
+    assert "Stopped" in output.splitlines()[-1]
     since = time.monotonic()
     eventually(lambda: not living(tmp_path))
     expect_within(1, since)  # as P5 has it
@@ -106,7 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
 )
 Messages = list[dict[str, object]]
 FIRST: Messages = [{"role": "system", "content": "You are holdfast."}, {"role": "user", "content": "Do it."}]
-SAID: Messages = [
+TURN_MESSAGES: Messages = [
     {
         "role": "assistant",
         "content": None,
@@ -134,7 +134,7 @@ def request(messages: Messages) -> CapturedRequest:
 
 GOOD = DemoEvidence(
     entries=ENTRIES,
-    requests=(request(FIRST), request([*FIRST, *SAID])),
+    requests=(request(FIRST), request([*FIRST, *TURN_MESSAGES])),
     runs=(AgentRun(code=0, expected=0), AgentRun(code=-9, expected=-9)),
     deeds=DEEDS,
     lifetimes={"release.py": 0.01},
@@ -158,16 +158,16 @@ def test_good_evidence_is_green() -> None:
 
 
 SYSTEM, USER = FIRST
-ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
+ASSISTANT, DONE, CUT, UNBEGUN, FAILED = TURN_MESSAGES
 
 
 @pytest.mark.parametrize(
     ("seen", "claim"),
     [
-        (last([SYSTEM, {"role": "user", "content": "Do."}, *SAID]), "prompts are in the last request"),
+        (last([SYSTEM, {"role": "user", "content": "Do."}, *TURN_MESSAGES]), "prompts are in the last request"),
         (last([*FIRST, ASSISTANT, CUT, UNBEGUN, FAILED]), "finished results are in it"),
         (last([*FIRST, ASSISTANT, DONE | {"content": "pruned"}, CUT, UNBEGUN, FAILED]), "finished results are in it"),
-        (last([*FIRST, *SAID, DONE]), "finished results are in it"),
+        (last([*FIRST, *TURN_MESSAGES, DONE]), "finished results are in it"),
         (
             last([*FIRST, ASSISTANT, DONE, CUT | {"content": "Aborted."}, UNBEGUN, FAILED]),
             "each with its known effect",
@@ -184,10 +184,10 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
             replace(GOOD, requests=(GOOD.requests[0], dataclasses.replace(GOOD.requests[1], headers={}))),
             "without a result",
         ),
-        (last([USER, *SAID]), "one system prompt"),
-        (last([SYSTEM, *FIRST, *SAID]), "one system prompt"),
-        (last([{"role": "system", "content": "You are another."}, USER, *SAID]), "one system prompt"),
-        (last([SYSTEM, *SAID, USER]), "begin with the whole previous request"),
+        (last([USER, *TURN_MESSAGES]), "one system prompt"),
+        (last([SYSTEM, *FIRST, *TURN_MESSAGES]), "one system prompt"),
+        (last([{"role": "system", "content": "You are another."}, USER, *TURN_MESSAGES]), "one system prompt"),
+        (last([SYSTEM, *TURN_MESSAGES, USER]), "begin with the whole previous request"),
         (replace(GOOD, entries=ENTRIES[:-1]), "one for each call"),
         (replace(GOOD, entries=(*ENTRIES, ENTRIES[-1])), "one for each call"),
         (replace(GOOD, deeds=(*DEEDS, "tag")), "exactly once"),
@@ -200,7 +200,7 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
     ],
 )
 def test_each_claim_can_fail(seen: DemoEvidence, claim: str) -> None:
-    assert [said for said in wrong(seen) if claim in said], wrong(seen)
+    assert [fault for fault in wrong(seen) if claim in fault], wrong(seen)
 
 
 def test_no_evidence_proves_nothing() -> None:

@@ -37,14 +37,14 @@ def run(shell: str, *arguments: str, cwd: str | Path, **environ: str) -> tuple[i
 
 def test_programs_are_started_so_that_ctrl_z_cannot_freeze_the_shell(tmp_path: Path) -> None:
     """Behind a vfork, CPython waits for a child that the signal stopped before its exec."""
-    asked = f"main({[*ASK]!r}, environ={{'HOLDFAST_HOME': {str(tmp_path)!r}}})"
-    code = f"import subprocess; from holdfast.ui.main import main; {asked}; print(subprocess._USE_VFORK)"
+    call = f"main({[*ASK]!r}, environ={{'HOLDFAST_HOME': {str(tmp_path)!r}}})"
+    code = f"import subprocess; from holdfast.ui.main import main; {call}; print(subprocess._USE_VFORK)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
     assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize(
-    ("shell", "arguments", "code", "said"),
+    ("shell", "arguments", "code", "message"),
     [
         ('exec "$@" <&-', ASK, 2, NO_KEY),
         ('exec "$@" >&-', ASK, 2, NO_KEY),
@@ -56,11 +56,11 @@ def test_programs_are_started_so_that_ctrl_z_cannot_freeze_the_shell(tmp_path: P
     ],
 )
 def test_streams_that_are_closed_or_full(
-    shell: str, arguments: tuple[str, ...], code: int, said: str, tmp_path: Path
+    shell: str, arguments: tuple[str, ...], code: int, message: str, tmp_path: Path
 ) -> None:
     ended, _, complaint = run(shell, *arguments, cwd=tmp_path)
-    assert (ended, complaint.count("\n")) == (code, 1 if said else 0), complaint
-    assert said in complaint
+    assert (ended, complaint.count("\n")) == (code, 1 if message else 0), complaint
+    assert message in complaint
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("sessions", "list"), ("completion", "bash")])
@@ -76,12 +76,12 @@ def test_a_reader_that_left_is_no_bug(arguments: tuple[str, ...], tmp_path: Path
 
 
 def test_a_folder_whose_name_cannot_be_written_down_leaves_no_session(tmp_path: Path, holdfast_home: Path) -> None:
-    odd = os.fsencode(tmp_path) + b"/\xff"
+    folder = os.fsencode(tmp_path) + b"/\xff"
     try:
-        os.mkdir(odd)  # noqa: PTH102 - a name of bytes
+        os.mkdir(folder)  # noqa: PTH102 - a name of bytes
     except OSError:
         pytest.skip("this file system takes no such name")
-    code, _, complaint = run('exec "$@"', *ASK, cwd=os.fsdecode(odd), OPENAI_API_KEY="k")
+    code, _, complaint = run('exec "$@"', *ASK, cwd=os.fsdecode(folder), OPENAI_API_KEY="k")
     assert code == 2
     assert "is not valid UTF-8" in complaint
     assert list((holdfast_home / "sessions").iterdir()) == []
@@ -108,7 +108,7 @@ def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "hint"),
     [
         (("seutp",), "Did you mean: holdfast setup?"),
         (("sesions", "list"), "Did you mean: holdfast sessions? To send it as a prompt: holdfast -- "),
@@ -119,11 +119,11 @@ def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
     ],
 )
 def test_words_that_are_no_command_get_a_hint_at_what_was_meant(
-    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words, {}) == 2
     complaint = capsys.readouterr().err
-    assert said in complaint
+    assert hint in complaint
     assert complaint.count("\n") == 1
 
 

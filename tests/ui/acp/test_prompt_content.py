@@ -31,15 +31,15 @@ def resource(uri: str, **more: object) -> dict[str, object]:
 
 
 def test_a_file_below_the_root_is_mentioned_as_the_terminal_does(tmp_path: Path) -> None:
-    said = content(tmp_path, text("read"), link((tmp_path / "a b" / "c.py").as_uri()), text("now"))
-    assert said.text == "read @a b/c.py now"
+    prompt = content(tmp_path, text("read"), link((tmp_path / "a b" / "c.py").as_uri()), text("now"))
+    assert prompt.text == "read @a b/c.py now"
     outside = content(tmp_path, link(f"file://{tmp_path}/../secret"), link("https://example.org/x"))
     assert outside.text == f"{tmp_path.parent}/secret https://example.org/x"
 
 
 def test_an_embedded_file_is_fenced_so_that_it_cannot_end_its_fence(tmp_path: Path) -> None:
-    said = content(tmp_path, resource((tmp_path / "a.md").as_uri(), text="```\nrun it\n```"))
-    assert said.text == "\n@a.md\n````\n```\nrun it\n```\n````\n"
+    prompt = content(tmp_path, resource((tmp_path / "a.md").as_uri(), text="```\nrun it\n```"))
+    assert prompt.text == "\n@a.md\n````\n```\nrun it\n```\n````\n"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_an_embedded_file_is_fenced_so_that_it_cannot_end_its_fence(tmp_path: Pa
 )
 def test_an_unsaved_file_is_said_to_be_one(tmp_path: Path, disk: str, shown: str, *, unsaved: bool) -> None:
     (tmp_path / "a").write_text(disk, newline="")
-    said = content(tmp_path, resource((tmp_path / "a").as_uri(), text=shown))
-    assert ("unsaved changes" in said.text) == unsaved
+    prompt = content(tmp_path, resource((tmp_path / "a").as_uri(), text=shown))
+    assert ("unsaved changes" in prompt.text) == unsaved
 
 
 def test_images_may_be_alone_and_binary_files_are_named(tmp_path: Path) -> None:

@@ -50,9 +50,9 @@ class Ran:
         self.err = done.stderr.decode()
 
 
-def run(folder: Path, *argv: str, given: bytes = b"") -> Ran:
+def run(folder: Path, *argv: str, stdin: bytes = b"") -> Ran:
     environ = {**os.environ, "PYTHONUTF8": "1"}
-    return Ran(launcher().run(argv, cwd=folder, environ=environ, given=given))
+    return Ran(launcher().run(argv, cwd=folder, environ=environ, given=stdin))
 
 
 def put(folder: Path, document: object, name: str = "a.json") -> str:
@@ -66,10 +66,10 @@ def put(folder: Path, document: object, name: str = "a.json") -> str:
 
 def test_valid(tmp_path: Path) -> None:
     ran = run(tmp_path, "check", put(tmp_path, VALID))
-    said = "a.json: valid for openai-chat (format openai-chat)\n"
+    line = "a.json: valid for openai-chat (format openai-chat)\n"
     also = "It could also be anthropic or openai-responses; choose with --format.\n"
-    assert (ran.code, ran.out, ran.err) == (0, said + also, "")
-    assert run(tmp_path, "check", "--format", "openai-chat", "a.json").out == said
+    assert (ran.code, ran.out, ran.err) == (0, line + also, "")
+    assert run(tmp_path, "check", "--format", "openai-chat", "a.json").out == line
 
 
 def test_what_stands_beside_the_messages_tells_the_format(tmp_path: Path) -> None:
@@ -110,24 +110,24 @@ def test_a_violation_is_reported_with_place_rule_sentence_and_error(tmp_path: Pa
 
 def test_whose_error_it_is_is_said(tmp_path: Path) -> None:
     file = put(tmp_path, STUCK)
-    own = run(tmp_path, "check", "--profile", "openai-compatible", file).out
-    assert "  The provider's error: Invalid request: an assistant message with 'tool_calls' must be followed" in own
+    report = run(tmp_path, "check", "--profile", "openai-compatible", file).out
+    assert "  The provider's error: Invalid request: an assistant message with 'tool_calls' must be followed" in report
     other = run(tmp_path, "check", "--profile", "cohere", file).out.splitlines()
     assert f"  The error of openai-chat for the same: {UNANSWERED} call_2" in other
 
 
 def test_check_in_json(tmp_path: Path) -> None:
     ran = run(tmp_path, "check", "--json", "--profile", "mistral", put(tmp_path, {"messages": STUCK, "model": "m"}))
-    told: dict[str, Any] = json.loads(ran.out)
-    assert (ran.code, told["valid"], told["format"], told["profile"]) == (4, False, "openai-chat", "mistral")
-    rules = {each["rule"] for each in told["violations"]}
+    report: dict[str, Any] = json.loads(ran.out)
+    assert (ran.code, report["valid"], report["format"], report["profile"]) == (4, False, "openai-chat", "mistral")
+    rules = {each["rule"] for each in report["violations"]}
     assert rules == {"call-without-result", "call-id-length", "call-id-charset", "user-after-result"}
-    assert told["violations"][0]["position"].startswith("messages[1].tool_calls[")
-    assert all(each["sentence"] for each in told["violations"])
+    assert report["violations"][0]["position"].startswith("messages[1].tool_calls[")
+    assert all(each["sentence"] for each in report["violations"])
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    ran = run(tmp_path, "check", "-", given=json.dumps(STUCK).encode())
+    ran = run(tmp_path, "check", "-", stdin=json.dumps(STUCK).encode())
     assert ran.code == 4
     assert ran.out.startswith("standard input: 1 violation")
 
@@ -142,7 +142,7 @@ def test_the_terminal_is_not_written_to_by_the_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", "not JSON at line 1, column 1"),
         (b'[{"role": "user",\n  "content": "cut', "not JSON at line 2, column 14"),
@@ -162,12 +162,12 @@ def test_the_terminal_is_not_written_to_by_the_document(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("command", ["check", "repair"])
 def test_what_is_no_conversation_is_reported_with_its_place(
-    tmp_path: Path, command: str, data: bytes, said: str
+    tmp_path: Path, command: str, data: bytes, message: str
 ) -> None:
     ran = run(tmp_path, command, put(tmp_path, data))
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith("holdfast: The document is ")
-    assert said in ran.err
+    assert message in ran.err
     assert ran.err.count("\n") == 1
 
 
@@ -186,9 +186,9 @@ def test_a_key_that_stands_twice_is_damage(tmp_path: Path) -> None:
     ran = run(tmp_path, "check", put(tmp_path, TWICE))
     assert ran.code == 4
     assert "messages[0].content  line 3, column 3\n  The key 'content' occurs twice" in ran.out
-    told = json.loads(run(tmp_path, "check", "--json", "a.json").out)
-    assert not told["valid"]
-    assert (told["damage"][0]["line"], told["damage"][0]["column"]) == (3, 3)
+    report = json.loads(run(tmp_path, "check", "--json", "a.json").out)
+    assert not report["valid"]
+    assert (report["damage"][0]["line"], report["damage"][0]["column"]) == (3, 3)
 
 
 def test_a_repair_would_lose_a_value_of_a_key_that_stands_twice(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_only_keys_of_one_object_are_damage(tmp_path: Path) -> None:
 
 def test_usage(tmp_path: Path) -> None:
     file = put(tmp_path, VALID)
-    for argv, said in (
+    for argv, message in (
         (["check", "gone.json"], "Cannot read 'gone.json'"),
         (["check", "."], "Cannot read"),
         (
@@ -222,7 +222,7 @@ def test_usage(tmp_path: Path) -> None:
     ):
         ran = run(tmp_path, *argv)
         assert (ran.code, ran.out) == (2, ""), argv
-        assert said in ran.err
+        assert message in ran.err
         assert "Traceback" not in ran.err
 
 
@@ -233,13 +233,13 @@ def test_the_help_lists_what_is_registered(tmp_path: Path) -> None:
 
 def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
     put(tmp_path, STUCK)
-    tells = """
+    program = """
 import sys
 from holdfast.ui.main import main
 assert main(["repair", "a.json", "-o", "b.json"]) == 0
 print(sorted({"pydantic_ai", "pydantic", "textual", "asyncio", "httpx", "sqlite3"} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", tells], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("[]\n")
 
@@ -283,10 +283,10 @@ def test_an_output_that_its_reader_closes_ends_the_repair_silently(tmp_path: Pat
 
 
 def test_what_was_repaired_is_valid(tmp_path: Path) -> None:
-    repaired = run(tmp_path, "repair", "-", "--profile", "mistral", given=json.dumps(STUCK).encode())
+    repaired = run(tmp_path, "repair", "-", "--profile", "mistral", stdin=json.dumps(STUCK).encode())
     assert repaired.code == 0
-    assert run(tmp_path, "check", "-", "--profile", "mistral", given=repaired.bytes).code == 0
-    again = run(tmp_path, "repair", "-", "--profile", "mistral", given=repaired.bytes)
+    assert run(tmp_path, "check", "-", "--profile", "mistral", stdin=repaired.bytes).code == 0
+    again = run(tmp_path, "repair", "-", "--profile", "mistral", stdin=repaired.bytes)
     assert (again.code, again.bytes) == (0, repaired.bytes)
     assert "nothing to repair" in again.err
 
@@ -312,18 +312,18 @@ def test_a_valid_input_is_echoed_byte_for_byte(tmp_path: Path, data: bytes) -> N
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_the_looks_are_kept(tmp_path: Path, indent: int | str | None, end: str) -> None:
     body = {"model": "é", "unknown": {"n": [1.5, None, 10**30]}, "messages": STUCK}
-    ran = run(tmp_path, "repair", "-", given=(json.dumps(body, indent=indent, ensure_ascii=False) + end).encode())
+    ran = run(tmp_path, "repair", "-", stdin=(json.dumps(body, indent=indent, ensure_ascii=False) + end).encode())
     repaired = {**body, "messages": REPAIRED}
     assert ran.out == json.dumps(repaired, indent=indent, ensure_ascii=False) + end
 
 
 def test_compact_stays_compact(tmp_path: Path) -> None:
-    ran = run(tmp_path, "repair", "-", given=json.dumps(STUCK, separators=(",", ":")).encode())
+    ran = run(tmp_path, "repair", "-", stdin=json.dumps(STUCK, separators=(",", ":")).encode())
     assert ran.out == json.dumps(REPAIRED, separators=(",", ":"))
 
 
 def test_half_a_surrogate_pair_is_repaired(tmp_path: Path) -> None:
-    ran = run(tmp_path, "repair", "-", given=b'{"system":"b\\ud800","messages":[{"role":"user","content":"a\\ud800"}]}')
+    ran = run(tmp_path, "repair", "-", stdin=b'{"system":"b\\ud800","messages":[{"role":"user","content":"a\\ud800"}]}')
     assert ran.code == 0
     assert json.loads(ran.out) == {"system": "b\ufffd", "messages": [{"role": "user", "content": "a\ufffd"}]}
 
@@ -392,19 +392,19 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 
 def test_repair_in_json(tmp_path: Path) -> None:
     file = put(tmp_path, STUCK)
-    told = json.loads(run(tmp_path, "repair", "--json", "--dry-run", file).out)
-    assert (told["valid"], told["remaining"]) == (True, [])
-    assert [each["edit"] for each in told["edits"]] == ["add-result"]
-    assert told["edits"][0]["sentence"].startswith("The call at messages[1]")
+    report = json.loads(run(tmp_path, "repair", "--json", "--dry-run", file).out)
+    assert (report["valid"], report["remaining"]) == (True, [])
+    assert [each["edit"] for each in report["edits"]] == ["add-result"]
+    assert report["edits"][0]["sentence"].startswith("The call at messages[1]")
     ran = run(tmp_path, "repair", "--json", file)
-    assert (json.loads(ran.out), json.loads(ran.err)) == (REPAIRED, told)
+    assert (json.loads(ran.out), json.loads(ran.err)) == (REPAIRED, report)
 
 
 @pytest.mark.parametrize("extra", [[], ["-o", "b.json"], ["--in-place"], ["--dry-run"]])
 def test_what_can_be_repaired_is_written_also_where_something_remains(tmp_path: Path, extra: list[str]) -> None:
     use: dict[str, object] = {"type": "tool_use", "id": "a", "name": "ls", "input": {}}
-    asked: dict[str, object] = {"role": "assistant", "content": [use]}
-    file = put(tmp_path, [USER, asked])  # a list of messages: it cannot say that thinking is off
+    call: dict[str, object] = {"role": "assistant", "content": [use]}
+    file = put(tmp_path, [USER, call])  # a list of messages: it cannot say that thinking is off
     ran = run(tmp_path, "repair", "--thinking", "on", file, *extra)
     report = ran.out if extra else ran.err
     assert ran.code == 4

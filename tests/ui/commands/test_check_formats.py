@@ -80,19 +80,19 @@ STRONG = [name for name in FOREIGN if not name.endswith("-text")]
 def test_a_document_of_a_format_that_is_not_read_is_refused_with_its_name(
     tmp_path: Path, command: str, name: str
 ) -> None:
-    document, said = FOREIGN[name]
+    document, message = FOREIGN[name]
     ran = run(tmp_path, command, put(tmp_path, document))
     assert (ran.code, ran.out) == (4, "")
-    assert said in ran.err
+    assert message in ran.err
     assert ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", STRONG)
 def test_naming_another_format_does_not_make_quoted_text_of_it(tmp_path: Path, name: str) -> None:
-    document, said = FOREIGN[name]
+    document, message = FOREIGN[name]
     file = str(tmp_path / put(tmp_path, document))
     for form in FORMATS:
-        with pytest.raises(DamageError, match=said):
+        with pytest.raises(DamageError, match=message):
             open_document(file, form, profile=None)
 
 
@@ -140,7 +140,7 @@ def test_a_profile_tells_what_a_text_is_written_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "sentence"),
     [
         ({"role": "assistant", "parts": [{"text": "x"}]}, "What stands here is not a message of this format."),
         ("hello", "What stands here is not a message of this format."),
@@ -152,9 +152,9 @@ def test_a_profile_tells_what_a_text_is_written_for(tmp_path: Path) -> None:
         ({"role": "model", "content": "x"}, "The assistant message has a role that the provider does not know."),
     ],
 )
-def test_what_is_no_message_is_not_said_to_be_somebodys(tmp_path: Path, message: object, said: str) -> None:
+def test_what_is_no_message_is_not_said_to_be_somebodys(tmp_path: Path, message: object, sentence: str) -> None:
     ran = run(tmp_path, "check", "--format", "openai-chat", put(tmp_path, [USER, CALLS, message]))
-    assert f"  {said}" in ran.out
+    assert f"  {sentence}" in ran.out
 
 
 def test_to_tell_a_format_takes_no_memory_beside_the_document(tmp_path: Path) -> None:

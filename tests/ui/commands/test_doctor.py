@@ -25,7 +25,7 @@ from holdfast.ui.startup.project_trust import judge_project
 from polling import expect_within
 
 GB = 1_000_000_000
-OWN = facts_of("home:m", overrides={"home:m": ModelOverrides(context_window=5, reasoning="none")})
+CUSTOM_MODEL = facts_of("home:m", overrides={"home:m": ModelOverrides(context_window=5, reasoning="none")})
 PROBLEM = Problem(kind="damage", where="entry 1", what="A hole.", todo="")
 
 
@@ -34,7 +34,7 @@ def report(session: str, *problems: Problem) -> Report:
 
 
 @pytest.mark.parametrize(
-    ("finding", "level", "said"),
+    ("finding", "level", "words"),
     [
         (findings.versions({"holdfast": "1"}, (3, 12)), "ok", "holdfast 1"),
         (findings.versions({"holdfast": "1"}, (3, 15)), "ok", "not tested with Python later than 3.13"),
@@ -57,7 +57,11 @@ def report(session: str, *problems: Problem) -> Report:
         (findings.model_table_finding("2026", facts_of("anthropic:claude-sonnet-5-5"), window=0), "ok", "2026"),
         (findings.model_table_finding("2026", facts_of("home:m"), window=0), "warn", 'in [models."home:m"]'),
         (findings.model_table_finding("2026", facts_of("home:m"), window=9000), "ok", "assumed to be 9,000 tokens"),
-        (findings.model_table_finding("2026", OWN, window=0), "ok", "home:m is not in it: its cost is unknown"),
+        (
+            findings.model_table_finding("2026", CUSTOM_MODEL, window=0),
+            "ok",
+            "home:m is not in it: its cost is unknown",
+        ),
         (findings.disk("~/x", 2 * GB), "ok", "2 GB"),
         (findings.disk("~/x", GB // 2), "warn", "Free some disk space"),
         (findings.disk("~/x", GB // 20), "fail", "Free some disk space"),
@@ -90,27 +94,27 @@ def report(session: str, *problems: Problem) -> Report:
         (findings.config("~/c", there=False, problem=""), "ok", "defaults"),
     ],
 )
-def test_what_is_found_has_a_level_and_words(finding: DoctorFinding, level: str, said: str) -> None:
+def test_what_is_found_has_a_level_and_words(finding: DoctorFinding, level: str, words: str) -> None:
     assert finding.level == level
-    assert said in f"{finding.what} {finding.todo}"
+    assert words in f"{finding.what} {finding.todo}"
     assert level == "ok" or finding.todo
 
 
 def test_a_provider_that_is_not_reached_is_grave_if_it_is_the_chosen_one() -> None:
     known = PROVIDERS["anthropic"]
-    gone = ConnectivityResult(step="refused", place="x.test", detail="refused")
+    refused = ConnectivityResult(step="refused", place="x.test", detail="refused")
     assert (
         findings.provider_finding(known, ConnectivityResult(step="reached", place="x.test"), chosen=True).level == "ok"
     )
-    assert findings.provider_finding(known, gone, chosen=False).level == "warn"
-    assert findings.provider_finding(known, gone, chosen=True).level == "fail"
-    assert "Connection refused at x.test" in findings.provider_finding(known, gone, chosen=True).todo
+    assert findings.provider_finding(known, refused, chosen=False).level == "warn"
+    assert findings.provider_finding(known, refused, chosen=True).level == "fail"
+    assert "Connection refused at x.test" in findings.provider_finding(known, refused, chosen=True).todo
 
 
 def test_where_a_key_goes_is_reported_if_the_environment_says_it() -> None:
     way = ConnectivityResult(step="reached", place="x.test", variable="ANTHROPIC_BASE_URL")
-    told = findings.provider_finding(PROVIDERS["anthropic"], way, chosen=True).what
-    assert told == "x.test reachable (from ANTHROPIC_BASE_URL)"
+    text = findings.provider_finding(PROVIDERS["anthropic"], way, chosen=True).what
+    assert text == "x.test reachable (from ANTHROPIC_BASE_URL)"
 
 
 @pytest.fixture

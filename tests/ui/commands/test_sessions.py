@@ -70,7 +70,7 @@ def session(catalog: Catalog, cwd: Path | str, entries: Sequence[Entry] = ()) ->
     return name
 
 
-def said(step: int, *parts: TextPart | CallPart) -> ResponseEnded:
+def response(step: int, *parts: TextPart | CallPart) -> ResponseEnded:
     return ResponseEnded(step=step, model="anthropic:m", parts=parts, usage=Usage())
 
 
@@ -153,10 +153,10 @@ def test_a_home_that_cannot_be_used_is_named(here: Path, monkeypatch: pytest.Mon
 def test_a_folder_that_was_deleted_is_named(catalog: Catalog, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "dead.json").write_text(json.dumps(HISTORY))
     other = session(catalog, "/elsewhere")
-    gone = here / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    folder = here / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
     for command in (["list"], ["import", str(here / "dead.json")]):
         with pytest.raises(UsageError, match="Cannot use the current directory"):
             run(*command)
@@ -173,7 +173,7 @@ def test_show_tells_everything_as_what_it_is(catalog: Catalog, here: Path) -> No
             GO,
             RequestStarted(step=1, attempt=1, model="anthropic:m"),
             RequestFailed(step=1, attempt=1, fault="overloaded", message="Busy.", retry_in=2),
-            said(
+            response(
                 1, TextPart("I look.\x1b[2J"), CallPart("A", "bash", '{"command": "ls"}'), CallPart("B", "edit", "{}")
             ),
             CallStarted(call="A", effect="execute"),
@@ -220,7 +220,7 @@ def test_a_transcript_has_damage_at_its_place_and_what_was_left_open_at_the_end(
     entries: list[Entry] = [
         opened("s", "/"),
         GO,
-        said(1, CallPart("A", "bash", "{}"), CallPart("B", "read", "")),
+        response(1, CallPart("A", "bash", "{}"), CallPart("B", "read", "")),
         CallStarted(call="A", effect="execute"),
         CallEnded(call="Z", outcome="ok", text="?"),
         RequestStarted(step=2, attempt=1, model="m"),
@@ -230,7 +230,7 @@ def test_a_transcript_has_damage_at_its_place_and_what_was_left_open_at_the_end(
         StoredEntry(3, 3.0, entries[2])
     ]
     records.sort(key=lambda record: record.seq)
-    lines = [(said.kind, said.text, said.detail) for said in transcript(records, [Finding(4, "x"), Finding(9, "end")])]
+    lines = [(line.kind, line.text, line.detail) for line in transcript(records, [Finding(4, "x"), Finding(9, "end")])]
     assert lines[2:] == [
         ("damage", "x", ""),
         ("started", "→ bash", ""),
@@ -245,7 +245,7 @@ def test_a_transcript_has_damage_at_its_place_and_what_was_left_open_at_the_end(
 
 def test_an_export_of_a_session_in_use_does_not_call_what_runs_a_crash(catalog: Catalog, here: Path) -> None:
     calls = (CallPart(id="A", name="bash", arguments="{}"), CallPart(id="B", name="bash", arguments="{}"))
-    name = session(catalog, here, [GO, said(1, *calls), CallStarted(call="A", effect="execute")])
+    name = session(catalog, here, [GO, response(1, *calls), CallStarted(call="A", effect="execute")])
     _, document, _ = run("export", name)
     running, waiting = [part["content"] for part in json.loads(document)["messages"][-1]["parts"]]
     assert running.startswith("Not finished in this copy: this session was copied in the middle of the turn")
@@ -257,7 +257,7 @@ def test_an_export_has_results_that_are_not_sent_any_more(catalog: Catalog, here
     name = session(
         catalog,
         here,
-        [GO, said(1, part), CallEnded(call="A", outcome="ok", text="it all"), Pruned(outputs={"A": "[left out]"})],
+        [GO, response(1, part), CallEnded(call="A", outcome="ok", text="it all"), Pruned(outputs={"A": "[left out]"})],
     )
     _, document, _ = run("export", name)
     assert json.loads(document)["messages"][-1]["parts"][0]["content"] == "it all"
@@ -270,7 +270,7 @@ def test_an_export_has_results_that_are_not_sent_any_more(catalog: Catalog, here
 
 def test_an_export_is_what_pydantic_ai_loads_and_import_takes_back(catalog: Catalog, here: Path) -> None:
     name = session(
-        catalog, here, [GO, said(1, TextPart("ünïcode")), TurnEnded(turn=1, reason="end_turn", cause="finished")]
+        catalog, here, [GO, response(1, TextPart("ünïcode")), TurnEnded(turn=1, reason="end_turn", cause="finished")]
     )
     code, document, _ = run("export", name)
     assert code == 0
@@ -340,12 +340,12 @@ def test_an_import_that_cannot_be_begun_leaves_no_session(
 ) -> None:
     source = here / "dead.json"
     source.write_text(json.dumps(HISTORY))
-    odd = os.fsencode(here) + b"/\xff"
+    folder = os.fsencode(here) + b"/\xff"
     try:
-        os.mkdir(odd)  # noqa: PTH102 - a name of bytes
+        os.mkdir(folder)  # noqa: PTH102 - a name of bytes
     except OSError:
         pytest.skip("this file system takes no such name")
-    monkeypatch.chdir(os.fsdecode(odd))
+    monkeypatch.chdir(os.fsdecode(folder))
     with pytest.raises(UsageError, match="not valid UTF-8"):
         run("import", str(source))
     assert list(catalog.folder("x").parent.iterdir()) == []
@@ -412,7 +412,7 @@ def test_a_list_needs_neither_sqlite_nor_asyncio_nor_pydantic(catalog: Catalog, 
     ],
 )
 def test_a_session_is_exported_in_other_forms(catalog: Catalog, here: Path, form: str, beginning: str) -> None:
-    name = session(catalog, here, [GO, said(1, TextPart("ünïcode\x1b]0;x\x07"))])
+    name = session(catalog, here, [GO, response(1, TextPart("ünïcode\x1b]0;x\x07"))])
     code, document, _ = run("export", name, "--format", form)
     assert code == 0
     assert document.startswith(beginning)

@@ -36,8 +36,8 @@ def put(catalog: Catalog) -> str:
 
 def test_a_session_gets_a_title_that_is_in_its_journal(catalog: Catalog) -> None:
     session = put(catalog)
-    code, said = run("rename", session, "  The\nengine ")
-    assert (code, said) == (0, f"Title of session {session}: The engine\n")
+    code, output = run("rename", session, "  The\nengine ")
+    assert (code, output) == (0, f"Title of session {session}: The engine\n")
     assert catalog.find(session).title == "The engine"
     assert fold(record.entry for record in read_copy(catalog.folder(session)).records).title == "The engine"
     assert "'The engine'" in run("show", session)[1]
@@ -47,17 +47,17 @@ def test_a_session_gets_a_title_that_is_in_its_journal(catalog: Catalog) -> None
 
 def test_a_deleted_session_is_in_the_trash_and_can_be_brought_back(catalog: Catalog) -> None:
     session = put(catalog)
-    code, said = run("delete", session)
+    code, output = run("delete", session)
     assert code == 0
-    assert "trash" in said
+    assert "trash" in output
     assert catalog.all() == ()
     with pytest.raises(SessionUnknown):
         run("delete", session)
-    kept = catalog.folder(session).parent.with_name("trash") / session
-    kept.rename(catalog.folder(session))
+    trashed = catalog.folder(session).parent.with_name("trash") / session
+    trashed.rename(catalog.folder(session))
     assert catalog.find(session).title == "go"
     run("delete", session)
-    kept.mkdir(exist_ok=True)
+    trashed.mkdir(exist_ok=True)
     assert catalog.all() == ()
 
 
@@ -86,8 +86,8 @@ def test_a_deleted_session_is_listed_and_restored(catalog: Catalog) -> None:
     session = put(catalog)
     run("delete", session)
     assert session in run("list", "--trash")[1]
-    code, said = run("restore", session[:12])
-    assert (code, said) == (0, f"Restored session {session}. Resume it: holdfast -r {session}\n")
+    code, output = run("restore", session[:12])
+    assert (code, output) == (0, f"Restored session {session}. Resume it: holdfast -r {session}\n")
     assert [each.id for each in catalog.all()] == [session]
     assert catalog.trashed() == ()
     with pytest.raises(SessionUnknown, match="The trash was searched"):
@@ -115,10 +115,10 @@ def test_a_session_in_the_trash_that_is_held_is_not_restored(catalog: Catalog) -
 
 def test_a_search_says_which_sessions_and_where(catalog: Catalog) -> None:
     session = put(catalog)
-    code, said = run("search", "GO")
+    code, output = run("search", "GO")
     assert code == 0
-    assert said.splitlines()[0].startswith(session)
-    assert said.splitlines()[1] == "    go"
+    assert output.splitlines()[0].startswith(session)
+    assert output.splitlines()[1] == "    go"
     assert run("search", "go", "nowhere")[1] == "No session contains 'go' and 'nowhere'.\n"
     (found,) = json.loads(run("search", "go", "--json")[1])
     assert (found["summary"]["id"], found["excerpt"]) == (session, "go")

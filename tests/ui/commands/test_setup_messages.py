@@ -14,7 +14,7 @@ WELL = ConnectivityResult(step="reached", place="api.test")
 
 
 @pytest.mark.parametrize(
-    ("status", "fault", "said"),
+    ("status", "fault", "reason"),
     [
         (401, "credentials", "The key is wrong"),
         (403, "credentials", "may not use this model"),
@@ -27,15 +27,15 @@ WELL = ConnectivityResult(step="reached", place="api.test")
         (400, "rejected", "Is this a chat model"),
     ],
 )
-def test_a_status_is_explained_and_the_providers_message_quoted(status: int, fault: ProviderFault, said: str) -> None:
+def test_a_status_is_explained_and_the_providers_message_quoted(status: int, fault: ProviderFault, reason: str) -> None:
     failed = ProviderFailed("Model 'a:small' answered: no.", fault=fault, status=status)
     words = failure_explanation(failed, WELL, model="small")
-    assert said in words
+    assert reason in words
     assert words.endswith("\n  Provider's message: Model 'a:small' answered: no.")
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "reason"),
     [
         ("Invalid token.", "The key is wrong"),
         ("The security token included in the request is expired.", "The key is wrong"),
@@ -45,24 +45,24 @@ def test_a_status_is_explained_and_the_providers_message_quoted(status: int, fau
         ("Country, region, or territory not supported.", "may not use this model"),
     ],
 )
-def test_a_wrong_key_is_distinguished_from_one_without_permission(answer: str, said: str) -> None:
+def test_a_wrong_key_is_distinguished_from_one_without_permission(answer: str, reason: str) -> None:
     message = f"Model 'a:m' failed with status 403: {answer}"
-    assert said in failure_explanation(ProviderFailed(message, fault="credentials", status=403), WELL, model="m")
+    assert reason in failure_explanation(ProviderFailed(message, fault="credentials", status=403), WELL, model="m")
 
 
 def test_every_step_has_its_own_words() -> None:
     failed = ProviderFailed("Connection to model 'a:small' failed.", fault="unreachable")
     steps: tuple[ConnectivityStep, ...] = get_args(ConnectivityStep)
-    told = {
+    explanations = {
         step: failure_explanation(
             failed, ConnectivityResult(step=step, place="api.test:1", proxy="http://p"), model="m"
         )
         for step in steps
     }
-    assert len(set(told.values())) == len(steps)
-    assert all("{" not in words for words in told.values())
-    assert "api.test:1" in told["refused"]
-    assert "'http://p'" in told["proxy"]
+    assert len(set(explanations.values())) == len(steps)
+    assert all("{" not in words for words in explanations.values())
+    assert "api.test:1" in explanations["refused"]
+    assert "'http://p'" in explanations["proxy"]
     assert unreachable_reason(WELL) == ""
 
 
@@ -73,7 +73,7 @@ def test_every_fault_but_the_proxys_password_names_the_address(fault: ProviderFa
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "reason"),
     [
         ("certificate", "Does SSL_CERT_FILE name"),
         ("certificate_host", "is for another host name"),
@@ -82,7 +82,7 @@ def test_every_fault_but_the_proxys_password_names_the_address(fault: ProviderFa
         ("proxy_refused", "does not allow connections to api.test"),
     ],
 )
-def test_certificates_and_proxies_are_reported_as_they_failed(fault: ProviderFault, said: str) -> None:
+def test_certificates_and_proxies_are_reported_as_they_failed(fault: ProviderFault, reason: str) -> None:
     """The check made afterwards opens no tunnel, so it cannot know."""
     way = ConnectivityResult(step="reached", place="api.test", proxy="http://p")
-    assert said in failure_explanation(ProviderFailed("It broke.", fault=fault), way, model="m")
+    assert reason in failure_explanation(ProviderFailed("It broke.", fault=fault), way, model="m")

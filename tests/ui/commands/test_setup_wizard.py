@@ -26,10 +26,10 @@ class Person:
 
     def __init__(self) -> None:
         self.answers: list[str] = []
-        self.asked: list[str] = []
+        self.questions: list[str] = []
 
     def answer(self, question: str = "") -> str:
-        self.asked.append(question.partition("[")[0].strip(" :\n"))
+        self.questions.append(question.partition("[")[0].strip(" :\n"))
         if not self.answers:
             raise EOFError
         return self.answers.pop(0)
@@ -44,7 +44,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Person:
     return person
 
 
-def asked(person: Person, home: Path, *answers: str, **environ: str) -> tuple[Wizard, SetupChoice | None]:
+def run_setup(person: Person, home: Path, *answers: str, **environ: str) -> tuple[Wizard, SetupChoice | None]:
     person.answers.extend(answers)
     wizard = Wizard({"HOLDFAST_HOME": str(home), **environ})
     return wizard, wizard.run()
@@ -63,7 +63,7 @@ def asked(person: Person, home: Path, *answers: str, **environ: str) -> tuple[Wi
 def test_a_new_server_gets_its_own_key(person: Person, tmp_path: Path, name: str, variable: str) -> None:
     with ScriptedProvider([[Say("ready")]], key=KEY) as server:
         address = f"{server.url}/v1"
-        wizard, chosen = asked(person, tmp_path, "other", address, "", name, "y", KEY, "small", **OTHERS)
+        wizard, chosen = run_setup(person, tmp_path, "other", address, "", name, "y", KEY, "small", **OTHERS)
         assert [request.headers["authorization"] for request in server.requests] == [f"Bearer {KEY}"]
     assert chosen is not None
     assert chosen.server is not None
@@ -76,9 +76,9 @@ def test_a_new_server_gets_its_own_key(person: Person, tmp_path: Path, name: str
 @pytest.mark.parametrize("address", ["http://[::1/v1", "http://localhost:99999/v1", "localhost:1234/v1", "http://"])
 def test_what_is_no_address_is_asked_for_again_at_once(person: Person, tmp_path: Path, address: str) -> None:
     with pytest.raises(EOFError):
-        asked(person, tmp_path, "other", address, "http://localhost:8080/v1")
+        run_setup(person, tmp_path, "other", address, "http://localhost:8080/v1")
     where = "Base URL, e.g. http://localhost:8080/v1"
-    assert person.asked == ["Number or name", where, where, "Number or name"]
+    assert person.questions == ["Number or name", where, where, "Number or name"]
 
 
 ALL = ("other", "http://127.0.0.1:9/v1", "", "mine", "y", KEY, "small")
@@ -90,13 +90,13 @@ def test_esc_and_the_end_of_the_input_leave_at_every_question(
     person: Person, tmp_path: Path, number: int, leaving: str | None
 ) -> None:
     with pytest.raises(EOFError):
-        asked(person, tmp_path, *ALL[:number], *([leaving] if leaving else []))
-    assert len(person.asked) == number + 1
+        run_setup(person, tmp_path, *ALL[:number], *([leaving] if leaving else []))
+    assert len(person.questions) == number + 1
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("provider", "environ", "said"),
+    ("provider", "environ", "message"),
     [
         ("openai", {"OPENAI_BASE_URL": "http://localhost:99999/v1"}, "OPENAI_BASE_URL of provider"),
         ("bedrock", {}, "Set AWS_REGION"),
@@ -107,13 +107,13 @@ def test_one_that_the_environment_makes_unusable_is_refused_when_it_is_chosen(
     tmp_path: Path,
     provider: str,
     environ: dict[str, str],
-    said: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(EOFError):
-        asked(person, tmp_path, provider, **environ)
-    assert person.asked == ["Number or name"] * 2
-    assert said in capsys.readouterr().out
+        run_setup(person, tmp_path, provider, **environ)
+    assert person.questions == ["Number or name"] * 2
+    assert message in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("text", "mode"), [("{half a", 0o600), ('{"keys": {"MISTRAL_API_KEY": "sk-old"}}', 0o644)])
@@ -124,7 +124,7 @@ def test_a_file_of_keys_that_cannot_be_used_is_repaired_at_the_end(
     path.write_text(text)
     path.chmod(mode)
     with ScriptedProvider([[Say("ready")]], key=KEY) as server:
-        wizard, chosen = asked(person, tmp_path, "openai-chat", KEY, "small", OPENAI_BASE_URL=f"{server.url}/v1")
+        wizard, chosen = run_setup(person, tmp_path, "openai-chat", KEY, "small", OPENAI_BASE_URL=f"{server.url}/v1")
     assert chosen is not None
     assert "The setup repairs that when it ends" in capsys.readouterr().out
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (text, mode)
@@ -141,7 +141,7 @@ def test_an_address_is_offered_without_its_password(
     config = '[providers.corp]\nkind = "openai-chat"\nbase_url = "http://me:hunter2@corp.test/v1?key=zzz"\n'
     (tmp_path / "config.toml").write_text(config)
     with pytest.raises(EOFError):
-        asked(person, tmp_path)
+        run_setup(person, tmp_path)
     out = capsys.readouterr().out
     assert "at http://corp.test/v1" in out
     assert "hunter2" not in out
@@ -154,4 +154,4 @@ def test_the_config_keeps_the_line_ends_and_the_comments_that_it_has(person: Per
     wizard = Wizard({"HOLDFAST_HOME": str(tmp_path)})
     list(wizard.write(SetupChoice(provider=PROVIDERS["ollama"], model="tiny")))
     assert config.read_bytes() == b'model = "ollama:tiny"  # cheap, ask Ann\r\n[limits]\r\nmax_steps = 3\r\n'
-    assert person.asked == []
+    assert person.questions == []

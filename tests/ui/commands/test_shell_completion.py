@@ -20,12 +20,12 @@ from holdfast.ui.main import main
 from polling import HANGS
 
 
-def of(wanted: str) -> Iterator[Candidate]:
+def of(metavar: str) -> Iterator[Candidate]:
     """Give one value for each metavar that is known."""
     values = {"ID": "20260101-abc", "PROVIDER:MODEL": "openai:big", "PROVIDER": "openai", "SETTING": "theme"}
     values["TRASHED-ID"] = "20250101-old"
-    if wanted in values:
-        yield Candidate(values[wanted])
+    if metavar in values:
+        yield Candidate(values[metavar])
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,13 @@ def test_what_is_known_is_what_is_there(tmp_path: Path) -> None:
     assert "home" in [each.value for each in known_candidates("PROVIDER", environ)]
     assert "limits.max_steps" in [each.value for each in known_candidates("SETTING", environ)]
     catalog = Catalog(tmp_path / "sessions")
-    kept, deleted = (create(catalog, cwd=tmp_path, model="ollama:tiny") for _ in range(2))
-    for each in (kept, deleted):
+    existing, deleted = (create(catalog, cwd=tmp_path, model="ollama:tiny") for _ in range(2))
+    for each in (existing, deleted):
         each.store.close()
     catalog.trash(deleted.id)
-    assert [each.value for each in known_candidates("ID", environ)] == [kept.id]
+    assert [each.value for each in known_candidates("ID", environ)] == [existing.id]
     assert [each.value for each in known_candidates("TRASHED-ID", environ)] == [deleted.id]
-    catalog.trash(kept.id)
+    catalog.trash(existing.id)
     (tmp_path / "config.toml").write_text("model = ")
     assert list(known_candidates("PROVIDER:MODEL", environ)) == []
     assert list(known_candidates("ID", environ)) == []

@@ -58,7 +58,7 @@ def run(*argv: str) -> tuple[int, str]:
     return code, out.getvalue()
 
 
-def kept(catalog: Catalog, cwd: Path | str, entries: Sequence[Entry] = OPEN) -> str:
+def stored_session(catalog: Catalog, cwd: Path | str, entries: Sequence[Entry] = OPEN) -> str:
     """Keep a session with these entries after its first, and return its id."""
     name = catalog.new_id()
     store = SqliteStore.create(catalog.folder(name))
@@ -85,7 +85,7 @@ def files(catalog: Catalog, name: str) -> dict[str, bytes]:
 
 
 def test_a_clean_session_is_said_to_be_clean(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
+    name = stored_session(catalog, here)
     assert run("verify", name[:-1]) == (
         0,
         f"{name}  7 entries, 3 messages: valid for all {len(PROFILES)} providers\n",
@@ -93,7 +93,7 @@ def test_a_clean_session_is_said_to_be_clean(catalog: Catalog, here: Path) -> No
 
 
 def test_damage_is_reported_with_its_place_and_what_to_do(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
+    name = stored_session(catalog, here)
     damage(catalog, name)
     code, shown = run("verify", name)
     assert code == 4
@@ -105,7 +105,11 @@ def test_damage_is_reported_with_its_place_and_what_to_do(catalog: Catalog, here
 
 
 def test_those_of_this_folder_or_all_and_one_that_cannot_be_read_hides_no_other(catalog: Catalog, here: Path) -> None:
-    mine, broken, other = kept(catalog, here), kept(catalog, here), kept(catalog, "/elsewhere")
+    mine, broken, other = (
+        stored_session(catalog, here),
+        stored_session(catalog, here),
+        stored_session(catalog, "/elsewhere"),
+    )
     damage(catalog, broken)
     code, shown = run("verify")
     assert code == 4
@@ -120,7 +124,7 @@ def test_those_of_this_folder_or_all_and_one_that_cannot_be_read_hides_no_other(
 
 
 def test_nothing_to_verify_is_no_failure(catalog: Catalog, here: Path) -> None:
-    kept(catalog, "/elsewhere")
+    stored_session(catalog, "/elsewhere")
     assert run("verify")[0] == 0
     assert "sessions list --all" in run("verify")[1]
     assert json.loads(run("verify", "--json")[1]) == []
@@ -128,7 +132,7 @@ def test_nothing_to_verify_is_no_failure(catalog: Catalog, here: Path) -> None:
 
 
 def test_one_and_all_contradict_each_other(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
+    name = stored_session(catalog, here)
     with pytest.raises(UsageError, match="--all and session"):
         run("verify", name, "--all")
     with pytest.raises(SessionUnknown):
@@ -136,7 +140,7 @@ def test_one_and_all_contradict_each_other(catalog: Catalog, here: Path) -> None
 
 
 def test_a_session_in_use_is_verified_and_left_alone(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
+    name = stored_session(catalog, here)
     store = SqliteStore.open(catalog.folder(name))
     store.append([ModelChanged(model="openai-chat:x")], expected=7)
     before = files(catalog, name)
@@ -149,15 +153,15 @@ def test_a_session_in_use_is_verified_and_left_alone(catalog: Catalog, here: Pat
 
 
 def test_neither_needs_pydantic_ai_nor_a_screen(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
-    tells = f"""
+    name = stored_session(catalog, here)
+    program = f"""
 import sys
 from holdfast.ui.main import main
 assert main(["sessions", "verify", {name!r}]) == 0
 assert main(["sessions", "show", {name!r}, "--history"]) == 0
 print(sorted({{"pydantic_ai", "pydantic", "textual", "httpx", "asyncio"}} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", tells], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("[]\n")
 
@@ -166,7 +170,7 @@ print(sorted({{"pydantic_ai", "pydantic", "textual", "httpx", "asyncio"}} & set(
 
 
 def test_the_messages_that_the_model_would_see(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
+    name = stored_session(catalog, here)
     code, shown = run("show", name, "--history")
     assert code == 0
     assert shown.splitlines()[:2] == [
@@ -184,7 +188,7 @@ def test_the_messages_that_the_model_would_see(catalog: Catalog, here: Path) -> 
 
 
 def test_another_provider_would_see_other_messages(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
+    name = stored_session(catalog, here)
     _, shown = run("show", name, "--history", "--provider", "openai-chat")
     assert shown.startswith("openai-chat:another, by the rules of openai-chat:")
     assert [line.split()[1] for line in shown.splitlines()[4:8]] == ["user", "assistant", "tool", "tool"]
@@ -196,11 +200,11 @@ def test_another_provider_would_see_other_messages(catalog: Catalog, here: Path)
 
 
 def test_a_program_gets_it_whole(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
-    told = json.loads(run("show", name, "--history", "--json")[1])
-    assert (told["model"], told["profile"], told["system"], told["tools"]) == (MODEL, "anthropic", 1234, 0)
-    assert (told["open_calls"], told["findings"]) == (["bbbbbbbbb"], [])
-    assert told["messages"][1]["pieces"][2] == {"kind": "call", "size": 17, "call": "aaaaaaaaa"}
+    name = stored_session(catalog, here)
+    history = json.loads(run("show", name, "--history", "--json")[1])
+    assert (history["model"], history["profile"], history["system"], history["tools"]) == (MODEL, "anthropic", 1234, 0)
+    assert (history["open_calls"], history["findings"]) == (["bbbbbbbbb"], [])
+    assert history["messages"][1]["pieces"][2] == {"kind": "call", "size": 17, "call": "aaaaaaaaa"}
 
 
 def test_a_table_fits_its_terminal_and_does_nothing_else_to_it(
@@ -208,7 +212,7 @@ def test_a_table_fits_its_terminal_and_does_nothing_else_to_it(
 ) -> None:
     calls = tuple(CallPart(f"call{number:05}\x1b]0;x\x07", "bash", "{}") for number in range(30))
     entries = (*OPEN[:2], ResponseEnded(step=1, model=MODEL, parts=(TextPart("長"), *calls), usage=Usage()))
-    name = kept(catalog, here, entries)
+    name = stored_session(catalog, here, entries)
     monkeypatch.setenv("COLUMNS", "80")
     _, shown = run("show", name, "--history")
     assert "\x1b" not in shown
@@ -217,7 +221,7 @@ def test_a_table_fits_its_terminal_and_does_nothing_else_to_it(
 
 
 def test_damage_is_reported_behind_the_messages(catalog: Catalog, here: Path) -> None:
-    name = kept(catalog, here)
+    name = stored_session(catalog, here)
     damage(catalog, name)
     code, shown = run("show", name, "--history")
     assert code == 4

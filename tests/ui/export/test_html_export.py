@@ -56,11 +56,11 @@ def shown(*entries: Entry, findings: tuple[Finding, ...] = ()) -> str:
 
 def turn(text: str) -> tuple[Entry, ...]:
     call = CallPart(id="z", name=text, arguments=text)
-    said = (ThinkingPart(text), TextPart(text), call)
+    parts = (ThinkingPart(text), TextPart(text), call)
     usage = Usage(input_tokens=900, output_tokens=100, cost="0.0123")
     return (
         PromptAccepted(turn=1, text=text),
-        ResponseEnded(step=1, model=f"openai-chat:{text}", parts=said, usage=usage),
+        ResponseEnded(step=1, model=f"openai-chat:{text}", parts=parts, usage=usage),
         CallStarted(call="z", effect="read"),
         CallEnded(call="z", outcome="failed", text=text, seconds=1.5),
         TurnEnded(turn=1, reason="cancelled", cause="user", detail=text),

@@ -39,13 +39,13 @@ def test_what_happened_in_the_order_it_did() -> None:
         ),
         "s",
     )
-    wanted = [
+    expected = [
         "# Session s\n\n> **Damaged:** Entry 9 is lost.",
         "## Turn 1\n\n> # go\n> and look\n\nI **look**.\n\n**✗ bash**: failed, 1.2 s",
         '```\n{"command": "ls"}\n```\n\n````\n```\nevil\n# no heading\n````\n\n*Turn ended: you stopped the turn*\n',
     ]
     place = -1
-    for each in wanted:
+    for each in expected:
         found = text.find(each)
         assert found > place, f"{each!r} is not behind the one before in:\n{text}"
         place = found
@@ -97,11 +97,13 @@ def test_what_an_answer_leaves_open_swallows_nothing(left_open: str) -> None:
 
 @given(text(alphabet="`~<!->?[]\n #a", max_size=30))
 def test_no_answer_hides_the_next_turn(answer: str) -> None:
-    said = ResponseEnded(step=1, model="a:b", parts=(TextPart(answer),), usage=Usage())
-    told = markdown(reading(opened, PromptAccepted(turn=1, text="go"), said, PromptAccepted(turn=2, text="on")), "s")
-    lines = told.splitlines()
-    found = [lines[token.map[0]] for token in MarkdownIt().parse(told) if token.type == "heading_open" and token.map]
-    assert "## Turn 2" in found, told
+    response = ResponseEnded(step=1, model="a:b", parts=(TextPart(answer),), usage=Usage())
+    page = markdown(
+        reading(opened, PromptAccepted(turn=1, text="go"), response, PromptAccepted(turn=2, text="on")), "s"
+    )
+    lines = page.splitlines()
+    found = [lines[token.map[0]] for token in MarkdownIt().parse(page) if token.type == "heading_open" and token.map]
+    assert "## Turn 2" in found, page
 
 
 def test_the_summary_that_stands_for_the_older_part_is_quoted() -> None:

@@ -88,10 +88,10 @@ def test_an_output_that_cannot_be_written_stops_the_turn_whose_prompt_is_kept(pl
     place.provider.extend([Call("bash", {"command": "sleep 20; echo hi >> ran"})], [Say("done")])
     with Path("/dev/full").open("w") as full:
         process = place.ask("--output-format", "stream-json", stdout=full)
-        _, said = process.communicate(timeout=HANGS)
+        _, err = process.communicate(timeout=HANGS)
     assert process.returncode == 1
-    assert "cannot write to standard output: No space left on device" in said
-    assert said.count("\n") == 1
+    assert "cannot write to standard output: No space left on device" in err
+    assert err.count("\n") == 1
     assert [entry.text for entry in place.entries() if isinstance(entry, PromptAccepted)] == ["go"]
     assert not (place.folder / "ran").exists()
     assert place.end() is not None
@@ -114,8 +114,8 @@ def test_a_turn_that_ended_by_itself_waits_for_a_slow_reader(place: Place) -> No
     eventually(place.end, every=0.3)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(1.3)
-    out, said = process.communicate(timeout=HANGS)
-    assert (process.returncode, said) == (0, "")
+    out, err = process.communicate(timeout=HANGS)
+    assert (process.returncode, err) == (0, "")
     assert json.loads(out.splitlines()[-1])["result"] == MUCH
 
 
@@ -135,8 +135,8 @@ def test_a_reader_that_left_before_the_first_line_stops_the_turn_at_once(place: 
     os.close(reader)
     process = place.ask("--output-format", "stream-json", stdout=writer)
     os.close(writer)
-    _, said = process.communicate(timeout=HANGS)
-    assert (process.returncode, said) == (130, "")
+    _, err = process.communicate(timeout=HANGS)
+    assert (process.returncode, err) == (130, "")
     assert not (place.folder / "ran").exists()
     end = place.end()
     assert end is not None
@@ -161,9 +161,9 @@ def test_a_session_without_a_model_is_refused_before_a_turn_begins(place: Place,
     store.append([opened], expected=0)
     store.close()
     process = place.start("-r", "nomodel", "-p", "go", "--output-format", kind)
-    out, said = process.communicate(timeout=HANGS)
+    out, err = process.communicate(timeout=HANGS)
     assert (process.returncode, out) == (2, "")
-    assert said.count("Unknown model of session") == 1
+    assert err.count("Unknown model of session") == 1
 
 
 @pytest.mark.parametrize(("text", "mode"), [("{half a", 0o600), ('{"keys": {"OPENAI_API_KEY": "sk-old"}}', 0o644)])
@@ -174,13 +174,13 @@ def test_a_file_of_keys_that_cannot_be_used_is_reported_and_the_turn_still_runs(
     path.write_text(text)
     path.chmod(mode)
     place.provider.extend([Say("Here.")])
-    out, said = (process := place.ask()).communicate(timeout=HANGS)
-    assert (process.returncode, out) == (0, "Here.\n"), said
-    assert re.search(r"^holdfast: Key file .*keys\.json' is .* Its keys are not used\.$", said, re.MULTILINE)
-    out, said = (process := place.start("-m", "openrouter:m", "-p", "go")).communicate(timeout=HANGS)
+    out, err = (process := place.ask()).communicate(timeout=HANGS)
+    assert (process.returncode, out) == (0, "Here.\n"), err
+    assert re.search(r"^holdfast: Key file .*keys\.json' is .* Its keys are not used\.$", err, re.MULTILINE)
+    out, err = (process := place.start("-m", "openrouter:m", "-p", "go")).communicate(timeout=HANGS)
     assert process.returncode == 2
-    assert "Key file" in said.splitlines()[0]
-    assert "No API key for openrouter" in said.splitlines()[1]
+    assert "Key file" in err.splitlines()[0]
+    assert "No API key for openrouter" in err.splitlines()[1]
     out, _ = (process := place.start("config")).communicate(timeout=HANGS)
     assert process.returncode == 0
     assert "Its keys are not used" in out

@@ -37,7 +37,7 @@ class Terminal(io.StringIO):
         return True
 
 
-class Gone(io.StringIO):
+class ClosedOutput(io.StringIO):
     def write(self, text: str) -> int:
         raise BrokenPipeError(text)
 
@@ -122,7 +122,7 @@ def test_a_command_is_shown_as_it_is_run() -> None:
 
 def test_a_reader_that_goes_away_is_noticed_once() -> None:
     noticed: list[str] = []
-    output = TextOutput(Gone(), io.StringIO(), on_closed=noticed.append)
+    output = TextOutput(ClosedOutput(), io.StringIO(), on_closed=noticed.append)
     output.end(ended())
     output.end(ended())
     assert output.close(None) == ""
@@ -151,12 +151,12 @@ def test_stream_json_is_one_ascii_object_a_line() -> None:
     lines = out.getvalue().split("\n")
     assert lines.pop() == ""
     assert out.getvalue().isascii()
-    told = [json.loads(line) for line in lines]
-    assert [line["type"] for line in told] == [
+    objects = [json.loads(line) for line in lines]
+    assert [line["type"] for line in objects] == [
         "init", "message", "message", "thinking", "tool_use", "message", "tool_use",
         "tool_start", "tool_output", "tool_result", "recovered", "result",
     ]  # fmt: skip
-    assert told[1]["content"] == HOSTILE
+    assert objects[1]["content"] == HOSTILE
 
 
 def test_calls_of_a_cut_response_are_not_told_as_calls() -> None:
@@ -175,9 +175,9 @@ def test_json_is_one_object_at_the_end() -> None:
     output.event(LiveText(1, "half"))
     output.end(ended("approval", 3))
     output.close(None)
-    told = json.loads(out.getvalue())
-    assert told["result"] == "the answer"
-    assert (told["stop_reason"], told["cause"], told["exit_code"], told["is_error"]) == (
+    result = json.loads(out.getvalue())
+    assert result["result"] == "the answer"
+    assert (result["stop_reason"], result["cause"], result["exit_code"], result["is_error"]) == (
         "cancelled",
         "approval",
         3,

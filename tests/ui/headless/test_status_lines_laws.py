@@ -93,8 +93,8 @@ def test_a_stop_is_reported_with_what_had_finished() -> None:
 
 
 def test_a_call_that_waited_for_approval_says_so() -> None:
-    asked = (*LEFT[:4], LEFT[4], ApprovalAsked(call="B", why="It writes."))
-    _, edit, _, turn = last_turn_status([*asked, *settle(fold(asked), StopCause("approval", "edit a.py"))])
+    entries = (*LEFT[:4], LEFT[4], ApprovalAsked(call="B", why="It writes."))
+    _, edit, _, turn = last_turn_status([*entries, *settle(fold(entries), StopCause("approval", "edit a.py"))])
     assert edit == "○ edit a.py needs approval; not run. Use -y, which runs everything"
     assert turn == "Turn ended: a call needed your approval and you were not there to give it (edit a.py)"
 
@@ -106,8 +106,8 @@ def test_a_turn_that_was_rewound_is_not_reported() -> None:
 
 
 def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
-    asked = [*LEFT, ApprovalAsked(call="C", why="It reads."), ApprovalAnswered(call="C", allowed=True)]
-    *_, read, _ = last_turn_status([*asked, *settle(fold(asked), StopCause("crash"))])
+    entries = [*LEFT, ApprovalAsked(call="C", why="It reads."), ApprovalAnswered(call="C", allowed=True)]
+    *_, read, _ = last_turn_status([*entries, *settle(fold(entries), StopCause("crash"))])
     assert read.startswith("○ read b.py not started: holdfast's process ended")
 
 
@@ -116,20 +116,20 @@ def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
 def test_every_call_that_was_open_is_reported_once_in_the_words_shown_live(journal: list[Entry], cause: Cause) -> None:
     before = fold(journal)
     left = settle(before, StopCause(cause))
-    told = last_turn_status([*journal, *left])
+    lines = last_turn_status([*journal, *left])
     if not any(isinstance(entry, TurnEnded) for entry in left):
         return
     if cause == "finished":
-        assert told == ()
+        assert lines == ()
         return
-    assert len(told) >= len(before.open_calls) + 1
+    assert len(lines) >= len(before.open_calls) + 1
     live = shown(*journal, *left)
-    assert [line for line in told[:-1] if line not in live] == []
-    assert told[-1].startswith("Turn ")
+    assert [line for line in lines[:-1] if line not in live] == []
+    assert lines[-1].startswith("Turn ")
     for call in before.open_calls:
         (outcome,) = [entry for entry in left if isinstance(entry, CallEnded) and entry.call == call.part.id]
         fate = outcome.outcome.replace("_", " ")
-        assert any(fate in line or (fate == "not started" and "needs approval; not run" in line) for line in told)
+        assert any(fate in line or (fate == "not started" and "needs approval; not run" in line) for line in lines)
 
 
 @given(journals)

@@ -17,19 +17,19 @@ async def never(context: ToolContext) -> ToolOutput:
 COMMAND = Plan(effect="execute", title="run: rm -rf x", run=never, detail="rm -rf x\nls", command="rm -rf x\nls")
 
 
-def asks(*, several: bool = False) -> Plan:
+def question_plan(*, several: bool = False) -> Plan:
     options = (QuestionOption("Red", "warm"), QuestionOption("Blue", "cold"))
     question = UserQuestion(text="Which colour?", options=options, several=several)
     return Plan(effect="read", title="ask", run=never, question=question)
 
 
 def test_everything_is_printed() -> None:
-    said = list(TypedQuestion(COMMAND, "why", mode="ask").lines())
-    assert said[0] == "Question: Run this command?"
-    assert "  rm -rf x" in said
-    assert "  ls" in said
-    assert any(line.startswith("Warning: ") for line in said)
-    assert any(line.startswith("1. Allow once") for line in said)
+    lines = list(TypedQuestion(COMMAND, "why", mode="ask").lines())
+    assert lines[0] == "Question: Run this command?"
+    assert "  rm -rf x" in lines
+    assert "  ls" in lines
+    assert any(line.startswith("Warning: ") for line in lines)
+    assert any(line.startswith("1. Allow once") for line in lines)
 
 
 @pytest.mark.parametrize("line", ["1", "y", "yes", "YES", "once", " 1 "])
@@ -50,17 +50,17 @@ def test_a_no_with_and_without_a_reason(reason: str, expected: str) -> None:
 
 
 def test_a_question_of_the_model() -> None:
-    assert TypedQuestion(asks(), "", mode="ask").take("2") == ApprovalAnswer(allowed=True, chosen=("Blue",))
-    assert TypedQuestion(asks(), "", mode="ask").take("red") == ApprovalAnswer(allowed=True, chosen=("Red",))
-    own = TypedQuestion(asks(), "", mode="ask").take("neither, green")
-    assert own == ApprovalAnswer(allowed=True, reason="neither, green")
-    asked = TypedQuestion(asks(), "", mode="ask")
-    assert isinstance(asked.take("3"), NeedsWords)
-    assert isinstance(asked.take(""), NotUnderstood)
+    assert TypedQuestion(question_plan(), "", mode="ask").take("2") == ApprovalAnswer(allowed=True, chosen=("Blue",))
+    assert TypedQuestion(question_plan(), "", mode="ask").take("red") == ApprovalAnswer(allowed=True, chosen=("Red",))
+    answer = TypedQuestion(question_plan(), "", mode="ask").take("neither, green")
+    assert answer == ApprovalAnswer(allowed=True, reason="neither, green")
+    question = TypedQuestion(question_plan(), "", mode="ask")
+    assert isinstance(question.take("3"), NeedsWords)
+    assert isinstance(question.take(""), NotUnderstood)
 
 
 def test_several_options() -> None:
     for line in ("1 2", "1,2", "2 1 2"):
-        taken = TypedQuestion(asks(several=True), "", mode="ask").take(line)
-        assert isinstance(taken, ApprovalAnswer)
-        assert set(taken.chosen) == {"Red", "Blue"}
+        answer = TypedQuestion(question_plan(several=True), "", mode="ask").take(line)
+        assert isinstance(answer, ApprovalAnswer)
+        assert set(answer.chosen) == {"Red", "Blue"}

@@ -27,5 +27,5 @@ def test_the_first_that_is_installed(environ: Mapping[str, str], installed: set[
 def test_all_that_were_tried_are_named() -> None:
     with pytest.raises(UsageError) as raised:
         editor_command({"EDITOR": "emacs -nw"}, lambda _: None)
-    said = "No editor is installed: tried $VISUAL (not set), $EDITOR ('emacs -nw'), nano, vim, vi. "
-    assert str(raised.value).startswith(said)
+    message = "No editor is installed: tried $VISUAL (not set), $EDITOR ('emacs -nw'), nano, vim, vi. "
+    assert str(raised.value).startswith(message)

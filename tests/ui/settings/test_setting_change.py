@@ -54,7 +54,7 @@ def test_a_key_is_checked_with_the_others_of_the_file(tmp_path: Path, capsys: py
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("limits.max_steps", "abc", "expected a whole number, at least 1"),
         ("limits.max_steps", "0", "expected a whole number, at least 1"),
@@ -72,12 +72,12 @@ def test_a_key_is_checked_with_the_others_of_the_file(tmp_path: Path, capsys: py
     ],
 )
 def test_what_a_setting_cannot_be_is_said_and_nothing_changes(
-    tmp_path: Path, name: str, value: str, said: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, value: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "config.toml"
     path.write_text(MINE)
     assert run(tmp_path, "set", name, value) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert path.read_text() == MINE
 
 

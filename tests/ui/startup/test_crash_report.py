@@ -22,10 +22,10 @@ def test_it_is_kept_without_any_key_there_is(tmp_path: Path) -> None:
     path = tmp_path / "home" / CRASH_LOG
     assert shown == TRACE.format("[hidden] [hidden] [hidden]")
     assert str(path) in where
-    kept = path.read_text()
+    report = path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert kept.count("ValueError: [hidden] [hidden] [hidden] \\u2026 gone") == 2
-    assert not any(key in kept for key in (ENVIRONMENTS, FILES, RINGS))
+    assert report.count("ValueError: [hidden] [hidden] [hidden] \\u2026 gone") == 2
+    assert not any(key in report for key in (ENVIRONMENTS, FILES, RINGS))
 
 
 def test_what_cannot_be_kept_is_still_shown(tmp_path: Path) -> None:

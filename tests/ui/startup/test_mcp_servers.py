@@ -49,11 +49,11 @@ class Places:
         self.home.mkdir()
         (self.project / ".git").mkdir(parents=True)
         self.environ = {"HOLDFAST_HOME": str(self.home), "HOME": str(self.home)}
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
-        self.said: list[str] = []
+        self.questions: list[tuple[str, tuple[str, ...]]] = []
+        self.notices: list[str] = []
         local = {"mcpServers": named("claude-local", "web", "files", "own", "far", "local")}
-        own = named("claude", "web", "files", "own", "far", "local", "user")
-        self.claude = {"mcpServers": own, "projects": {str(self.project): local}}
+        user = named("claude", "web", "files", "own", "far", "local", "user")
+        self.claude = {"mcpServers": user, "projects": {str(self.project): local}}
         self.write(self.home / ".claude.json", self.claude)
         self.write(self.home / "mcp.json", {"mcpServers": named("mcp.json", "web", "own")})
         self.write(self.project / ".mcp.json", {"mcpServers": named("project", "far", "files")})
@@ -61,22 +61,24 @@ class Places:
     def write(self, path: Path, content: object) -> None:
         path.write_text(json.dumps(content))
 
-    def found(self, own: McpTable, *, trusts: bool | None = None, arguments: Arguments | None = None) -> dict[str, str]:
+    def found(
+        self, config_table: McpTable, *, trusts: bool | None = None, arguments: Arguments | None = None
+    ) -> dict[str, str]:
         """Return where each server of a run is from; the user answers `trusts`, None: no user can be asked."""
-        self.asked.clear()
-        self.said.clear()
+        self.questions.clear()
+        self.notices.clear()
 
         def ask(path: Path, shown: msgspec.Struct) -> bool:
-            self.asked.append((path.name, msgspec.to_builtins(shown)["servers"]))
+            self.questions.append((path.name, msgspec.to_builtins(shown)["servers"]))
             return bool(trusts)
 
         settings = mcp_settings(
             self.environ,
             self.project,
             arguments or Arguments(),
-            table=own,
+            table=config_table,
             ask=None if trusts is None else ask,
-            notify=self.said.append,
+            notify=self.notices.append,
         )
         return {} if settings is None else {each.name: each.command or each.url for each in settings.servers}
 
@@ -105,14 +107,14 @@ def test_the_first_of_several_files_wins(places: Places, tmp_path: Path) -> None
         "user": "option",
     }
     assert places.found(table(), trusts=True, arguments=option) == expected
-    (said,) = places.said
-    assert said.startswith(f"MCP server 'both' in {str(places.home / 'config.toml')!r} is not used: it needs either")
+    (notice,) = places.notices
+    assert notice.startswith(f"MCP server 'both' in {str(places.home / 'config.toml')!r} is not used: it needs either")
     option.strict_mcp_config = True
     assert places.found(table(), trusts=True, arguments=option) == {"user": "option"}
 
 
 def test_the_tables_of_the_config_say_what_a_server_is(places: Places) -> None:
-    settings = mcp_settings(places.environ, places.home, Arguments(), table=table(), notify=places.said.append)
+    settings = mcp_settings(places.environ, places.home, Arguments(), table=table(), notify=places.notices.append)
     assert settings is not None
     web = next(each for each in settings.servers if each.name == "web")
     assert (web.timeout, web.idle_timeout, web.headers) == (2.5, 1.5, {"Authorization": "Bearer ${TOKEN}"})
@@ -128,17 +130,22 @@ def test_the_hints_of_a_server_are_trusted_only_by_files_of_the_user(places: Pla
     places.write(places.home / "mcp.json", {"mcpServers": {"own": entry}})
     places.write(places.project / ".mcp.json", {"mcpServers": {"far": entry}})
     settings = mcp_settings(
-        places.environ, places.project, Arguments(), table=McpTable(), ask=lambda _, __: True, notify=places.said.append
+        places.environ,
+        places.project,
+        Arguments(),
+        table=McpTable(),
+        ask=lambda _, __: True,
+        notify=places.notices.append,
     )
     assert settings is not None
-    far, own = settings.servers
-    assert (far.name, far.trust_hints, own.trust_hints) == ("far", False, True)
-    assert [(each.idle_timeout, each.declare) for each in (far, own)] == [(1.5, True)] * 2
-    (said,) = places.said
-    assert said.startswith(f"Ignoring `trust_hints` of 'far' in {str(places.project / '.mcp.json')!r}. Only your own")
+    far, user_server = settings.servers
+    assert (far.name, far.trust_hints, user_server.trust_hints) == ("far", False, True)
+    assert [(each.idle_timeout, each.declare) for each in (far, user_server)] == [(1.5, True)] * 2
+    (notice,) = places.notices
+    assert notice.startswith(f"Ignoring `trust_hints` of 'far' in {str(places.project / '.mcp.json')!r}. Only your own")
     places.write(places.home / "mcp.json", {"mcpServers": {"own": entry | {"idle_timeout": 1e9}}})
     assert "own" not in places.found(McpTable(), trusts=True)
-    assert "its `idle_timeout` is more than 86400000 milliseconds (a day). Fix that entry." in places.said[-1]
+    assert "its `idle_timeout` is more than 86400000 milliseconds (a day). Fix that entry." in places.notices[-1]
 
 
 def test_servers_of_claude_code_are_read_if_the_config_says_so_and_count_if_they_are_trusted(places: Places) -> None:
@@ -148,18 +155,18 @@ def test_servers_of_claude_code_are_read_if_the_config_says_so_and_count_if_they
         "far": "project",
         "files": "project",
     }
-    assert [name for name, _ in places.asked] == [".mcp.json"]
+    assert [name for name, _ in places.questions] == [".mcp.json"]
     reads = McpTable(read_claude=True)
     assert "user" not in places.found(reads)  # no user can be asked
-    assert [line.partition(" of ")[0] for line in places.said] == ["Ignoring the untrusted MCP servers"] * 2
+    assert [line.partition(" of ")[0] for line in places.notices] == ["Ignoring the untrusted MCP servers"] * 2
     assert places.found(reads, trusts=False)["far"] == "project"
-    assert [name for name, _ in places.asked] == [".claude.json", ".claude.json"]
-    assert "local: claude-local" in places.asked[0][1]
+    assert [name for name, _ in places.questions] == [".claude.json", ".claude.json"]
+    assert "local: claude-local" in places.questions[0][1]
     places.found(reads, trusts=True)
-    assert places.asked == []  # the answer was no, and holds
+    assert places.questions == []  # the answer was no, and holds
     places.write(places.home / ".claude.json", {**places.claude, "mcpServers": named("changed", "user")})
     assert places.found(reads, trusts=True)["user"] == "changed"
-    assert [shown for _, shown in places.asked] == [("user: changed",)]
+    assert [shown for _, shown in places.questions] == [("user: changed",)]
     places.write(places.home / ".claude.json", {**places.claude, "mcpServers": named("changed", "user"), "tips": 1})
     assert places.found(reads)["user"] == "changed"  # what else is in the file does not matter
 
@@ -172,22 +179,22 @@ def test_an_option_trusts_them_only_if_they_are_read(places: Places) -> None:
     judge_project(places.environ, places.project, trusted=True)
     found = places.found(reads)
     assert (found["user"], found["local"], found["far"]) == ("claude", "claude-local", "claude-local")
-    assert places.said == []
+    assert places.notices == []
 
 
 def test_a_broken_file_of_claude_code_stops_nothing(places: Places) -> None:
     (places.home / ".claude.json").write_text("{")
     judge_project(places.environ, places.project, trusted=True)
     assert places.found(McpTable(read_claude=True))["far"] == "project"
-    assert "Its servers are not used." in places.said[0]
+    assert "Its servers are not used." in places.notices[0]
 
 
 def test_servers_of_a_client_come_before_configured_ones(tmp_path: Path) -> None:
     environ = {"HOLDFAST_HOME": str(tmp_path)}
-    own = McpServer(name="files", command="mine")
+    configured = McpServer(name="files", command="mine")
     passed = McpServer(name="files", command="${HOME}/theirs", verbatim=True)
     other = McpServer(name="web", url="http://localhost/mcp")
-    settings = with_client_servers(McpSettings(servers=(own,), lists=tmp_path), (other, passed), environ=environ)
+    settings = with_client_servers(McpSettings(servers=(configured,), lists=tmp_path), (other, passed), environ=environ)
     assert settings is not None
     assert settings.servers == (passed, other)
     assert settings.servers[0].expanded({"HOME": "/h"}).command == "${HOME}/theirs"

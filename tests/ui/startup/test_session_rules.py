@@ -67,28 +67,28 @@ def test_every_source_counts(tmp_path: Path, environ: dict[str, str]) -> None:
 
 
 def test_what_a_project_allows_waits_for_trust_in_exactly_these_bytes(tmp_path: Path, environ: dict[str, str]) -> None:
-    asked: list[tuple[Path, msgspec.Struct]] = []
-    said: list[str] = []
+    questions: list[tuple[Path, msgspec.Struct]] = []
+    notices: list[str] = []
 
     def yes(path: Path, settings: msgspec.Struct) -> bool:
-        asked.append((path, settings))
+        questions.append((path, settings))
         return True
 
     path = claude(tmp_path, allow=["Bash(make *)"], deny=["Bash(rm *)"])
     assert texts(environ, tmp_path) == [("deny", "Bash(rm *)")]
-    ask_about_claude(environ, tmp_path, ask=None, notify=said.append)
-    assert len(said) == 1
-    assert said[0].startswith("Ignoring the allow rules of untrusted settings ")
+    ask_about_claude(environ, tmp_path, ask=None, notify=notices.append)
+    assert len(notices) == 1
+    assert notices[0].startswith("Ignoring the allow rules of untrusted settings ")
     for _ in range(2):
-        ask_about_claude(environ, tmp_path, ask=yes, notify=said.append)
-    assert asked == [(path, PermissionLists(allow=("Bash(make *)",)))], "asked once"
+        ask_about_claude(environ, tmp_path, ask=yes, notify=notices.append)
+    assert questions == [(path, PermissionLists(allow=("Bash(make *)",)))], "asked once"
     assert texts(environ, tmp_path) == [("deny", "Bash(rm *)"), ("allow", "Bash(make *)")]
     claude(tmp_path, allow=["Bash(make *)", "Bash(curl *)"])
     assert texts(environ, tmp_path) == []
     claude(tmp_path, ask=["Bash(make *)"])
-    ask_about_claude(environ, tmp_path, ask=yes, notify=said.append)
-    assert len(asked) == 1, "what allows nothing is not asked about"
-    assert len(said) == 1
+    ask_about_claude(environ, tmp_path, ask=yes, notify=notices.append)
+    assert len(questions) == 1, "what allows nothing is not asked about"
+    assert len(notices) == 1
 
 
 def test_trust_in_the_config_of_before_stays(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -109,19 +109,19 @@ def test_an_option_that_matches_nothing_is_an_error(tmp_path: Path, environ: dic
 
 
 def test_a_rule_of_the_own_config_that_is_none_is_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
-    own = Config(permissions=PermissionSettings(deny=("Bash(rm *",)))
+    config = Config(permissions=PermissionSettings(deny=("Bash(rm *",)))
     with pytest.raises(ConfigInvalid, match=r"Rule .Bash\(rm \*. in .* cannot be used"):
-        run_options(Arguments(), environ, user_config=own, cwd=tmp_path)
+        run_options(Arguments(), environ, user_config=config, cwd=tmp_path)
 
 
 def test_a_rule_of_a_project_that_is_none_is_reported_and_the_others_count(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     claude(tmp_path, deny=["Bash(rm *", "Bash(curl *)"])
-    made = run_options(Arguments(), environ, user_config=Config(), cwd=tmp_path)
-    (told,) = made.notices
-    assert told.startswith("Rule 'Bash(rm *' in ")
-    project = made.project_of(tmp_path)
+    options = run_options(Arguments(), environ, user_config=Config(), cwd=tmp_path)
+    (notice,) = options.notices
+    assert notice.startswith("Rule 'Bash(rm *' in ")
+    project = options.project_of(tmp_path)
     assert [rule.text for rule in project.rules.rules] == ["Bash(curl *)"]
 
 

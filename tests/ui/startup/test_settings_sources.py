@@ -36,16 +36,16 @@ env = { PASS = "secret" }
 
 
 def test_each_value_has_the_last_that_said_it_and_its_line() -> None:
-    own, project = layer("own", TEXT), layer("project", "\n[limits]\nmax_steps = 5\n")
+    user, project = layer("own", TEXT), layer("project", "\n[limits]\nmax_steps = 5\n")
     config = decoded(TEXT.encode(), Config, name="own")
-    found = {each.name: each for each in values(config, [own, project, option_layer(Arguments(model="c:d"))])}
-    told = {name: (each.source, each.line) for name, each in found.items()}
-    assert told["model"] == ("option", 0)
-    assert told["limits.max_steps"] == ("project", 3)
-    assert told["limits.connect"] == ("default", 0)
-    assert told["providers.home.kind"] == ("own", 6)
-    assert told["providers.home.base_url"] == ("own", 7)
-    assert told["providers.home.limits.first_event"] == ("own", 8)
+    found = {each.name: each for each in values(config, [user, project, option_layer(Arguments(model="c:d"))])}
+    origins = {name: (each.source, each.line) for name, each in found.items()}
+    assert origins["model"] == ("option", 0)
+    assert origins["limits.max_steps"] == ("project", 3)
+    assert origins["limits.connect"] == ("default", 0)
+    assert origins["providers.home.kind"] == ("own", 6)
+    assert origins["providers.home.base_url"] == ("own", 7)
+    assert origins["providers.home.limits.first_event"] == ("own", 8)
     assert "secret" not in str(found)
     assert "zzz" not in str(found)
 
@@ -129,14 +129,14 @@ def test_what_settles_settings_judges_nothing(tmp_path: Path) -> None:
 def test_a_projects_config_that_sets_nothing_is_not_asked_about(tmp_path: Path) -> None:
     (tmp_path / ".holdfast").mkdir()
     (tmp_path / ".holdfast/config.toml").write_text("# nothing yet\n")
-    said: list[str] = []
+    notices: list[str] = []
     environ = {"HOLDFAST_HOME": str(tmp_path / "home")}
 
     def ask(*_: object) -> bool:
         raise AssertionError
 
-    assert trusted_project(environ, tmp_path, ask=ask, notify=said.append) is None
-    assert said == []
+    assert trusted_project(environ, tmp_path, ask=ask, notify=notices.append) is None
+    assert notices == []
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_an_unknown_setting_is_reported_with_the_nearest(tmp_path: Path, wrong: 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "reason"),
     [
         ("providers.x.kind = 1", "Only your own config may set this, not a project's."),
         ("pid_namespace = true", "Only your own config may set this, not a project's."),
@@ -157,8 +157,8 @@ def test_an_unknown_setting_is_reported_with_the_nearest(tmp_path: Path, wrong: 
         ("[alow]", "Did you mean 'allow'"),
     ],
 )
-def test_what_a_project_may_not_say_is_refused_with_a_reason(wrong: str, said: str) -> None:
-    with pytest.raises(ConfigInvalid, match=said):
+def test_what_a_project_may_not_say_is_refused_with_a_reason(wrong: str, reason: str) -> None:
+    with pytest.raises(ConfigInvalid, match=reason):
         decoded(wrong.encode(), ProjectConfig, name="of:it")
 
 
@@ -166,6 +166,6 @@ def test_what_is_no_address_of_a_provider_is_reported_and_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, OPENAI_BASE_URL="http://[me:secret@x") == 0
-    told = capsys.readouterr().out
-    assert "not a URL" in told
-    assert "secret" not in told
+    output = capsys.readouterr().out
+    assert "not a URL" in output
+    assert "secret" not in output

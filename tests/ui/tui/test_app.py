@@ -172,8 +172,8 @@ async def test_an_open_question_takes_the_colours_of_a_new_theme(tmp_path: Path)
         for theme in ("holdfast-light", "holdfast-dark"):
             screen.theme = theme
             await pilot.pause()
-            said = [option.prompt for option in screen.approval.query_one(OptionList).options]
-            marked = {str(span.style) for text in said if isinstance(text, Text) for span in text.spans}
+            prompts = [option.prompt for option in screen.approval.query_one(OptionList).options]
+            marked = {str(span.style) for text in prompts if isinstance(text, Text) for span in text.spans}
             assert marked == {screen.theme_variables["secondary"]}
 
 
@@ -203,8 +203,8 @@ async def test_who_leaves_the_question_about_a_session_in_use_begins_a_new_one(t
 async def test_a_copy_of_a_session_in_use_gets_the_model_and_the_effort_of_the_run(tmp_path: Path) -> None:
     session = create(start(tmp_path).catalog, cwd=tmp_path, model="openai:gpt-5.1")
     summary = start(tmp_path).catalog.find(session.id)
-    asked = start(tmp_path, resumed=summary, arguments=Arguments(effort="low"))
-    async with showing(asked) as (screen, pilot):
+    resuming = start(tmp_path, resumed=summary, arguments=Arguments(effort="low"))
+    async with showing(resuming) as (screen, pilot):
         await until(lambda: isinstance(screen.screen, Picker))
         await pilot.press("enter")
         await until(lambda: bool(screen.controller.session) and screen.controller.status.effort == "low")
@@ -239,16 +239,16 @@ async def test_what_ctrl_c_would_do_again_is_said_as_long_as_it_would(
 ) -> None:
     monkeypatch.setattr(app, "REPEAT_WITHIN", 0.2)
     async with showing(start(tmp_path)) as (screen, pilot):
-        said: list[str] = []
+        hints: list[str] = []
         notify = screen.dialogs.notify
 
         def heard(message: str) -> None:
-            said.append(message)
+            hints.append(message)
             notify(message)
 
         monkeypatch.setattr(screen.dialogs, "notify", heard)
         await pilot.press("ctrl+c")
-        await until(lambda: said == [app.QUIT_HINT, ""])
+        await until(lambda: hints == [app.QUIT_HINT, ""])
         assert not notice(screen)
         await pilot.press("ctrl+c")
         assert screen.is_running, "the first was too long ago"

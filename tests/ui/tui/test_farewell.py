@@ -11,8 +11,8 @@ ID = "20261122-1556-dj3p"
 
 
 def lines(answer: str, *, title: str = "Fix it", cost: float | None = 0.194, columns: int = 80, rows: int = 24) -> str:
-    said = Farewell(session=ID, title=title, cost=cost, answer=answer)
-    return "\n".join(farewell_lines(said, columns=columns, rows=rows))
+    farewell = Farewell(session=ID, title=title, cost=cost, answer=answer)
+    return "\n".join(farewell_lines(farewell, columns=columns, rows=rows))
 
 
 def test_a_short_answer_is_whole() -> None:
@@ -24,9 +24,9 @@ def test_a_short_answer_is_whole() -> None:
 @pytest.mark.parametrize("answer", ["x\n" * 500, "long " * 9_000, "日本語" * 300 + "\n" + "é\n" * 90])
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (20, 8), (200, 60)])
 def test_a_long_one_is_cut_to_the_screen(answer: str, columns: int, rows: int) -> None:
-    said = lines(answer, columns=columns, rows=rows).splitlines()
-    assert sum(max(1, -(-cell_len(line) // columns)) for line in said[:-2]) <= rows
-    assert any("more line" in line for line in said)
+    shown = lines(answer, columns=columns, rows=rows).splitlines()
+    assert sum(max(1, -(-cell_len(line) // columns)) for line in shown[:-2]) <= rows
+    assert any("more line" in line for line in shown)
 
 
 def test_nothing_in_it_is_acted_on() -> None:

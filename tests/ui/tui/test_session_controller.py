@@ -58,9 +58,9 @@ def shown() -> list[Status]:
 
 @pytest.fixture
 def session(tmp_path: Path, shown: list[Status]) -> Iterator[SessionController]:
-    made = controller(tmp_path, shown)
-    yield made
-    assert made.agent.close(20)
+    created = controller(tmp_path, shown)
+    yield created
+    assert created.agent.close(20)
 
 
 def opened(*entries: Entry, read_only: bool = False) -> SessionOpenedMessage:
@@ -92,7 +92,7 @@ def test_an_answer_sets_the_mode_of_its_session_and_of_no_other(session: Session
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "doing"),
     [
         (Fact(1, RequestStarted(step=1, attempt=1, model="a:b")), "waiting for b"),
         (LiveThinking(1, "hm"), "thinking"),
@@ -109,13 +109,13 @@ def test_an_answer_sets_the_mode_of_its_session_and_of_no_other(session: Session
         ),
     ],
 )
-def test_what_is_being_done(session: SessionController, event: Event, said: str) -> None:
+def test_what_is_being_done(session: SessionController, event: Event, doing: str) -> None:
     """As of the last event, until a stop was asked for; an idle session does nothing."""
     session.take(event)
     assert session.status.doing == ""
     session.take(Busy())
     session.take(event)
-    assert session.status.doing == said
+    assert session.status.doing == doing
     session.stop()
     session.take(event)
     assert session.status.doing == STOPPING

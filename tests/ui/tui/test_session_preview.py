@@ -54,9 +54,9 @@ def test_the_state_is_what_a_resumed_session_begins_with(entries: tuple[Entry, .
 
 
 def test_a_turn_that_was_stopped_says_so() -> None:
-    said = session_state(stored(PROMPT, TurnEnded(turn=1, reason="cancelled", cause="user")))
-    assert said != "finished"
-    assert said
+    state = session_state(stored(PROMPT, TurnEnded(turn=1, reason="cancelled", cause="user")))
+    assert state != "finished"
+    assert state
 
 
 def test_the_last_exchange_is_a_prompt_and_the_answer_behind_it() -> None:

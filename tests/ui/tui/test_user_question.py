@@ -23,15 +23,15 @@ def question(text: str = "Which database?", *, several: bool = False, note: str 
 
 
 def test_its_choices_are_the_options_and_one_s_own_words() -> None:
-    asked = question_of(question(), mode="yolo")
-    assert asked.text == "Which database?"
-    assert [(each.name, each.text, each.words) for each in asked.choices] == [
+    shown = question_of(question(), mode="yolo")
+    assert shown.text == "Which database?"
+    assert [(each.name, each.text, each.words) for each in shown.choices] == [
         ("option1", "`SQLite`", False),
         ("option2", "`Postgres`", False),
         ("option3", "`MySQL`", False),
         ("own", "Answer in your own words", True),
     ]
-    assert asked.choices[1].answer() == ApprovalAnswer(allowed=True, chosen=("Postgres",))
+    assert shown.choices[1].answer() == ApprovalAnswer(allowed=True, chosen=("Postgres",))
 
 
 @pytest.mark.parametrize(("columns", "lines"), sampled(SIZES, 2))

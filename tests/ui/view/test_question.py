@@ -77,9 +77,9 @@ def test_a_plan_has_the_same_four_answers_in_every_mode(mode: Mode) -> None:
 
 
 def test_an_answer_carries_what_was_shown() -> None:
-    asked = question_of(command("make test"), mode="ask")
-    assert asked.text == "Run this command?"
-    project, refused = asked.choice("project"), asked.choice("no")
+    question = question_of(command("make test"), mode="ask")
+    assert question.text == "Run this command?"
+    project, refused = question.choice("project"), question.choice("no")
     assert project is not None
     assert refused is not None
     assert "`make test" in project.text
@@ -89,7 +89,7 @@ def test_an_answer_carries_what_was_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "said", "why"),
+    ("plan", "reason", "why"),
     [
         (
             command("make"),
@@ -111,5 +111,5 @@ def test_an_answer_carries_what_was_shown() -> None:
         (edit(), "needs approval each time, by the rule Edit.", "It needs approval each time, by the rule Edit."),
     ],
 )
-def test_why_it_is_asked_is_said_unless_the_question_says_it(plan: Plan, said: str, why: str) -> None:
-    assert question_of(plan, mode="ask", why=f"The call {plan.title!r} {said}").why == why
+def test_why_it_is_asked_is_said_unless_the_question_says_it(plan: Plan, reason: str, why: str) -> None:
+    assert question_of(plan, mode="ask", why=f"The call {plan.title!r} {reason}").why == why

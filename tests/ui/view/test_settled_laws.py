@@ -14,7 +14,7 @@ from journals import journals
 from laws import law
 
 
-def kept(blocks: list[Block]) -> list[Block | str]:
+def comparable(blocks: list[Block]) -> list[Block | str]:
     """Return the blocks, of calls only the keys: these journals also start and end a call that was over."""
     return [block.key if isinstance(block, CallBlock) else block for block in blocks]
 
@@ -27,7 +27,7 @@ def test_what_is_settled_stays(entries: list[Entry]) -> None:
     for at, event in enumerate(lived(entries)):
         view.take(event, at=float(at))
         count = view.settled(len(settled))
-        assert kept([*view.blocks()][: len(settled)]) == kept(settled)
+        assert comparable([*view.blocks()][: len(settled)]) == comparable(settled)
         settled = [*view.blocks()][:count]
         assert len(settled) == count
 

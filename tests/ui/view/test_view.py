@@ -40,7 +40,7 @@ from holdfast.ui.view.view import View
 from transcript_scenes import Script, busy_day, call, viewed
 
 
-def told(*entries: Entry) -> View:
+def view_of(*entries: Entry) -> View:
     view = View()
     for seq, entry in enumerate(entries, 1):
         view.take(Fact(seq, entry))
@@ -74,7 +74,7 @@ def test_a_busy_day_is_shown_in_order() -> None:
 
 
 def test_streamed_text_is_one_answer_that_keeps_its_key() -> None:
-    view = told(PromptAccepted(turn=1, text="hi"), RequestStarted(step=1, attempt=1, model="m"))
+    view = view_of(PromptAccepted(turn=1, text="hi"), RequestStarted(step=1, attempt=1, model="m"))
     keys = [view.take(LiveText(1, text)) for text in ("One ", "two", "\n")]
     assert keys[0] == keys[1] == keys[2]
     assert last(view) == AnswerBlock(key=next(iter(keys[0])), text="One two\n", state="live")
@@ -83,21 +83,21 @@ def test_streamed_text_is_one_answer_that_keeps_its_key() -> None:
 
 
 def test_white_space_alone_is_no_answer() -> None:
-    view = told(RequestStarted(step=1, attempt=1, model="m"))
+    view = view_of(RequestStarted(step=1, attempt=1, model="m"))
     assert view.take(LiveText(1, "\n\n")) == frozenset()
     view.take(LiveText(1, "Now."))
     assert [block.text for block in view.blocks() if isinstance(block, AnswerBlock)] == ["\n\nNow."]
 
 
 def test_white_space_that_came_live_is_not_added_to_what_the_answer_was() -> None:
-    view = told(RequestStarted(step=1, attempt=1, model="m"))
+    view = view_of(RequestStarted(step=1, attempt=1, model="m"))
     view.take(LiveText(1, "\n\n"))
     view.take(Fact(2, ResponseEnded(step=1, model="m", parts=(TextPart("Now."),), usage=Usage())))
     assert last(view) == AnswerBlock(key="1.answer0", text="Now.", state="done")
 
 
 def test_thinking_is_timed_while_it_is_seen_and_stands_before_the_answer() -> None:
-    view = told(RequestStarted(step=1, attempt=1, model="m"))
+    view = view_of(RequestStarted(step=1, attempt=1, model="m"))
     view.take(LiveThinking(1, "Hm"), at=10.0)
     assert last(view) == Thinking(key="1.thinking0", text="Hm", live=True, since=10.0)
     view.take(LiveText(1, "So."), at=22.0)
@@ -109,7 +109,7 @@ def test_thinking_is_timed_while_it_is_seen_and_stands_before_the_answer() -> No
 
 
 def test_a_call_goes_its_way() -> None:
-    view = told(RequestStarted(step=1, attempt=1, model="m"))
+    view = view_of(RequestStarted(step=1, attempt=1, model="m"))
     states: list[CallState] = []
 
     def note() -> CallBlock:
@@ -139,7 +139,7 @@ def test_a_call_goes_its_way() -> None:
 
 @pytest.mark.parametrize("outcome", ["ok", "failed", "denied", "not_started", "interrupted"])
 def test_each_outcome_is_shown_as_what_it_is(outcome: CallState) -> None:
-    view = told(
+    view = view_of(
         ResponseEnded(step=1, model="m", parts=(call("c", "bash", command="x"),), usage=Usage()),
         CallEnded(call="c", outcome=outcome, text="said"),  # pyright: ignore[reportArgumentType] - one of the five
     )
@@ -147,7 +147,7 @@ def test_each_outcome_is_shown_as_what_it_is(outcome: CallState) -> None:
 
 
 def test_a_call_has_one_fate() -> None:
-    view = told(
+    view = view_of(
         ResponseEnded(step=1, model="m", parts=(call("c", "bash", command="x"),), usage=Usage()),
         CallEnded(call="c", outcome="interrupted", text="unknown"),
         CallEnded(call="c", outcome="ok", text="no"),
@@ -160,22 +160,22 @@ def test_a_call_has_one_fate() -> None:
 
 
 def test_a_call_that_the_journal_does_not_have_is_said_to_be_none() -> None:
-    view = told(CallEnded(call="x", outcome="ok", text="y"))
+    view = view_of(CallEnded(call="x", outcome="ok", text="y"))
     assert only_call(view).title == "a call that is not in the journal (x)"
 
 
 def test_calls_of_a_cut_response_were_not_started() -> None:
     parts = (TextPart("I will"), call("c", "bash", command="x"))
-    view = told(ResponseEnded(step=1, model="m", parts=parts, usage=Usage(), cut="max_tokens"))
-    answer, made = view.blocks()
+    view = view_of(ResponseEnded(step=1, model="m", parts=parts, usage=Usage(), cut="max_tokens"))
+    answer, block = view.blocks()
     assert isinstance(answer, AnswerBlock)
     assert answer.state == "cut", "it says so itself, and the end of its turn says why"
-    assert isinstance(made, CallBlock)
-    assert made.state == "not_started"
+    assert isinstance(block, CallBlock)
+    assert block.state == "not_started"
 
 
 def test_a_cut_response_without_a_word_is_said_to_be_cut() -> None:
-    view = told(
+    view = view_of(
         ResponseEnded(step=1, model="m", parts=(call("c", "bash", command="x"),), usage=Usage(), cut="max_tokens")
     )
     _, note = view.blocks()
@@ -185,23 +185,23 @@ def test_a_cut_response_without_a_word_is_said_to_be_cut() -> None:
 
 
 def test_a_stop_cuts_what_streams_and_says_why() -> None:
-    view = told(PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="m"))
+    view = view_of(PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="m"))
     view.take(LiveText(1, "Half of"))
     view.take(LiveCall(1, 1, "bash", '{"command": "ls'))
     view.take(Fact(3, ResponseCheckpoint(step=1, text="Half of")))
     view.take(Fact(4, TurnEnded(turn=1, reason="cancelled", cause="user")))
-    prompt, answer, made, end = view.blocks()
+    prompt, answer, call, end = view.blocks()
     assert isinstance(prompt, Prompt)
     assert answer == AnswerBlock(key="2.answer0", text="Half of", state="cut")
-    assert isinstance(made, CallBlock)
-    assert (made.state, made.title) == ("not_started", "bash ls")
+    assert isinstance(call, CallBlock)
+    assert (call.state, call.title) == ("not_started", "bash ls")
     assert end == TurnEnd(
         key="4.end", turn=1, reason="cancelled", cause="user", text="Turn ended: you stopped the turn"
     )
 
 
 def test_a_turn_that_ends_by_itself_says_nothing() -> None:
-    end = last(told(TurnEnded(turn=1, reason="end_turn", cause="finished")))
+    end = last(view_of(TurnEnded(turn=1, reason="end_turn", cause="finished")))
     assert isinstance(end, TurnEnd)
     assert end.text == ""
 
@@ -216,19 +216,19 @@ def test_what_a_crash_cut_off_is_there_once_when_the_session_goes_on() -> None:
         ResponseCheckpoint(step=1, text="I begin.", thinking=""),
     ]
     facts = [Fact(seq, entry) for seq, entry in enumerate([*left, cut, end], start=1)]
-    view, whole = View(), View()
+    view, loaded = View(), View()
     view.load(facts[:3])
     assert [block.text for block in view.blocks() if isinstance(block, AnswerBlock)] == ["I begin."]
     for fact in facts[3:]:
         view.take(fact)
-    whole.load(facts)
-    assert view.blocks() == whole.blocks()
+    loaded.load(facts)
+    assert view.blocks() == loaded.blocks()
 
 
 def test_why_a_request_failed_is_said_once() -> None:
     failed = RequestFailed(step=1, attempt=1, fault="auth", message="no key")
     over = TurnEnded(turn=1, reason="error", cause="provider", detail="no key")
-    end, alone = last(told(failed, over)), last(told(over))
+    end, alone = last(view_of(failed, over)), last(view_of(over))
     assert isinstance(end, TurnEnd)
     assert end.text
     assert "no key" not in end.text
@@ -237,7 +237,7 @@ def test_why_a_request_failed_is_said_once() -> None:
 
 
 def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
-    view = told(
+    view = view_of(
         RequestStarted(step=1, attempt=1, model="m"),
         RequestFailed(
             step=1, attempt=1, fault="rate_limit", message="slow down", retry_in=2.5, attempts=4, retry_whole=True
@@ -261,7 +261,7 @@ def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
 
 
 def test_pruned_calls_are_reported_in_one_line() -> None:
-    view = told(Pruned(outputs={"a": ""}, saved=20_480), Pruned(outputs={"a": "", "b": ""}, saved=34_000))
+    view = view_of(Pruned(outputs={"a": ""}, saved=20_480), Pruned(outputs={"a": "", "b": ""}, saved=34_000))
     one, two = (block.text for block in view.blocks() if isinstance(block, Note))
     assert one.startswith("From here on the model gets a shortened output of 1 call (saves about 20,480 tokens).")
     assert " of 2 calls (" in two
@@ -294,7 +294,7 @@ def test_an_edit_and_a_file_written_whole_carry_their_change() -> None:
         call("g", "apply_patch", input="*** Begin Patch"),
         call("d", "edit", path="z.py", edits=[{"old": "a", "new": "b"}, {"old": "c", "new": "d"}]),
     )
-    view = told(ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))
+    view = view_of(ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))
     assert [block.edits for block in view.blocks() if isinstance(block, CallBlock)] == [
         (EditChange(path="x.py", old="a\n", new="b\n", everywhere=True),),
         (EditChange(path="y.py", old=None, new="c\n"),),
@@ -316,7 +316,7 @@ def test_a_patch_is_titled_by_its_files() -> None:
         call("a", "apply_patch", input=PATCH),
         call("b", "apply_patch", input=PATCH.replace("*** End Patch", more)),
     )
-    view = told(ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))
+    view = view_of(ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))
     assert [block.title for block in view.blocks() if isinstance(block, CallBlock)] == [
         "apply_patch a.py, c.py, d.py",
         "apply_patch a.py, c.py, d.py and 1 more",
@@ -341,7 +341,7 @@ def test_a_session_read_from_its_journal_is_at_rest() -> None:
 
 
 def test_what_a_command_prints_is_bounded() -> None:
-    view = told(
+    view = view_of(
         ResponseEnded(step=1, model="m", parts=(call("c", "bash", command="yes"),), usage=Usage()),
         CallStarted(call="c", effect="execute"),
     )
@@ -355,7 +355,7 @@ def test_what_a_command_prints_is_bounded() -> None:
 
 
 def test_a_long_call_that_is_being_written_costs_its_beginning() -> None:
-    view = told(RequestStarted(step=1, attempt=1, model="m"))
+    view = view_of(RequestStarted(step=1, attempt=1, model="m"))
     view.take(LiveCall(1, 0, "write", '{"path": "src/app.py", "content": "'))
     for _ in range(200):
         view.take(LiveCall(1, 0, "", "x" * 1000))

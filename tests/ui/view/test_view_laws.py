@@ -74,18 +74,18 @@ def fold(events: Sequence[Event]) -> View:
 
 def in_the_journal(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks without what no journal holds: times, and calls that were never finished writing."""
-    kept: list[Block] = []
+    journalled: list[Block] = []
     for block in blocks:
         match block:
             case Thinking():
-                kept.append(replace(block, since=None, seconds=None))
+                journalled.append(replace(block, since=None, seconds=None))
             case CallBlock(call=""):
                 pass
             case CallBlock():
-                kept.append(replace(block, since=None, output=""))
+                journalled.append(replace(block, since=None, output=""))
             case _:
-                kept.append(block)
-    return kept
+                journalled.append(block)
+    return journalled
 
 
 @given(journals)

@@ -87,10 +87,10 @@ def test_an_outcome_is_said_in_words_and_cut_to_its_ends() -> None:
     )
     ended = [each for each in found if each["sessionUpdate"] == "tool_call_update"]
     assert [each["status"] for each in ended] == ["completed", "failed", "failed", "completed"]
-    said = [str(each["content"]) for each in ended]
-    assert LONGEST_REPLAYED < len(said[0]) < LONGEST_REPLAYED + 300
-    assert "Denied." in said[1]
-    assert "Interrupted." in said[2]
+    contents = [str(each["content"]) for each in ended]
+    assert LONGEST_REPLAYED < len(contents[0]) < LONGEST_REPLAYED + 300
+    assert "Denied." in contents[1]
+    assert "Interrupted." in contents[2]
     assert texts(found) == ["After the end of its turn: bash make: ok."]
 
 

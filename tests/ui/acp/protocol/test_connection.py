@@ -12,33 +12,33 @@ MUCH = b"x" * 1_000_000 + b"\n"
 
 def test_a_client_that_reads_nothing_is_given_up() -> None:
     reader, writer = os.pipe()
-    told: list[str] = []
-    lines = LineWriter(writer, told.append, patience=0.2)
+    reasons: list[str] = []
+    lines = LineWriter(writer, reasons.append, patience=0.2)
     lines.write(MUCH)
     lines.write(MUCH)
-    eventually(lambda: bool(told))
+    eventually(lambda: bool(reasons))
     lines.close(5.0)
-    assert told == ["the client has read nothing for 0.2 s"]
+    assert reasons == ["the client has read nothing for 0.2 s"]
     os.close(reader)
     os.close(writer)
 
 
 def test_a_client_that_has_gone_is_reported_once() -> None:
     reader, writer = os.pipe()
-    told: list[str] = []
+    reasons: list[str] = []
     os.close(reader)
-    lines = LineWriter(writer, told.append)
+    lines = LineWriter(writer, reasons.append)
     lines.write(b"a\n")
     lines.write(b"b\n")
     lines.close(5.0)
-    assert told == ["Broken pipe"]
+    assert reasons == ["Broken pipe"]
     os.close(writer)
 
 
 def test_a_slow_client_gets_everything_in_order() -> None:
     reader, writer = os.pipe()
-    told: list[str] = []
-    lines = LineWriter(writer, told.append)
+    reasons: list[str] = []
+    lines = LineWriter(writer, reasons.append)
     sent = b"".join(b"%d " % number * 1000 + b"\n" for number in range(100))
     for line in sent.splitlines(keepends=True):
         lines.write(line)
@@ -47,6 +47,6 @@ def test_a_slow_client_gets_everything_in_order() -> None:
         got += os.read(reader, 1 << 16)
     assert got == sent
     lines.close(5.0)
-    assert told == []
+    assert reasons == []
     os.close(reader)
     os.close(writer)

@@ -39,7 +39,7 @@ def test_a_line_is_a_message(line: bytes, message: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "own"),
+    ("line", "code", "request_id"),
     [
         (b"{", PARSE_ERROR, None),
         (b"\xff", PARSE_ERROR, None),
@@ -50,10 +50,10 @@ def test_a_line_is_a_message(line: bytes, message: object) -> None:
         (b'{"jsonrpc":"2.0","id":{},"method":"a"}', INVALID_REQUEST, None),
     ],
 )
-def test_what_is_no_message_is_a_fault_with_its_id(line: bytes, code: int, own: object) -> None:
+def test_what_is_no_message_is_a_fault_with_its_id(line: bytes, code: int, request_id: object) -> None:
     found = message_of(line)
     assert isinstance(found, RpcFault)
-    assert (found.code, found.id) == (code, own)
+    assert (found.code, found.id) == (code, request_id)
 
 
 @law()

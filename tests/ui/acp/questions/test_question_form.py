@@ -18,14 +18,14 @@ async def _never(context: ToolContext) -> ToolOutput:
     raise AssertionError(context)
 
 
-def asked(*, several: bool) -> Question:
+def choice_question(*, several: bool) -> Question:
     options = (QuestionOption("A", "the first"), QuestionOption("B", ""))
     question = UserQuestion(text="Which?", options=options, several=several)
     return question_of(Plan(effect="read", title="ask the user", question=question, run=_never), mode="ask")
 
 
 def test_options_are_offered_by_their_labels() -> None:
-    answer: Any = question_form(asked(several=False))["properties"]
+    answer: Any = question_form(choice_question(several=False))["properties"]
     assert answer["answer"]["oneOf"] == [
         {"const": "option1", "title": "A", "description": "the first"},
         {"const": "option2", "title": "B"},
@@ -45,12 +45,14 @@ def test_options_are_offered_by_their_labels() -> None:
 def test_a_filled_form_answers(*, several: bool, content: dict[str, Any], chosen: tuple[str, ...], words: str) -> None:
     form = filled_form({"action": "accept", "content": content})
     assert form is not None
-    assert form_answer(form, asked(several=several)) == ApprovalAnswer(allowed=True, reason=words, chosen=chosen)
+    assert form_answer(form, choice_question(several=several)) == ApprovalAnswer(
+        allowed=True, reason=words, chosen=chosen
+    )
 
 
 @pytest.mark.parametrize("content", [None, {}, {"answer": "tea"}, {"answer": "own"}, {"own_words": 3}, {"answer": ""}])
 def test_a_form_without_an_answer_gives_none(content: dict[str, Any] | None) -> None:
-    assert form_answer(FilledForm("accept", content), asked(several=False)) is None
+    assert form_answer(FilledForm("accept", content), choice_question(several=False)) is None
 
 
 @pytest.mark.parametrize("result", [None, [], {}, {"action": "tea"}, {"action": "accept", "content": {"a": None}}])

@@ -41,12 +41,12 @@ def test_a_row_is_read_back_once_by_any_later_process(steps: list[tuple[object, 
                     else:
                         known[row.id] = row
                         assert row.body == {"text": text}
-                case ("done", int(own), int(seq), str(refused)):
-                    inbox.done(own, seq=None if refused else seq, refused=refused)
-                    if own in known and known[own].done is None:
-                        known[own] = next(each for each in inbox.rows(known[own].session) if each.id == own)
-                        assert known[own].done is not None
-                        assert (known[own].seq, known[own].refused) == (None if refused else seq, refused)
+                case ("done", int(row_id), int(seq), str(refused)):
+                    inbox.done(row_id, seq=None if refused else seq, refused=refused)
+                    if row_id in known and known[row_id].done is None:
+                        known[row_id] = next(each for each in inbox.rows(known[row_id].session) if each.id == row_id)
+                        assert known[row_id].done is not None
+                        assert (known[row_id].seq, known[row_id].refused) == (None if refused else seq, refused)
                 case _:
                     inbox.close()
                     inbox = InboxFile(path)

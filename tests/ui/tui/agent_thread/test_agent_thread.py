@@ -57,7 +57,7 @@ E = TypeVar("E", bound=Entry)
 
 
 class Screen:
-    """An agent over a scripted model, and what it told."""
+    """An agent over a scripted model, and the messages that it sent."""
 
     def __init__(self, folder: Path, *, debug: bool = False) -> None:
         self.cwd = folder / "workspace"
@@ -67,7 +67,7 @@ class Screen:
         )
         self.catalog = options.catalog
         self.model = ScriptedModel()
-        self.told: list[AgentMessage] = []
+        self.messages: list[AgentMessage] = []
         self.traces: list[str] = []
         self.at_idle: list[Callable[[], None]] = []
         self.connects = threading.Event()
@@ -76,7 +76,7 @@ class Screen:
         self.agent.start()
 
     def _send(self, message: AgentMessage) -> None:
-        self.told.append(message)
+        self.messages.append(message)
         if isinstance(message, Idle) and self.at_idle:
             self.at_idle.pop()()
 
@@ -104,17 +104,17 @@ class Screen:
         return self.catalog.folder(session.id)
 
     def until(self, kind: Callable[[AgentMessage], bool], times: int = 1) -> None:
-        """Wait until so many of a kind were told."""
+        """Wait until so many of a kind of message were sent."""
         deadline = time.monotonic() + HANGS
-        while sum(map(kind, list(self.told))) < times:
-            assert time.monotonic() < deadline, self.told
+        while sum(map(kind, list(self.messages))) < times:
+            assert time.monotonic() < deadline, self.messages
             time.sleep(0.005)
 
     def idle(self, times: int = 1) -> None:
         """Wait until the agent has become idle so many times."""
-        self.until(lambda told: isinstance(told, Idle), times)
+        self.until(lambda message: isinstance(message, Idle), times)
 
-    def said(self) -> list[str]:
+    def request_texts(self) -> list[str]:
         """Return the words of the last request."""
         messages = self.model.requests[-1].messages
         return [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
@@ -122,14 +122,14 @@ class Screen:
 
 @pytest.fixture
 def screen(tmp_path: Path) -> Iterator[Screen]:
-    made = Screen(tmp_path)
-    yield made
-    assert made.agent.close(20)
+    created = Screen(tmp_path)
+    yield created
+    assert created.agent.close(20)
 
 
 def facts(screen: Screen, kind: type[E]) -> list[E]:
-    """Return the entries of a kind that were told."""
-    entries = [told.entry for told in list(screen.told) if isinstance(told, Fact)]
+    """Return the entries of a kind that were sent."""
+    entries = [message.entry for message in list(screen.messages) if isinstance(message, Fact)]
     return [entry for entry in entries if isinstance(entry, kind)]
 
 
@@ -142,7 +142,7 @@ def open_files() -> set[Path]:
     return files
 
 
-def asking() -> list[Entry]:
+def approval_left_open() -> list[Entry]:
     """Return the journal of a process that died while the user was asked."""
     call = CallPart(id="c1", name="bash", arguments='{"command": "true"}')
     return [
@@ -162,12 +162,12 @@ def test_what_is_typed_while_a_crashed_session_is_settled_is_its_next_prompt(scr
         fcntl.flock(lock, fcntl.LOCK_EX)  # its keeper is still ending things
         screen.agent.resume(screen.catalog.find(session.id))
         screen.agent.work.prompt("please do this")
-        screen.until(lambda told: type(told).__name__ == "Busy")
+        screen.until(lambda message: type(message).__name__ == "Busy")
         threading.Timer(0.2, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
         screen.idle(2)
     finally:
         os.close(lock)
-    assert screen.said()[-1] == "please do this"
+    assert screen.request_texts()[-1] == "please do this"
 
 
 def test_two_messages_at_once_are_a_prompt_and_a_message(screen: Screen) -> None:
@@ -176,20 +176,22 @@ def test_two_messages_at_once_are_a_prompt_and_a_message(screen: Screen) -> None
     screen.idle()
     screen.agent.work.prompt("go")
     screen.agent.work.prompt("and then", "later")
-    screen.until(lambda told: isinstance(told, LiveText))
+    screen.until(lambda message: isinstance(message, LiveText))
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
     screen.idle(2)
-    assert screen.said()[-1] == "and then"
+    assert screen.request_texts()[-1] == "and then"
 
 
 def test_words_for_a_turn_that_was_taken_up_and_is_stopped_come_back(screen: Screen) -> None:
-    screen.resume(*asking())
-    screen.until(lambda told: isinstance(told, ApprovalRequested))
+    screen.resume(*approval_left_open())
+    screen.until(lambda message: isinstance(message, ApprovalRequested))
     screen.agent.work.prompt("rather so")
-    screen.until(lambda told: "Queued" in str(told))
+    screen.until(lambda message: "Queued" in str(message))
     screen.agent.stop()
     screen.idle()
-    assert [told for told in screen.told if isinstance(told, InputReturned)] == [InputReturned("rather so")]
+    assert [message for message in screen.messages if isinstance(message, InputReturned)] == [
+        InputReturned("rather so")
+    ]
 
 
 def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
@@ -206,12 +208,12 @@ def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(lambda: session)
     screen.agent.work.prompt("go")
-    screen.until(lambda told: isinstance(told, LiveText))
+    screen.until(lambda message: isinstance(message, LiveText))
     full.set()
     screen.agent.work.prompt("important words")
-    screen.until(lambda told: isinstance(told, Refused))
+    screen.until(lambda message: isinstance(message, Refused))
     full.clear()
-    assert [told.text for told in screen.told if isinstance(told, Refused)] == ["important words"]
+    assert [message.text for message in screen.messages if isinstance(message, Refused)] == ["important words"]
 
 
 def test_words_that_met_the_prompt_of_another_process_come_back(screen: Screen) -> None:
@@ -227,21 +229,21 @@ def test_words_that_met_the_prompt_of_another_process_come_back(screen: Screen) 
     session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - another process appends first
     screen.agent.open(lambda: session)
     screen.agent.work.prompt("important words")
-    screen.until(lambda told: isinstance(told, Refused))
-    assert [told.text for told in screen.told if isinstance(told, Refused)] == ["important words"]
+    screen.until(lambda message: isinstance(message, Refused))
+    assert [message.text for message in screen.messages if isinstance(message, Refused)] == ["important words"]
 
 
 def test_a_copy_is_switched_to_the_model_that_was_chosen(screen: Screen) -> None:
     session = screen.session(PromptAccepted(turn=1, text="old"))
     session.store.close()
     screen.agent.fork(screen.catalog.find(session.id), "openai:another")
-    screen.until(lambda told: isinstance(told, Fact) and isinstance(told.entry, ModelChanged))
+    screen.until(lambda message: isinstance(message, Fact) and isinstance(message.entry, ModelChanged))
     assert facts(screen, ModelChanged) == [ModelChanged(model="openai:another")]
 
 
 def test_without_a_session_words_come_back(screen: Screen) -> None:
     screen.agent.work.prompt("hello?")
-    screen.until(lambda told: isinstance(told, Refused))
+    screen.until(lambda message: isinstance(message, Refused))
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -267,14 +269,14 @@ def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened:
     screen.model.extend([Say("hello")])
     screen.agent.work.prompt("and now")
     screen.idle(3)
-    assert screen.said()[-1] == "and now", "the stop was for what came before it"
+    assert screen.request_texts()[-1] == "and now", "the stop was for what came before it"
 
 
 def test_a_stop_right_behind_a_command_is_for_it(screen: Screen) -> None:
     screen.agent.open(screen.session)
     screen.agent.work.shell("sleep 31415", share=False)
     screen.agent.stop()
-    screen.until(lambda told: isinstance(told, Fact) and isinstance(told.entry, ShellEnded))
+    screen.until(lambda message: isinstance(message, Fact) and isinstance(message.entry, ShellEnded))
     assert [entry.outcome for entry in facts(screen, ShellEnded)] == ["interrupted"]
 
 
@@ -283,29 +285,29 @@ def test_a_command_that_outlives_its_turn_is_still_busy(screen: Screen) -> None:
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(screen.session)
     screen.agent.work.prompt("go")
-    screen.until(lambda told: isinstance(told, LiveText))
+    screen.until(lambda message: isinstance(message, LiveText))
     screen.agent.work.shell("sleep 31415", share=False)
-    screen.until(lambda told: isinstance(told, InputAccepted), 2)
+    screen.until(lambda message: isinstance(message, InputAccepted), 2)
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
-    screen.until(lambda told: isinstance(told, Busy), 3)
+    screen.until(lambda message: isinstance(message, Busy), 3)
     screen.agent.stop()
     screen.idle(3)
-    last = [told for told in screen.told if isinstance(told, Busy | Idle)][-1]
+    last = [message for message in screen.messages if isinstance(message, Busy | Idle)][-1]
     assert isinstance(last, Idle)
 
 
 def test_each_input_is_acknowledged_once(screen: Screen) -> None:
     """Begun, kept for later, or refused."""
     screen.agent.work.prompt("hello?")
-    screen.until(lambda told: isinstance(told, InputAccepted))
+    screen.until(lambda message: isinstance(message, InputAccepted))
     screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
     screen.agent.open(screen.session)
     screen.agent.work.prompt("go")
     screen.agent.work.prompt("and then", "later")
-    screen.until(lambda told: isinstance(told, InputAccepted), 3)
+    screen.until(lambda message: isinstance(message, InputAccepted), 3)
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
     screen.idle(2)
-    assert len([told for told in screen.told if isinstance(told, InputAccepted)]) == 3
+    assert len([message for message in screen.messages if isinstance(message, InputAccepted)]) == 3
 
 
 def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(screen: Screen) -> None:
@@ -314,8 +316,8 @@ def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(scr
 
     screen.agent.open(full)
     screen.agent.work.prompt("go")
-    screen.until(lambda told: isinstance(told, Refused))
-    assert Refused("go", "Disk is full, some space was expected. Free some.") in screen.told
+    screen.until(lambda message: isinstance(message, Refused))
+    assert Refused("go", "Disk is full, some space was expected. Free some.") in screen.messages
 
 
 def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> None:
@@ -325,12 +327,12 @@ def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> N
     session.store.close()
     (screen.catalog.folder(session.id) / "debug.log").mkdir()
     screen.agent.resume(screen.catalog.find(session.id))
-    screen.until(lambda told: isinstance(told, ErrorMessage))
-    assert [type(told) for told in screen.told] == [SessionClosed, ErrorMessage]
+    screen.until(lambda message: isinstance(message, ErrorMessage))
+    assert [type(message) for message in screen.messages] == [SessionClosed, ErrorMessage]
     resume(screen.catalog, screen.catalog.find(session.id)).store.close()
     screen.agent.work.prompt("go")
-    screen.until(lambda told: isinstance(told, Refused))
-    assert "debug.log" in str(screen.told[-2])
+    screen.until(lambda message: isinstance(message, Refused))
+    assert "debug.log" in str(screen.messages[-2])
     assert screen.agent.close(20)
 
 
@@ -348,13 +350,15 @@ def test_a_session_that_does_not_close_well_is_still_given_up(tmp_path: Path) ->
     screen.model.extend([Say("hm"), Hold("more")], [Say("hello")])
     screen.agent.open(lambda: session)
     screen.agent.work.prompt("go")
-    screen.until(lambda told: isinstance(told, LiveText))
+    screen.until(lambda message: isinstance(message, LiveText))
     screen.agent.open(screen.session)
     screen.agent.work.prompt("again")
-    screen.until(lambda told: isinstance(told, SessionOpenedMessage), 2)
+    screen.until(lambda message: isinstance(message, SessionOpenedMessage), 2)
     screen.idle(4)
-    assert screen.said()[-1] == "again"
-    assert any(isinstance(told, ErrorMessage) and "Tools do not end" in told.message for told in screen.told)
+    assert screen.request_texts()[-1] == "again"
+    assert any(
+        isinstance(message, ErrorMessage) and "Tools do not end" in message.message for message in screen.messages
+    )
     assert screen.catalog.folder(session.id) / "debug.log" not in open_files()
     assert screen.agent.close(20)
 
@@ -375,10 +379,10 @@ def test_older_messages_are_summarized_and_sent_again(screen: Screen) -> None:
     screen.agent.work.compact("the names")
     screen.idle(6)
     assert len(facts(screen, Compacted)) == 1
-    assert "the names" in screen.said()[-1]
+    assert "the names" in screen.request_texts()[-1]
     screen.agent.uncompact()
     screen.agent.uncompact()
-    screen.until(lambda told: isinstance(told, ErrorMessage) and "not compacted" in told.message)
+    screen.until(lambda message: isinstance(message, ErrorMessage) and "not compacted" in message.message)
     assert len(facts(screen, Uncompacted)) == 1
 
 
@@ -386,7 +390,7 @@ def test_a_stop_while_they_are_summarized_leaves_all_as_it_was(screen: Screen) -
     long_turns(screen, 3)
     screen.model.extend([Hold("never")], [Say("fine")])
     screen.agent.work.compact("")
-    screen.until(lambda told: isinstance(told, Shortening))
+    screen.until(lambda message: isinstance(message, Shortening))
     while not screen.model.open_streams:
         time.sleep(0.005)
     screen.agent.stop()
@@ -394,7 +398,7 @@ def test_a_stop_while_they_are_summarized_leaves_all_as_it_was(screen: Screen) -
     assert facts(screen, Compacted) == []
     screen.agent.work.prompt("go on")
     screen.idle(6)
-    assert screen.said() == ["request 0", "request 1", "request 2", "go on"]
+    assert screen.request_texts() == ["request 0", "request 1", "request 2", "go on"]
 
 
 def test_older_messages_are_not_summarized_while_a_turn_runs(screen: Screen) -> None:
@@ -403,14 +407,14 @@ def test_older_messages_are_not_summarized_while_a_turn_runs(screen: Screen) -> 
     screen.agent.open(screen.session)
     screen.agent.work.prompt("go")
     screen.agent.work.prompt("and then", "later")
-    screen.until(lambda told: isinstance(told, LiveText))
+    screen.until(lambda message: isinstance(message, LiveText))
     screen.agent.work.compact("")
-    screen.until(lambda told: isinstance(told, ErrorMessage) and "is running" in told.message)
-    screen.until(lambda told: isinstance(told, InputAccepted), 3)
-    assert not [told for told in screen.told if isinstance(told, InputReturned)]
-    assert isinstance([told for told in screen.told if isinstance(told, Busy | Idle)][-1], Busy)
+    screen.until(lambda message: isinstance(message, ErrorMessage) and "is running" in message.message)
+    screen.until(lambda message: isinstance(message, InputAccepted), 3)
+    assert not [message for message in screen.messages if isinstance(message, InputReturned)]
+    assert isinstance([message for message in screen.messages if isinstance(message, Busy | Idle)][-1], Busy)
     screen.agent.stop()
-    screen.until(lambda told: isinstance(told, InputReturned))
+    screen.until(lambda message: isinstance(message, InputReturned))
 
 
 def test_a_fault_of_a_command_is_reported_in_one_line_and_its_traceback_kept(screen: Screen) -> None:
@@ -418,15 +422,15 @@ def test_a_fault_of_a_command_is_reported_in_one_line_and_its_traceback_kept(scr
         raise ZeroDivisionError("a fault of ours")
 
     screen.agent.open(faulty)
-    screen.until(lambda told: isinstance(told, ErrorMessage))
-    (said,) = [told.message for told in screen.told if isinstance(told, ErrorMessage)]
-    assert "ZeroDivisionError: a fault of ours" in said
-    assert "kept in a file" in said
-    assert "Traceback" not in said
+    screen.until(lambda message: isinstance(message, ErrorMessage))
+    (error,) = [message.message for message in screen.messages if isinstance(message, ErrorMessage)]
+    assert "ZeroDivisionError: a fault of ours" in error
+    assert "kept in a file" in error
+    assert "Traceback" not in error
     assert "Traceback" in screen.traces[0]
     screen.model.extend([Say("hello")])
     session = screen.session()
     screen.agent.open(lambda: session)
     screen.agent.work.prompt("still there?")
     screen.idle(2)
-    assert screen.said() == ["still there?"]
+    assert screen.request_texts() == ["still there?"]

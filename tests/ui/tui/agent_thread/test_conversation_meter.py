@@ -22,19 +22,19 @@ from holdfast.ui.tui.agent_thread.messages import AgentMessage, CurrentConversat
 OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="S" * 4000, tools=(), version="0")
 
 
-def told_of(*entries: Entry) -> list[AgentMessage]:
+def messages_of(*entries: Entry) -> list[AgentMessage]:
     """Return the messages from a session that journals these entries one by one."""
-    told: list[AgentMessage] = []
+    messages: list[AgentMessage] = []
     folded = Fold()
-    emit = with_conversation(told.append, folded.conversation)
+    emit = with_conversation(messages.append, folded.conversation)
     for seq, entry in enumerate(entries, 1):
         folded.add(entry)
         emit(Fact(seq, entry))
-    return told
+    return messages
 
 
 def now(*entries: Entry) -> CurrentConversation:
-    *_, last = (each for each in told_of(*entries) if isinstance(each, CurrentConversation))
+    *_, last = (each for each in messages_of(*entries) if isinstance(each, CurrentConversation))
     return last
 
 
@@ -45,8 +45,8 @@ def ended(step: int, tokens_in: int) -> ResponseEnded:
 
 def test_it_is_sent_behind_the_fact_that_changes_it() -> None:
     """So that the screen never shows the two at different times; what changes nothing is sent alone."""
-    told = told_of(OPENED, PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="a:b"))
-    assert [type(each) for each in told] == [Fact, Fact, CurrentConversation, Fact]
+    messages = messages_of(OPENED, PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="a:b"))
+    assert [type(each) for each in messages] == [Fact, Fact, CurrentConversation, Fact]
     emitted: list[AgentMessage] = []
     with_conversation(emitted.append, Fold().conversation)(LiveText(1, "more"))
     assert emitted == [LiveText(1, "more")]

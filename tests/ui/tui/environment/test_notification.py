@@ -10,15 +10,15 @@ from holdfast.ui.tui.widgets.status_line import Status
 
 IDLE = Status(mode="ask", session="s", cwd="/srv/my;dir\x1b")
 BUSY = msgspec.structs.replace(IDLE, doing="working")
-ASKING = msgspec.structs.replace(BUSY, question_open=True)
+QUESTION_OPEN = msgspec.structs.replace(BUSY, question_open=True)
 
 
 @pytest.mark.parametrize(
     ("before", "now", "why"),
     [
-        (BUSY, ASKING, "approval"),
-        (ASKING, ASKING, None),
-        (ASKING, BUSY, None),
+        (BUSY, QUESTION_OPEN, "approval"),
+        (QUESTION_OPEN, QUESTION_OPEN, None),
+        (QUESTION_OPEN, BUSY, None),
         (BUSY, IDLE, "ended"),
         (IDLE, BUSY, None),
         (BUSY, msgspec.structs.replace(BUSY, seconds=9.0), None),
@@ -42,13 +42,13 @@ def test_the_bytes() -> None:
     assert notification("ended", IDLE, "off", {}) == ""
     assert notification("ended", IDLE, "bell", {}) == "\a"
     assert notification("ended", IDLE, "osc", {"TERM": "xterm-kitty"}) == "\x1b]9;my;dir has finished\x1b\\"
-    said = "\x1b]777;notify;holdfast;my,dir needs your approval\x1b\\"
-    assert notification("approval", IDLE, "osc", {"VTE_VERSION": "7400"}) == said
-    assert notification("approval", IDLE, "osc", {"TERM": "foot"}) == said
+    expected = "\x1b]777;notify;holdfast;my,dir needs your approval\x1b\\"
+    assert notification("approval", IDLE, "osc", {"VTE_VERSION": "7400"}) == expected
+    assert notification("approval", IDLE, "osc", {"TERM": "foot"}) == expected
     tmux = notification("ended", IDLE, "osc", {"TMUX": "/tmp/x"})
     assert tmux == "\x1bPtmux;\x1b\x1b]9;my;dir has finished\x1b\x1b\\\x1b\\\a"
 
 
-@pytest.mark.parametrize(("status", "mark"), [(IDLE, ""), (BUSY, "● "), (ASKING, "? ")])
+@pytest.mark.parametrize(("status", "mark"), [(IDLE, ""), (BUSY, "● "), (QUESTION_OPEN, "? ")])
 def test_the_title_has_the_state(status: Status, mark: str) -> None:
     assert title(status) == f"\x1b]2;{mark}my;dir · holdfast\x1b\\"

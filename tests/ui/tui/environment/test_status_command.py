@@ -56,13 +56,13 @@ async def ran(command: str, *, updates: int = 1, cwd: str = "/") -> tuple[list[s
     def show(line: Text | None) -> None:
         lines.append(None if line is None else line.plain)
 
-    own = StatusCommand(command, environ=dict(os.environ), show=show, notify=faults.append)
+    status_command = StatusCommand(command, environ=dict(os.environ), show=show, notify=faults.append)
     for _ in range(updates):
-        own.update(msgspec.structs.replace(STATUS, cwd=cwd))
+        status_command.update(msgspec.structs.replace(STATUS, cwd=cwd))
     async with asyncio.timeout(HANGS):
         while not lines:  # noqa: ASYNC110 - no event reports what is awaited
             await asyncio.sleep(0.01)
-    own.close()
+    status_command.close()
     return lines, faults
 
 
@@ -90,12 +90,14 @@ async def test_a_command_that_hangs_is_killed_with_what_it_began(tmp_path: Path)
 
 
 async def test_leaving_kills_it(tmp_path: Path) -> None:
-    own = StatusCommand(f"echo $$ > {tmp_path}/pid; sleep 31416", environ=dict(os.environ), show=print, notify=print)
-    own.update(STATUS)
+    status_command = StatusCommand(
+        f"echo $$ > {tmp_path}/pid; sleep 31416", environ=dict(os.environ), show=print, notify=print
+    )
+    status_command.update(STATUS)
     pid = tmp_path / "pid"
     async with asyncio.timeout(HANGS):
         while not (pid.exists() and pid.read_text().strip()):  # noqa: ASYNC110 - no event reports what is awaited
             await asyncio.sleep(0.01)
-    own.close()
+    status_command.close()
     eventually(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
-    own.update(STATUS)
+    status_command.update(STATUS)

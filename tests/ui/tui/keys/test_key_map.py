@@ -26,7 +26,7 @@ def test_an_action_gets_other_keys_or_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configured", "said"),
+    ("configured", "fault"),
     [
         ({"histori": "ctrl+n"}, "Did you mean history?"),
         ({"history": "ctrl+nowhere"}, "is not a key"),
@@ -45,10 +45,10 @@ def test_an_action_gets_other_keys_or_none() -> None:
         ({"send": "alt+enter"}, "alt+enter was the key of queue"),
     ],
 )
-def test_what_cannot_be_is_said(configured: dict[str, str | tuple[str, ...]], said: str) -> None:
+def test_what_cannot_be_is_said(configured: dict[str, str | tuple[str, ...]], fault: str) -> None:
     found = key_map(configured)
     assert len(found.faults) == 1
-    assert said in found.faults[0]
+    assert fault in found.faults[0]
     assert found.keys["interrupt"] == ("escape",)
     assert "enter" in (*found.keys["send"], *found.keys["new-line"])
     assert found.keys["give-up"] == ("ctrl+c",)

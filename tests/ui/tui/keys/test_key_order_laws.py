@@ -61,12 +61,12 @@ async def contents_after(keys: list[str], kind: type[LineInput | Composer]) -> l
 @law(shared_by=8)
 @given(st.lists(LETTERS | EDITING, min_size=2, max_size=6))
 def test_a_line_takes_keys_in_order(keys: list[str]) -> None:
-    together, apart = asyncio.run(contents_after(keys, LineInput))
-    assert together == apart
+    together, one_by_one = asyncio.run(contents_after(keys, LineInput))
+    assert together == one_by_one
 
 
 @law(shared_by=8)
 @given(st.lists(LETTERS | EDITING | IN_LINES, min_size=2, max_size=6))
 def test_the_prompt_takes_keys_in_order(keys: list[str]) -> None:
-    together, apart = asyncio.run(contents_after(keys, Composer))
-    assert together == apart
+    together, one_by_one = asyncio.run(contents_after(keys, Composer))
+    assert together == one_by_one

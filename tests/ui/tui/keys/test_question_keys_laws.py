@@ -24,19 +24,19 @@ SOON = st.floats(min_value=0, max_value=HOLD * 0.9, allow_nan=False)
 def pressed(keys: QuestionKeys, typed: list[tuple[str, float]], *, at: float = 100.0) -> tuple[str, list[str]]:
     """Press the keys, each so long after the one before; return what is written and what answers."""
     written, answered = "", list[str]()
-    asking = True
+    is_open = True
     for character, gap in typed:
         at += gap
         if gap >= HOLD and (alone := keys.release()):
             answered.append(alone)
-        if not asking:
+        if not is_open:
             written += character
             keys.note_typed(at)
             continue
         match keys.press(character, CHOICES, at=at):
             case TypedText(text=text):
                 written += text
-                asking = False
+                is_open = False
             case AnswerKey(key=key):
                 answered.append(key)
             case PendingKey() | IgnoredKey() | UnhandledKey():

@@ -14,11 +14,11 @@ from holdfast.ui.tui.widgets.composer import Composer
 
 
 class Prompt(App[None]):
-    """A prompt, and what it said."""
+    """A prompt, and the texts of its messages."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def compose(self) -> ComposeResult:
         completions = Completions(Path.cwd(), prompts=tuple)
@@ -26,10 +26,10 @@ class Prompt(App[None]):
         yield Composer(completions)
 
     def on_composer_sent(self, sent: Composer.Sent) -> None:
-        self.said.append(sent.text)
+        self.messages.append(sent.text)
 
     def on_composer_entered(self) -> None:
-        self.said.append("entered")
+        self.messages.append("entered")
 
 
 @pytest.mark.parametrize("key", ["enter", "ctrl+s", "alt+s"])
@@ -48,6 +48,6 @@ def test_a_prompt_is_sent_though_the_window_loses_the_focus_at_once(key: str) ->
             app.post_message(events.Key(key, "s" if key == "alt+s" else None))
             app.post_message(events.AppBlur())
             await pilot.pause()
-            return app.said
+            return app.messages
 
     assert asyncio.run(typed()) == ["hi", "entered"]

@@ -37,7 +37,7 @@ SELECTIONS = [
     for mode in "vV"
     for motion in (*MOVED, "", "iw", "aw", "jo", "l$", "jkl", "$j", "bo0", "fo;", "vV", "Vv", "vv")
 ]
-MADE = ("d", "y", "x", "c", "sZ", "cXY", "p", "P", "2p", "", "lP")
+OPERATIONS = ("d", "y", "x", "c", "sZ", "cXY", "p", "P", "2p", "", "lP")
 """What is made of what is selected in visual mode."""
 ESC = "\x1b"
 
@@ -96,22 +96,22 @@ CASES = [
 ]
 
 
-VISUAL_COMMANDS = tuple(f"{selection}{made}" for selection in SELECTIONS for made in MADE)
+VISUAL_COMMANDS = tuple(f"{selection}{operation}" for selection in SELECTIONS for operation in OPERATIONS)
 _BEFORE: tuple[list[str], ...] = ([], ["yw"], ["yy"], ["w", "yw"], ["j", "l"], ["yy", "w"])
 VISUAL = [
-    (text, [*_BEFORE[number % 6], f"{selection}{made}", *(["p"] if number % 2 else [])])
-    for number, (text, selection, made) in enumerate(itertools.product(TEXTS, SELECTIONS, MADE))
+    (text, [*_BEFORE[number % 6], f"{selection}{operation}", *(["p"] if number % 2 else [])])
+    for number, (text, selection, operation) in enumerate(itertools.product(TEXTS, SELECTIONS, OPERATIONS))
 ]
 
 
 @pytest.mark.skipif(VIM is None, reason="vim is not installed")
 def test_it_does_what_vim_does(tmp_path: Path) -> None:
     cases = [*CASES, *VISUAL]
-    wanted = theirs(cases, tmp_path)
+    results = theirs(cases, tmp_path)
     wrong = [
-        f"{text!r} {commands}: {ours(text, commands)}, vim: {want}"
-        for (text, commands), want in zip(cases, wanted, strict=True)
-        if ours(text, commands) != want
+        f"{text!r} {commands}: {ours(text, commands)}, vim: {expected}"
+        for (text, commands), expected in zip(cases, results, strict=True)
+        if ours(text, commands) != expected
     ]
     assert not wrong, f"{len(wrong)} of {len(cases)}\n" + "\n".join(wrong[:20])
 

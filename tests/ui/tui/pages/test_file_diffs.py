@@ -21,8 +21,8 @@ from holdfast.ui.view.blocks import CallBlock, Prompt, call_block
 
 
 def call(name: str, state: str = "ok", **arguments: str) -> CallBlock:
-    made = call_block(CallPart(id="c", name=name, arguments=json.dumps(arguments)), "k", cut=False)
-    return msgspec.structs.replace(made, state=state)
+    block = call_block(CallPart(id="c", name=name, arguments=json.dumps(arguments)), "k", cut=False)
+    return msgspec.structs.replace(block, state=state)
 
 
 def signs(file: ShownDiff) -> list[str]:

@@ -21,15 +21,15 @@ def test_the_desktop_at_hand_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "said"),
+    ("environ", "message"),
     [
         ({}, "DISPLAY are not set. Drag the file"),
         ({"DISPLAY": ":0"}, "no xclip here. Install xclip."),
         ({"WAYLAND_DISPLAY": "w", "DISPLAY": ":0"}, "no wl-paste here. Install wl-clipboard or xclip."),
     ],
 )
-def test_what_is_missing_is_said(environ: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_missing_is_said(environ: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         clipboard_commands(environ, lambda _: None)
 
 

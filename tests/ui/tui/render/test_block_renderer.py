@@ -57,11 +57,11 @@ def test_a_busy_day_at_eighty_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(0.04, "0.0 s"), (3.21, "3.2 s"), (48.4, "48 s"), (59.7, "1 min 0 s"), (125, "2 min 5 s"), (4330, "1 h 12 min")],
 )
-def test_times_are_written_as_people_say_them(seconds: float, said: str) -> None:
-    assert duration_text(seconds) == said
+def test_times_are_written_as_people_say_them(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -259,10 +259,10 @@ def test_a_patch_is_drawn_as_the_changes_of_its_files_and_cut_as_an_edit_is() ->
         *(f"{number:>2} + line {number}".strip() for number in range(1, 11)),
         "… 21 more lines · ctrl+o",
     ]
-    whole = [line.strip() for line in drawn(block, opened=True)]
-    assert "30 + line 30" in whole
-    assert "d.py deleted" in whole
-    assert not any("RAW" in line for line in whole)
+    lines = [line.strip() for line in drawn(block, opened=True)]
+    assert "30 + line 30" in lines
+    assert "d.py deleted" in lines
+    assert not any("RAW" in line for line in lines)
 
 
 def test_a_note_keeps_its_detail_for_who_asks() -> None:
@@ -279,8 +279,8 @@ def test_what_is_opened_ends_with_a_sentence_if_it_is_too_long() -> None:
 
 def test_a_line_of_a_megabyte_is_cut_with_a_sentence() -> None:
     lines = drawn(replace(CALL, result="x" * 1_000_000), opened=True, width=100)
-    said = "".join(line.strip() for line in lines[3:])
-    assert said == "x" * 2000 + "[… 998,000 more characters]"  # folded at the space
+    text = "".join(line.strip() for line in lines[3:])
+    assert text == "x" * 2000 + "[… 998,000 more characters]"  # folded at the space
 
 
 def test_calls_of_one_line_each_stand_close() -> None:

@@ -95,8 +95,8 @@ def test_a_string_of_old_lines_does_not_colour_new_ones() -> None:
 def test_whatever_the_text_is_all_of_it_is_drawn_and_fits(text: str) -> None:
     drawn = list(draw_changes([Change("+", clean(text))], styles(), 40, digits=3, wrap=True, language="py"))
     assert all(line.strip.cell_length <= 40 for line in drawn)
-    said = "".join(line.strip.text[line.margin :].rstrip() for line in drawn)
-    assert said.replace(" ", "") == clean(text).replace(" ", "")
+    drawn_text = "".join(line.strip.text[line.margin :].rstrip() for line in drawn)
+    assert drawn_text.replace(" ", "") == clean(text).replace(" ", "")
 
 
 def test_what_is_folded_says_how_much() -> None:
@@ -118,9 +118,9 @@ def test_what_is_folded_is_not_lost() -> None:
     edit = EditChange(path="a", old=old, new=old.replace("20", "twenty"), line=101)
     shown = changes(edit)
     assert [each.text for each in shown if each.sign == "…"] == ["18 unchanged lines", "17 unchanged lines"]
-    whole = with_hidden(shown)
-    assert [each.text for each in whole if each.sign != "+"] == numbers
-    assert [each.number for each in whole if each.sign != "-"] == list(range(101, 141))
+    complete = with_hidden(shown)
+    assert [each.text for each in complete if each.sign != "+"] == numbers
+    assert [each.number for each in complete if each.sign != "-"] == list(range(101, 141))
     (line,) = draw_changes(shown[:1], styles(), 60, digits=3, wrap=False)
     assert line.strip.text == "⋮ 18 unchanged lines · ctrl+o"
     (line,) = draw_changes(shown[:1], styles(), 12, digits=3, wrap=True)
@@ -138,9 +138,9 @@ def test_one_line_is_not_folded() -> None:
 def test_a_diff_with_its_file_has_all_lines_of_it() -> None:
     original = [f"line {number}" for number in range(1, 31)]
     diff = ("@@ -9,3 +9,2 @@", " line 9", "-line 10", " line 11", "@@ -20,2 +19,3 @@", " line 20", "+more", " line 21")
-    whole = list(changes_of(diff, original))
-    assert [each.text for each in whole if each.sign != "+"] == original
-    assert [each.number for each in whole if each.sign != "-"] == list(range(1, 31))
+    complete = list(changes_of(diff, original))
+    assert [each.text for each in complete if each.sign != "+"] == original
+    assert [each.number for each in complete if each.sign != "-"] == list(range(1, 31))
 
 
 @pytest.mark.parametrize(

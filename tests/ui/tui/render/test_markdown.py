@@ -130,8 +130,8 @@ def test_the_pieces_of_a_text_do_not_depend_on_how_it_came(text: str, cuts: list
 @given(texts, texts)
 def test_a_piece_that_has_ended_stays(text: str, more: str) -> None:
     begun = Markdown().fragments(text + "\n")
-    whole = Markdown().fragments(text + "\n" + more)
-    assert whole[: max(0, len(begun) - 1)] == begun[:-1]
+    complete = Markdown().fragments(text + "\n" + more)
+    assert complete[: max(0, len(begun) - 1)] == begun[:-1]
 
 
 @given(texts, st.integers(20, 120))
@@ -151,11 +151,11 @@ shapes = st.sampled_from(
 
 @given(st.lists(st.tuples(shapes, sentences), max_size=12), st.integers(24, 120))
 def test_every_word_is_drawn_in_its_order(parts: list[tuple[str, str]], width: int) -> None:
-    text = "\n".join(shape.format(said) for shape, said in parts)
+    text = "\n".join(shape.format(words) for shape, words in parts)
     seen = "".join(
         one.strip.text[one.margin :] for piece in Markdown().fragments(text) for one in piece.draw(STYLES, width)
     )
-    assert _letters(seen) == _letters(" ".join(said for _, said in parts))
+    assert _letters(seen) == _letters(" ".join(words for _, words in parts))
 
 
 def _letters(text: str) -> str:

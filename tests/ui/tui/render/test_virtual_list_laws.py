@@ -60,13 +60,13 @@ def test_what_is_in_sight_is_what_is_there_and_stays(moves: list[tuple[str, floa
             now = roll.place(roll.top)
             # The gap above a call may be closed: then the call itself is there.
             assert now == before or (before.piece == -1 and now == LinePlace(before.block, 0, 0))
-        whole = everything(view, width)
+        complete = everything(view, width)
         seen = shown(roll)
-        assert len(seen) == min(rows, len(whole))
+        assert len(seen) == min(rows, len(complete))
         if roll.following:
-            assert seen == whole[-len(seen) :]
+            assert seen == complete[-len(seen) :]
         else:
-            assert any(whole[at : at + len(seen)] == seen for at in range(len(whole)))
+            assert any(complete[at : at + len(seen)] == seen for at in range(len(complete)))
 
 
 @law(5)
@@ -74,16 +74,16 @@ def test_what_is_in_sight_is_what_is_there_and_stays(moves: list[tuple[str, floa
 def test_scrolling_up_by_steps_shows_every_line(step: int) -> None:
     view = viewed(EVENTS)
     roll = plain(80, rows=30, view=view)
-    whole = everything(view, 80)
+    complete = everything(view, 80)
     seen = shown(roll)
     while roll.top:
         top = roll.top
         roll.scroll_to(max(0, top - step))
         roll.settle()
         rows = shown(roll)
-        moved = min(step, len(whole) - len(seen))
+        moved = min(step, len(complete) - len(seen))
         seen = [*rows[:moved], *seen]
-    assert seen == whole
+    assert seen == complete
 
 
 def test_opening_and_a_frame_cost_the_same_in_a_long_session_as_in_a_short_one() -> None:
@@ -119,14 +119,14 @@ def test_of_a_long_block_only_what_is_near_stays_drawn_and_the_rest_keeps_its_pl
     sheet = LineLayout(plain().styles, 80)
     sheet.update([Prose(f"- item {number}", above=False) for number in range(1000)])
     sheet.draw(0, sheet.height)
-    assert (sheet.height, said(sheet, 0)) == (1000, "• item 0")
+    assert (sheet.height, line_text(sheet, 0)) == (1000, "• item 0")
     sheet.draw(900, 950)
-    assert (sheet.height, said(sheet, 0), said(sheet, 899)) == (1000, None, None)
-    assert [said(sheet, y) for y in range(900, 950)] == [f"• item {y}" for y in range(900, 950)]
+    assert (sheet.height, line_text(sheet, 0), line_text(sheet, 899)) == (1000, None, None)
+    assert [line_text(sheet, y) for y in range(900, 950)] == [f"• item {y}" for y in range(900, 950)]
     assert sheet.lines_of(0)[0].text() == "• item 0"
 
 
-def said(sheet: LineLayout, y: int) -> str | None:
+def line_text(sheet: LineLayout, y: int) -> str | None:
     """Return what line `y` says, None if it is not drawn."""
     drawn = sheet.line(y)[2]
     return drawn.text() if drawn is not None else None

@@ -72,11 +72,11 @@ def test_a_part_of_a_frame_changes_only_its_place() -> None:
 
 
 def test_a_frame_is_whole_with_every_row_from_end_to_end() -> None:
-    whole = pieces_of(frame(3, "a"))
-    assert is_full_frame(whole, columns=COLUMNS, rows=3)
-    assert not is_full_frame(whole, columns=COLUMNS + 1, rows=3)
-    assert not is_full_frame(whole, columns=COLUMNS, rows=4)
-    assert not is_full_frame(whole[1:], columns=COLUMNS, rows=3)
+    pieces = pieces_of(frame(3, "a"))
+    assert is_full_frame(pieces, columns=COLUMNS, rows=3)
+    assert not is_full_frame(pieces, columns=COLUMNS + 1, rows=3)
+    assert not is_full_frame(pieces, columns=COLUMNS, rows=4)
+    assert not is_full_frame(pieces[1:], columns=COLUMNS, rows=3)
     assert is_full_frame(pieces_of("\x1b[1;1H\x1b]8;;http://x\x1b\\漢字\x1b]8;;\x1b\\"), columns=4, rows=1)
 
 

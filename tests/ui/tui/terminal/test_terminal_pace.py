@@ -111,9 +111,9 @@ def test_a_lone_escape_is_a_key() -> None:
 @pytest.mark.parametrize("keys", ["\x1b", "\x1b\x1b", "a\x1b"])
 def test_an_escape_before_an_answer_has_ended(keys: str) -> None:
     """What a key sends is not cut by an answer, so the parser has nothing to wait for."""
-    taken, found = StatusAnswers().take(keys + STATUS_ANSWER + "b", waits=True)
-    assert (taken, found) == (keys.replace("\x1b", ESCAPE_KEY) + "b", 1)
-    assert [key.key for key in XTermParser().feed(taken) if isinstance(key, Key)] == [*names(keys), "b"]
+    remaining, found = StatusAnswers().take(keys + STATUS_ANSWER + "b", waits=True)
+    assert (remaining, found) == (keys.replace("\x1b", ESCAPE_KEY) + "b", 1)
+    assert [key.key for key in XTermParser().feed(remaining) if isinstance(key, Key)] == [*names(keys), "b"]
     answers = StatusAnswers()
     first, _ = answers.take(keys, waits=True)
     second, _ = answers.take(STATUS_ANSWER + "b", waits=True)

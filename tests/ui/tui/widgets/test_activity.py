@@ -12,8 +12,8 @@ def test_a_retry_counts_down() -> None:
     failed = RequestFailed(step=1, attempt=1, fault="rate_limited", message="", status=429, retry_in=7.0, attempts=4)
     waits = retry(Fact(1, failed), 100.0)
     assert waits is not None
-    said = [waits.text(now) for now in (100.0, 103.5, 106.9, 107.0, 200.0)]
-    assert said == [f"429; retry 2 of 4 in {left} s" for left in (7, 4, 1, 0, 0)]
+    texts = [waits.text(now) for now in (100.0, 103.5, 106.9, 107.0, 200.0)]
+    assert texts == [f"429; retry 2 of 4 in {left} s" for left in (7, 4, 1, 0, 0)]
     older = RequestFailed(step=1, attempt=2, fault="no_answer", message="", retry_in=0.5)
     waits = retry(Fact(1, older), 0.0)
     assert waits is not None

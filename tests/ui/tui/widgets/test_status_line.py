@@ -31,10 +31,10 @@ STATUSES = st.builds(
 @given(STATUSES, st.integers(1, 220), st.integers(0, 10**6))
 def test_the_line_fits(status: Status, width: int, frame: int) -> None:
     """Not a cell more or less than there is room for, on one line, without anything a terminal acts on."""
-    said = status_text(status, width, frame=frame).plain
-    assert cell_len(said) == width
-    assert printable(said) == said
-    assert "\n" not in said
+    line = status_text(status, width, frame=frame).plain
+    assert cell_len(line) == width
+    assert printable(line) == line
+    assert "\n" not in line
 
 
 def test_what_says_least_goes_first() -> None:
@@ -73,19 +73,19 @@ def test_what_is_dangerous_or_nearly_full_looks_so() -> None:
 
 
 def test_a_line_of_the_users_own_stands_for_the_facts() -> None:
-    said = status_text(Status(mode="plan", model="a:b"), 80, user_line=Text("my own line"))
-    assert said.plain.rstrip().endswith("  my own line")
-    assert said.plain.startswith(" plan")
+    line = status_text(Status(mode="plan", model="a:b"), 80, user_line=Text("my own line"))
+    assert line.plain.rstrip().endswith("  my own line")
+    assert line.plain.startswith(" plan")
     assert cell_len(status_text(Status(mode="plan"), 50, user_line=Text("x" * 500)).plain) == 50
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(0, "0"), (999, "999"), (1_000, "1.0k"), (123_456, "123k"), (2_500_000, "2.5M")]
+    ("count", "text"), [(0, "0"), (999, "999"), (1_000, "1.0k"), (123_456, "123k"), (2_500_000, "2.5M")]
 )
-def test_tokens(count: int, said: str) -> None:
-    assert tokens(count) == said
+def test_tokens(count: int, text: str) -> None:
+    assert tokens(count) == text
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.4, "0 s"), (59.9, "59 s"), (61, "1 min 01 s"), (3_660, "1 h 01 min")])
-def test_durations(seconds: float, said: str) -> None:
-    assert elapsed_text(seconds) == said
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.9, "59 s"), (61, "1 min 01 s"), (3_660, "1 h 01 min")])
+def test_durations(seconds: float, text: str) -> None:
+    assert elapsed_text(seconds) == text

@@ -32,7 +32,7 @@ def rows(app: Stage) -> list[str]:
     return [strip.text.rstrip() for strip in app.transcript.render_lines(app.transcript.size.region)]
 
 
-async def tell(app: Stage, pilot: Pilot[None], *events: Event) -> None:
+async def show_events(app: Stage, pilot: Pilot[None], *events: Event) -> None:
     for event in events:
         app.transcript.show(app.view.take(event, at=12.0))
     await pilot.pause(0.1)
@@ -49,7 +49,7 @@ async def test_it_opens_at_the_end_and_follows_it() -> None:
     async with on_stage(lines(100)) as (app, pilot):
         assert rows(app)[-1] == "  line 99"
         assert app.transcript.following
-        await tell(app, pilot, Fact(90, PromptAccepted(turn=2, text="more")))
+        await show_events(app, pilot, Fact(90, PromptAccepted(turn=2, text="more")))
         assert rows(app)[-2:] == ["", "▌ more"]
 
 
@@ -66,19 +66,19 @@ async def test_a_user_who_scrolled_up_stays_there_and_sees_that_there_is_more() 
         assert seen[0] == "  line 54"
         assert seen[-1].endswith("↓ more below · Ctrl+End")
         assert not app.transcript.following
-        await tell(
+        await show_events(
             app,
             pilot,
             Fact(90, PromptAccepted(turn=2, text="more")),
             Fact(91, RequestStarted(step=2, attempt=1, model="m")),
         )
-        await tell(app, pilot, *(LiveText(2, f"new {n}\n") for n in range(50)))
+        await show_events(app, pilot, *(LiveText(2, f"new {n}\n") for n in range(50)))
         assert rows(app)[:-1] == seen[:-1]
         assert rows(app)[-1].endswith("↓ more below · Ctrl+End")
         app.transcript.action_scroll_end()
         await pilot.pause()
         assert rows(app)[-1] == "  new 49"
-        await tell(app, pilot, LiveText(2, "new 50\n"))
+        await show_events(app, pilot, LiveText(2, "new 50\n"))
         assert rows(app)[-1] == "  new 50"
 
 
@@ -161,13 +161,13 @@ async def test_selected_text_is_what_was_written() -> None:
         await pilot.hover(offset=(6, 8))
         await pilot.mouse_up(offset=(6, 8))
         await pilot.pause()
-        said = app.screen.get_selected_text()
-        assert said == text.replace("- an", "• an")[: len(text)]
+        selected = app.screen.get_selected_text()
+        assert selected == text.replace("- an", "• an")[: len(text)]
         chosen = app.transcript.render_lines(app.transcript.size.region)[3]
         colours = {part.style.bgcolor for part in chosen if part.style is not None and part.text.strip()}
         assert colours == {app.screen.get_component_rich_style("screen--selection").bgcolor}
-        await tell(app, pilot, Fact(90, PromptAccepted(turn=2, text="more")))
-        assert app.screen.get_selected_text() == said
+        await show_events(app, pilot, Fact(90, PromptAccepted(turn=2, text="more")))
+        assert app.screen.get_selected_text() == selected
 
 
 async def test_two_clicks_select_the_block() -> None:
@@ -219,7 +219,7 @@ async def test_time_goes_on_for_what_runs() -> None:
     for event in script.events:
         app.view.take(event)
     async with app.run_test(size=(80, 24)) as pilot:
-        await tell(app, pilot, Fact(50, CallStarted(call="c", effect="execute")), LiveOutput("c", "x\n"))
+        await show_events(app, pilot, Fact(50, CallStarted(call="c", effect="execute")), LiveOutput("c", "x\n"))
         for at, shown in ((12.0, "0 s"), (75.0, "1 min 3 s")):
             now = at
             async with asyncio.timeout(HANGS):

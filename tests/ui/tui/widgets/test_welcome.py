@@ -15,7 +15,7 @@ KNOWN = Situation(cwd="/w", model="a:b", is_complete=True)
 
 
 @pytest.mark.parametrize(
-    ("situation", "said"),
+    ("situation", "beginnings"),
     [
         (KNOWN, ("/help", "Esc interrupts", "Shift+Tab")),
         (Situation(cwd="/w", model=""), ("No model yet", "/help", "Esc interrupts")),
@@ -30,10 +30,10 @@ KNOWN = Situation(cwd="/w", model="a:b", is_complete=True)
         ),
     ],
 )
-def test_hints_fit_the_situation(situation: Situation, said: tuple[str, ...]) -> None:
+def test_hints_fit_the_situation(situation: Situation, beginnings: tuple[str, ...]) -> None:
     found = hints(situation)
     assert len(found) == SHOWN_HINTS
-    assert all(hint.startswith(begun) for hint, begun in zip(found, said, strict=True))
+    assert all(hint.startswith(begun) for hint, begun in zip(found, beginnings, strict=True))
 
 
 def test_what_is_seen_of_a_folder(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_what_is_seen_of_a_folder(tmp_path: Path) -> None:
     found = situation_of(cwd, "a:b", catalog)
     assert found.last is not None
     assert (found.has_instructions, found.repository) == (True, True)
-    said = welcome_text(found, now=found.last.modified + 7200)
-    assert "Last here, 2 hours ago: fix" in said.plain
-    assert f"/resume {session.id}" in said.plain
-    assert "\x1b" not in said.plain
+    text = welcome_text(found, now=found.last.modified + 7200)
+    assert "Last here, 2 hours ago: fix" in text.plain
+    assert f"/resume {session.id}" in text.plain
+    assert "\x1b" not in text.plain
