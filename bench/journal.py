@@ -158,13 +158,13 @@ def bytes_of_turns(
     assert len(agent.conversation.messages) == messages
 
     async def run() -> list[float]:
-        taken: list[float] = []
+        sizes: list[float] = []
         for _ in range(turns):
             before = _written()
             await agent.run("What is in this file?")
-            taken.append(_written() - before)
+            sizes.append(_written() - before)
         await agent.close()
-        return taken
+        return sizes
 
     return asyncio.run(run())
 
@@ -217,14 +217,14 @@ def _before(journal: tuple[Entry, ...], context: context_settings.ContextSetting
     agent = _agent(store, model, context)
 
     async def run() -> list[float]:
-        taken: list[float] = []
+        seconds: list[float] = []
         for _ in range(turns):
             begun = time.process_time()
             await agent.run("What is in this file?")
             first, second = model.at[-2:]
-            taken += [first - begun, second - first]
+            seconds += [first - begun, second - first]
         await agent.close()
-        return taken
+        return seconds
 
     return asyncio.run(run())
 

@@ -32,7 +32,7 @@ def pressing(scratch: Path, *, rounds: int) -> list[Comparison]:
 def _pressed(scratch: Path, name: str, words: tuple[str, ...], *, rounds: int) -> list[Comparison]:
     echo: list[float] = []
     back: dict[bytes, list[float]] = {ESC: [], KITTY_ESC: []}
-    gone: list[float] = []
+    ends: list[float] = []
     with ExitStack() as stack:
         provider = stack.enter_context(ScriptedProvider(after=_work))
         command = (HOLDFAST, "-m", MODEL, "--yolo", *words)
@@ -58,13 +58,13 @@ def _pressed(scratch: Path, name: str, words: tuple[str, ...], *, rounds: int) -
             terminal.seen(b"running", since=place)
             child = _child(scratch)
             pressed = terminal.send(ESC)
-            gone.append(_gone(child) - pressed)
+            ends.append(_wait_for_end(child) - pressed)
             terminal.seen(IDLE, since=place)
     rows = (
         ("key until it is seen", echo, ECHO),
         ("ESC until the next prompt, legacy", back[ESC], LEGACY),
         ("ESC until the next prompt, kitty", back[KITTY_ESC], KITTY),
-        ("ESC until the child is gone", gone, GONE),
+        ("ESC until the child is gone", ends, GONE),
     )
     return [
         Comparison(
@@ -98,7 +98,7 @@ def _child(folder: Path) -> Path:
     raise AssertionError("The command did not start.")
 
 
-def _gone(process: Path) -> float:
+def _wait_for_end(process: Path) -> float:
     """Return when the process had ended."""
     while _runs(process):
         time.sleep(0.0005)

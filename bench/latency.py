@@ -59,7 +59,7 @@ class Times:
 
     heard: list[float] = field(default_factory=list[float])
     idle: list[float] = field(default_factory=list[float])
-    gone: list[float] = field(default_factory=list[float])
+    process_ends: list[float] = field(default_factory=list[float])
 
 
 class TimedTurn(Turn):
@@ -125,8 +125,8 @@ def stopping(scratch: Path, *, rounds: int) -> list[Comparison]:
             times = asyncio.run(measure(provider, folder, rounds))
             found += _rows(f"stop {what}: acknowledged", times.heard, HEARD)
             found += _rows(f"stop {what}: idle", times.idle, IDLE)
-            if times.gone:
-                found += _rows(f"stop {what}: no process left", times.gone, IDLE)
+            if times.process_ends:
+                found += _rows(f"stop {what}: no process left", times.process_ends, IDLE)
     return found
 
 
@@ -210,11 +210,11 @@ async def _turns(
                 await up.wait()
         tree = _inside(workspace)
         assert len(tree) == (PROCESSES if toolbox is None else 0)
-        asked, gone = await asyncio.to_thread(_ask, agent, asyncio.get_running_loop(), tree)
+        stopped_at, wait_for_end = await asyncio.to_thread(_ask, agent, asyncio.get_running_loop(), tree)
         ended = await turn
-        times.idle.append(time.perf_counter() - asked)
-        times.heard.append(agent.last.left - asked)
-        times.gone += [await asyncio.to_thread(gone) - asked] if tree else []
+        times.idle.append(time.perf_counter() - stopped_at)
+        times.heard.append(agent.last.left - stopped_at)
+        times.process_ends += [await asyncio.to_thread(wait_for_end) - stopped_at] if tree else []
         assert ended.cause == "user", ended
         if deaf is not None:
             await deaf.release()
@@ -234,15 +234,15 @@ def _ask(agent: Agent, loop: asyncio.AbstractEventLoop, tree: Sequence[Path]) ->
         ends.append(time.perf_counter())
 
     watching = threading.Thread(target=watch)
-    asked = time.perf_counter()
+    stopped_at = time.perf_counter()
     loop.call_soon_threadsafe(agent.stop)
     watching.start()
 
-    def gone() -> float:
+    def wait_for_end() -> float:
         watching.join()
         return ends[0]
 
-    return asked, gone
+    return stopped_at, wait_for_end
 
 
 def _inside(workspace: Path) -> list[Path]:
@@ -312,22 +312,22 @@ def reading(*, tokens: int, rounds: int) -> list[Comparison]:
 
 
 async def _read(wire: WireName, *, tokens: int, rounds: int) -> list[float]:
-    taken: list[float] = []
-    asked = fold([SessionOpened(session="s", cwd="/", model=f"{wire}:m", system="", tools=(), version="0")])
-    asked = msgspec.structs.replace(asked, messages=(UserMessage((), ("go",)),))
+    seconds: list[float] = []
+    sent = fold([SessionOpened(session="s", cwd="/", model=f"{wire}:m", system="", tools=(), version="0")])
+    sent = msgspec.structs.replace(sent, messages=(UserMessage((), ("go",)),))
     with ScriptedProvider(after=(Say("word" * tokens, chunk=4),)) as provider:
         model = open_model(resolve_endpoint(f"{wire}:m", provider.environ()))
         for number in range(rounds + 1):
             begun = time.thread_time()
             deltas = 0
-            async with model.stream(asked) as events:
+            async with model.stream(sent) as events:
                 async for event in events:
                     deltas += isinstance(event, TextDelta)
             assert deltas == tokens, deltas
             if number:  # the first imports and connects
-                taken.append(time.thread_time() - begun)
+                seconds.append(time.thread_time() - begun)
         await model.aclose()
-    return taken
+    return seconds
 
 
 ANSWERS: dict[WireName, dict[str, object]] = {

@@ -50,8 +50,8 @@ def model_rows(seller: str, today: dt.date) -> list[ModelRow]:
 
 def _row(model: genai.ModelInfo, today: dt.date) -> ModelRow:
     names, patterns = _names(model.match)
-    given = model.prices if isinstance(model.prices, list) else [genai.ConditionalPrice(prices=model.prices)]
-    rates = tuple(_rates(each.prices, each.constraint, today) for each in given)
+    conditional = model.prices if isinstance(model.prices, list) else [genai.ConditionalPrice(prices=model.prices)]
+    rates = tuple(_rates(each.prices, each.constraint, today) for each in conditional)
     always = [at for at, each in enumerate(rates) if each.since is None and each.hours is None]
     rates = rates[always[-1] :] if always else rates
     priced = rates if any(_sells_tokens(each) for each in rates) else ()

@@ -88,18 +88,18 @@ def deepseek_traits(name: str) -> Traits:
 
 
 def _openai(profile: ModelProfile, most: str) -> Traits:
-    said: Mapping[str, object] = profile
-    if not said.get("supports_thinking"):
+    fields: Mapping[str, object] = profile
+    if not fields.get("supports_thinking"):
         return Traits()
-    if "openai_supports_reasoning" not in said:  # another vendor's model
+    if "openai_supports_reasoning" not in fields:  # another vendor's model
         return Traits(reasoning=Reasoning(kind="effort", levels=("low", "medium", "high"), checked=False))
-    pinned = _texts(said.get("openai_reasoning_efforts"))
+    pinned = _texts(fields.get("openai_reasoning_efforts"))
     levels = pinned or {"low", "medium", "high", "xhigh", "max"}
-    if not pinned and said.get("openai_supports_minimal_reasoning_effort"):
+    if not pinned and fields.get("openai_supports_minimal_reasoning_effort"):
         levels.add("minimal")
-    if not said.get(most):
+    if not fields.get(most):
         levels.discard("max")
-    off = "none" if said.get("openai_supports_reasoning_effort_none") else ""
+    off = "none" if fields.get("openai_supports_reasoning_effort_none") else ""
     temperature: Temperature = "while-not-reasoning" if off else "refused"
     return Traits(
         reasoning=Reasoning(
@@ -107,11 +107,11 @@ def _openai(profile: ModelProfile, most: str) -> Traits:
             levels=_ordered(levels),
             off=off,
             checked=bool(pinned),
-            by_default=bool(said.get("thinking_enabled_by_default")),
+            by_default=bool(fields.get("thinking_enabled_by_default")),
         ),
         temperature=temperature,
-        sealed_reasoning=bool(said.get("openai_supports_encrypted_reasoning_content")),
-        all_turns=bool(said.get("openai_responses_supports_reasoning_context")),
+        sealed_reasoning=bool(fields.get("openai_supports_encrypted_reasoning_content")),
+        all_turns=bool(fields.get("openai_responses_supports_reasoning_context")),
     )
 
 
@@ -198,27 +198,29 @@ FAMILIES: Mapping[str, tuple[Callable[[str], Traits], tuple[str, ...]]] = {
 
 def family_rules(family: str) -> list[FamilyRule]:
     """Return the rules that say of every name what the function of the family says."""
-    said, modules = FAMILIES[family]
+    traits_of, modules = FAMILIES[family]
     atoms = openrouter_prefixes() if family == "openrouter" else prefixes(modules)
     atoms += NO_BUDGETS_BEFORE if family == "anthropic" else ()
-    rules = [(NamePattern(equals=each), said(each)) for each in atoms if said(each) != said(each + _ENDING)]
+    rules = [
+        (NamePattern(equals=each), traits_of(each)) for each in atoms if traits_of(each) != traits_of(each + _ENDING)
+    ]
     rules += _rules_of_gemini() if family == "google" else ()
     for kind in ("flash", "pro") if family == "openrouter" else ():  # inside the name of a Gemini
         geminis = [each for each in atoms if each.startswith("google/")]
-        for prefix, traits in _by_prefix([*geminis, "google/"], _ENDING + kind, said):
+        for prefix, traits in _by_prefix([*geminis, "google/"], _ENDING + kind, traits_of):
             within = (NamePattern(starts_with=prefix), NamePattern(contains=kind))
             rules.append((NamePattern(all_of=within), traits))
-    rules += [(NamePattern(starts_with=each), traits) for each, traits in _by_prefix([*atoms, ""], _ENDING, said)]
+    rules += [(NamePattern(starts_with=each), traits) for each, traits in _by_prefix([*atoms, ""], _ENDING, traits_of)]
     return [FamilyRule(name=name, traits=traits) for name, traits in rules]
 
 
-def _by_prefix(atoms: Sequence[str], ending: str, said: Callable[[str], Traits]) -> Iterator[tuple[str, Traits]]:
+def _by_prefix(atoms: Sequence[str], ending: str, traits_of: Callable[[str], Traits]) -> Iterator[tuple[str, Traits]]:
     """Yield what is said of names with each prefix, the longest first, without those that a shorter one covers."""
     longest = sorted(set(atoms), key=lambda each: (-len(each), each))
     for at, prefix in enumerate(longest):
-        traits = said(prefix + ending)
+        traits = traits_of(prefix + ending)
         shorter = next((each for each in longest[at + 1 :] if prefix.startswith(each)), None)
-        if shorter is None or said(shorter + ending) != traits:
+        if shorter is None or traits_of(shorter + ending) != traits:
             yield prefix, traits
 
 

@@ -51,7 +51,7 @@ class Comparison:
         return [ours / theirs for ours, theirs in zip(self.ours, self.theirs, strict=True)]
 
     @property
-    def holds(self) -> bool:
+    def is_met(self) -> bool:
         """Return whether the median keeps the aim."""
         match self.aim:
             case AtMost(ratio=most):
@@ -62,7 +62,7 @@ class Comparison:
     @property
     def wrong(self) -> bool:
         """Return whether this is an error, not only a missed aim."""
-        return isinstance(self.aim, Equal) and not self.holds
+        return isinstance(self.aim, Equal) and not self.is_met
 
     def row(self) -> tuple[str, ...]:
         """Return the cells of this comparison in the table."""
@@ -73,7 +73,7 @@ class Comparison:
             f"{self.against}: {_amount(statistics.median(self.theirs), self.unit)}",
             f"{middle:.2f} ({low:.2f} to {high:.2f})",
             str(self.aim),
-            "yes" if self.holds else "WRONG" if self.wrong else "no",
+            "yes" if self.is_met else "WRONG" if self.wrong else "no",
         )
 
 
@@ -91,13 +91,13 @@ def table(comparisons: Iterable[Comparison]) -> str:
 
 def paired(ours: Callable[[], T], theirs: Callable[[], T], *, rounds: int) -> tuple[list[T], list[T]]:
     """Return what each gave in each round: A B, B A, A B, … after a first round that does not count."""
-    given: tuple[list[T], list[T]] = ([], [])
+    results: tuple[list[T], list[T]] = ([], [])
     for number in range(rounds + 1):
         for side in (0, 1) if number % 2 else (1, 0):
             result = (ours, theirs)[side]()
             if number:
-                given[side].append(result)
-    return given
+                results[side].append(result)
+    return results
 
 
 def percentile(values: Iterable[float], percent: int) -> float:

@@ -85,9 +85,9 @@ def lines(picture: str) -> list[str]:
     return [rows[height].rstrip() for height in sorted(rows)]
 
 
-def asked(screen: HoldfastApp, about: str) -> bool:
+def shows_approval(screen: HoldfastApp, name: str) -> bool:
     """Return whether the screen asks for an approval and names that."""
-    return screen.approval.display and about in "\n".join(lines(screen.export_screenshot()))
+    return screen.approval.display and name in "\n".join(lines(screen.export_screenshot()))
 
 
 async def until(pilot: Pilot[int], seen: Callable[[], bool]) -> None:
@@ -110,8 +110,8 @@ def shop(script: Sequence[ScriptStep], file: str, text: str) -> Generator[tuple[
         work.mkdir()
         (work / file).write_text(text)
         os.environ["HOME"] = folder  # the screen shortens folders below it to ~
-        own = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
-        yield work, {**own, "HOME": folder, "HOLDFAST_HOME": str(Path(folder, "home")), **provider.environ()}
+        environ = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+        yield work, {**environ, "HOME": folder, "HOLDFAST_HOME": str(Path(folder, "home")), **provider.environ()}
 
 
 @asynccontextmanager
@@ -134,7 +134,7 @@ async def resumed(work: Path, environ: dict[str, str]) -> str:
     async with showing(options, (COLUMNS, LINES)) as (screen, pilot):
         await until(pilot, lambda: bool(screen.controller.session))
         await pilot.press(*"Go on.", "enter")
-        await until(pilot, lambda: asked(screen, "CHANGES.md"))
+        await until(pilot, lambda: shows_approval(screen, "CHANGES.md"))
         return screen.export_screenshot(title="holdfast -c")
 
 

@@ -18,7 +18,7 @@ from holdfast.testing import Call, Say
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import run_options
 from holdfast.ui.tui.app import HoldfastApp
-from picture import MODEL, asked, lines, portable, shop, showing, until
+from picture import MODEL, lines, portable, shop, showing, shows_approval, until
 
 PICTURES = Path(__file__).parents[1] / "docs/pictures"
 SIZES = ((60, 20), (96, 32), (150, 44))
@@ -76,7 +76,7 @@ async def scenes(screen: HoldfastApp, pilot: Pilot[int]) -> AsyncIterator[str]:
     await until(pilot, lambda: "own sum" in shown(screen) and not screen.controller.status.doing)
     yield "answer"
     await pilot.press(*"Make it skip missing prices.", "enter")
-    await until(pilot, lambda: asked(screen, "prices.py"))
+    await until(pilot, lambda: shows_approval(screen, "prices.py"))
     yield "question"
     await pilot.press("y")
     await until(pilot, lambda: "missing now" in shown(screen) and not screen.controller.status.doing)

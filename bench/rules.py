@@ -71,9 +71,9 @@ def _flat(few: int, many: int, rounds: int) -> Iterator[Comparison]:
     )
     what, against = f"check + repair, a message of {many:,}", f"a message of {few:,}"
     yield Comparison(what=what, against=against, ours=ours, theirs=theirs, aim=AtMost(ratio=2))
-    whole = [each * many for each in ours]
+    seconds = [each * many for each in ours]
     what = f"check + repair {many:,} messages"
-    yield Comparison(what=what, against="a second", ours=whole, theirs=[1.0] * len(whole), aim=AtMost(ratio=1))
+    yield Comparison(what=what, against="a second", ours=seconds, theirs=[1.0] * len(seconds), aim=AtMost(ratio=1))
 
 
 def _theirs(length: int, rounds: int) -> Iterator[Comparison]:
@@ -101,8 +101,8 @@ def _few_open(length: int, rounds: int) -> Iterator[Comparison]:
     the ids as they are.
     """
     results = count()
-    whole = islice(chat(), length * 51 // 50)
-    broken = [each for each in whole if each["role"] != "tool" or next(results) % 50][:length]
+    messages = islice(chat(), length * 51 // 50)
+    broken = [each for each in messages if each["role"] != "tool" or next(results) % 50][:length]
     what = f"{length:,} messages, one call in fifty open"
     ours, theirs = paired(
         lambda: _cpu(lambda: repair(broken, format="openai-chat")),
@@ -147,12 +147,12 @@ def memory(folder: Path, *, size: int) -> list[Comparison]:
     turns = size // (len(RESULT) * _LONGER)
     with path.open("w", encoding="utf-8") as file:  # piece by piece: a process counts what its parent had, too
         for number, each in enumerate(islice(chat(answers=1), turns * 4)):
-            said = {**each, "content": RESULT * _LONGER} if each["role"] == "tool" else each
-            file.write(f"{',' if number else '['}{json.dumps(said)}")
+            message = {**each, "content": RESULT * _LONGER} if each["role"] == "tool" else each
+            file.write(f"{',' if number else '['}{json.dumps(message)}")
         file.write("]")
-    told = f"import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * {_UNIT})"
+    report = f"import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * {_UNIT})"
     checks = (
-        f"import sys; from holdfast.ui.main import main; main(['check', {str(path)!r}]); sys.stdout.flush(); {told}"
+        f"import sys; from holdfast.ui.main import main; main(['check', {str(path)!r}]); sys.stdout.flush(); {report}"
     )
     done = subprocess.run((sys.executable, "-c", checks), capture_output=True, text=True, check=True)
     peak = float(done.stdout.splitlines()[-1])
@@ -197,12 +197,12 @@ def _one_pass(messages: list[Message]) -> int:
 def chat(*, answers: int = 2) -> Iterator[Message]:
     """Yield turns of a prompt, two calls of which `answers` are answered, and an answer."""
     for turn, calls in _turns():
-        asked = [
+        tool_calls = [
             {"id": call, "type": "function", "function": {"name": "read", "arguments": '{"path": "notes.txt"}'}}
             for call in calls
         ]
         yield {"role": "user", "content": f"What is in file {turn}?"}
-        yield {"role": "assistant", "content": None, "tool_calls": asked}
+        yield {"role": "assistant", "content": None, "tool_calls": tool_calls}
         for call in calls[:answers]:
             yield {"role": "tool", "tool_call_id": call, "content": RESULT}
         yield {"role": "assistant", "content": "It is a list."}
@@ -211,7 +211,7 @@ def chat(*, answers: int = 2) -> Iterator[Message]:
 def _requests() -> Iterator[Message]:
     for turn, calls in _turns():
         prompt = {"part_kind": "user-prompt", "content": f"What is in file {turn}?", "timestamp": _AT}
-        asked = [
+        parts = [
             {"part_kind": "tool-call", "tool_name": "read", "args": '{"path": "notes.txt"}', "tool_call_id": call}
             for call in calls
         ]
@@ -226,7 +226,7 @@ def _requests() -> Iterator[Message]:
             for call in calls
         ]
         yield {"kind": "request", "parts": [prompt]}
-        yield {"kind": "response", "parts": asked, "timestamp": _AT}
+        yield {"kind": "response", "parts": parts, "timestamp": _AT}
         yield {"kind": "request", "parts": returned}
         yield {"kind": "response", "parts": [{"part_kind": "text", "content": "It is a list."}], "timestamp": _AT}
 

@@ -131,7 +131,7 @@ def report(comparisons: Sequence[Comparison]) -> int:
     for comparison in comparisons:
         if comparison.wrong:
             print(f"{comparison.what}: {comparison.aim} was expected. This is an error, not noise.", file=sys.stderr)
-    missed = [comparison.what for comparison in comparisons if not comparison.holds and not comparison.wrong]
+    missed = [comparison.what for comparison in comparisons if not comparison.is_met and not comparison.wrong]
     if missed:
         print(f"Missed in this run: {'; '.join(missed)}. Run it again before believing it.", file=sys.stderr)
     return 1 if any(comparison.wrong for comparison in comparisons) else 0

@@ -75,7 +75,7 @@ class Terminal:
         self.begun = time.monotonic()
         self._cpu: float | None = None
         self._read: list[tuple[Moment, int]] = []  # when, and how much had been read then
-        self._said = bytearray()
+        self._output = bytearray()
         self._changed = threading.Condition()
         self.pid, self._descriptor = pty.fork()
         if self.pid == 0:
@@ -116,7 +116,7 @@ class Terminal:
     @property
     def now(self) -> int:
         """Return how many bytes were read so far: a place to look from."""
-        return len(self._said)
+        return len(self._output)
 
     def send(self, keys: bytes) -> float:
         """Type, and return when."""
@@ -128,12 +128,12 @@ class Terminal:
         """Return when the first of the patterns had been written, at or after place `since`."""
 
         def place() -> int | None:
-            ends = [at + len(each) for each in patterns if (at := self._said.find(each, since)) >= 0]
+            ends = [at + len(each) for each in patterns if (at := self._output.find(each, since)) >= 0]
             return min(ends, default=None)
 
         with self._changed:
             if not self._changed.wait_for(lambda: place() is not None, timeout):
-                raise AssertionError(f"{patterns} did not come: {bytes(self._said[-2000:])!r}")
+                raise AssertionError(f"{patterns} did not come: {bytes(self._output[-2000:])!r}")
             end = place()
             assert end is not None
             return next(moment.at for moment, size in self._read if size >= end)
@@ -149,13 +149,13 @@ class Terminal:
         with self._changed:
             begins = [0, *(size for _, size in self._read)]
             return [
-                (moment, bytes(self._said[begin:size]))
+                (moment, bytes(self._output[begin:size]))
                 for begin, (moment, size) in zip(begins, self._read, strict=False)
                 if begin >= since
             ]
 
     def _listen(self) -> None:
-        asked = b""  # a question may come in two reads
+        query = b""  # a question may come in two reads
         while True:
             try:
                 select.select([self._descriptor], [], [])
@@ -163,11 +163,11 @@ class Terminal:
                 moment = Moment(time.monotonic(), self.cpu)
             except OSError:  # the last process of the terminal has exited
                 return
-            os.write(self._descriptor, b"\x1b[0n" * (asked + data).count(b"\x1b[5n"))  # as every terminal answers
-            asked = (asked + data)[-3:]
+            os.write(self._descriptor, b"\x1b[0n" * (query + data).count(b"\x1b[5n"))  # as every terminal answers
+            query = (query + data)[-3:]
             with self._changed:
-                self._said += data
-                self._read.append((moment, len(self._said)))
+                self._output += data
+                self._read.append((moment, len(self._output)))
                 self._changed.notify_all()
 
 
@@ -311,7 +311,7 @@ def _markdown(size: int) -> str:
     def n() -> str:
         return f"n{next(numbers):06}"
 
-    said: list[str] = []
+    sections: list[str] = []
     length = 0
     while length < size:
         section = [
@@ -328,9 +328,9 @@ def _markdown(size: int) -> str:
             *(f"| `{n()}` | a thing of a kind | {n()} |\n" for _ in range(20)),
             "\n",
         ]
-        said += section
+        sections += section
         length += sum(map(len, section))
-    return f"{''.join(said)[:size]}\n\n```\n```\n\nThe end is {_LAST.decode()}.\n"
+    return f"{''.join(sections)[:size]}\n\n```\n```\n\nThe end is {_LAST.decode()}.\n"
 
 
 def opening(scratch: Path, *, few: int, many: int, rounds: int) -> list[Comparison]:

@@ -15,7 +15,7 @@ def lines(module: Path) -> Counter[str]:
     """Return how many lines of each kind a module has."""
     text = module.read_text()
     tree = ast.parse(text)
-    kinds = dict(_told(tree))
+    kinds = dict(_kinds(tree))
     found: Counter[str] = Counter()
     for number, line in enumerate(text.splitlines(), start=1):
         quiet = not line.strip() or line.lstrip().startswith("#")
@@ -24,7 +24,7 @@ def lines(module: Path) -> Counter[str]:
     return found
 
 
-def _told(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _kinds(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Import() | ast.ImportFrom():

@@ -129,7 +129,7 @@ def first_request(scratch: Path, wire: WireName, *, rounds: int) -> list[Compari
 
         ours, theirs = paired(
             lambda: until(arrival, command, environ=environ, cwd=work),
-            lambda: until(told, floor, environ=environ, cwd=work),
+            lambda: until(first_line, floor, environ=environ, cwd=work),
             rounds=rounds,
         )
     what = f"first request, {wire}"
@@ -145,7 +145,7 @@ def first_request(scratch: Path, wire: WireName, *, rounds: int) -> list[Compari
     return [*times, memory]
 
 
-def told(child: subprocess.Popen[bytes]) -> float:
+def first_line(child: subprocess.Popen[bytes]) -> float:
     """Return when the child printed its first line."""
     assert child.stdout is not None
     assert child.stdout.readline(), f"the child ended without a word: {_complaint(child)}"

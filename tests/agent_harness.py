@@ -74,7 +74,7 @@ class Rig:
                 raise self.unusable
             return self.fallback
 
-        witness = Witness(self.store, self._told, outside=self.outside)
+        witness = Witness(self.store, self._receive, outside=self.outside)
         WITNESSES.append(witness)
         return Agent(
             store=witness,
@@ -91,7 +91,7 @@ class Rig:
             fallback=self.fallback.name if self.fallback is not None else "",
         )
 
-    def _told(self, event: Event) -> None:
+    def _receive(self, event: Event) -> None:
         (self.emit or self.events.append)(event)
 
     @property

@@ -64,15 +64,15 @@ class _Requests(BaseHTTPRequestHandler):
                 }
             )
         elif parts.path == "/authorize":
-            given = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            assert given["redirect_uri"] in state.clients[given["client_id"]]
-            assert given["code_challenge_method"] == "S256"
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            assert query["redirect_uri"] in state.clients[query["client_id"]]
+            assert query["code_challenge_method"] == "S256"
             state.log.append("authorize")
             code = f"code-{len(state.codes)}"
-            state.codes[code] = given["code_challenge"], given["redirect_uri"]
+            state.codes[code] = query["code_challenge"], query["redirect_uri"]
             answer = {"error": "access_denied"} if state.refuses else {"code": code}
             self.send_response(302)
-            self.send_header("Location", f"{given['redirect_uri']}?{urlencode({**answer, 'state': given['state']})}")
+            self.send_header("Location", f"{query['redirect_uri']}?{urlencode({**answer, 'state': query['state']})}")
             self.send_header("Content-Length", "0")
             self.end_headers()
         else:
@@ -82,11 +82,11 @@ class _Requests(BaseHTTPRequestHandler):
         state = self.state
         raw = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/oauth/register":
-            asked = json.loads(raw)
+            registration = json.loads(raw)
             client = f"client-{len(state.clients)}"
-            state.clients[client] = asked["redirect_uris"]
+            state.clients[client] = registration["redirect_uris"]
             state.log.append("register")
-            self._json({**asked, "client_id": client}, 201)
+            self._json({**registration, "client_id": client}, 201)
         elif self.path == "/oauth/token":
             self._token({name: values[0] for name, values in parse_qs(raw.decode()).items()})
         elif self.path == "/mcp":
@@ -94,20 +94,20 @@ class _Requests(BaseHTTPRequestHandler):
         else:
             self._json({"error": "not here"}, 404)
 
-    def _token(self, given: dict[str, str]) -> None:
+    def _token(self, form: dict[str, str]) -> None:
         state = self.state
-        if given["grant_type"] == "authorization_code":
-            challenge, redirect = state.codes.pop(given["code"])
-            digest = hashlib.sha256(given["code_verifier"].encode()).digest()
+        if form["grant_type"] == "authorization_code":
+            challenge, redirect = state.codes.pop(form["code"])
+            digest = hashlib.sha256(form["code_verifier"].encode()).digest()
             right = base64.urlsafe_b64encode(digest).decode().rstrip("=") == challenge
-            right = right and redirect == given["redirect_uri"]
+            right = right and redirect == form["redirect_uri"]
         else:
-            right = given["refresh_token"] in state.refresh
-        state.log.append(f"token {given['grant_type']}{'' if right else ' refused'}")
+            right = form["refresh_token"] in state.refresh
+        state.log.append(f"token {form['grant_type']}{'' if right else ' refused'}")
         self._json(state.issue() if right else {"error": "invalid_grant"}, 200 if right else 400)
 
     def _speak(self, message: dict[str, Any]) -> None:
-        state, own = self.state, message.get("id")
+        state, request_id = self.state, message.get("id")
         if self.headers.get("Authorization", "").removeprefix("Bearer ") not in state.access:
             state.log.append("401")
             found = f'Bearer resource_metadata="{state.url}/.well-known/oauth-protected-resource/mcp"'
@@ -124,15 +124,17 @@ class _Requests(BaseHTTPRequestHandler):
                 state.log.append("call")
                 state.access = set[str]() if state.revokes else state.access
                 result = {"content": [{"type": "text", "text": "echoed"}]}
-            case _ if own is None:
+            case _ if request_id is None:
                 self.send_response(202)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
             case _:
-                self._json({"jsonrpc": "2.0", "id": own, "error": {"code": -32601, "message": "Method not found"}})
+                self._json(
+                    {"jsonrpc": "2.0", "id": request_id, "error": {"code": -32601, "message": "Method not found"}}
+                )
                 return
-        self._json({"jsonrpc": "2.0", "id": own, "result": result})
+        self._json({"jsonrpc": "2.0", "id": request_id, "result": result})
 
     def _json(self, value: object, status: int = 200, headers: dict[str, str] | None = None) -> None:
         raw = json.dumps(value).encode()

@@ -24,7 +24,7 @@ class Authority:
 
     path: Path
     key: ec.EllipticCurvePrivateKey
-    own: x509.Certificate
+    certificate: x509.Certificate
 
     def server(self, *names: str, days: range = LONG_VALID) -> ssl.SSLContext:
         """Return what a server of these names needs, with a certificate valid on these days, counted from today."""
@@ -41,10 +41,10 @@ class Authority:
 def authority(folder: Path) -> Authority:
     """Return an authority that no client knows, its certificate in a file of the folder."""
     key = ec.generate_private_key(ec.SECP256R1())
-    own = _certificate("an authority of tests", key)
+    certificate = _certificate("an authority of tests", key)
     path = folder / "authority.pem"
-    path.write_bytes(own.public_bytes(serialization.Encoding.PEM))
-    return Authority(path, key, own)
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return Authority(path, key, certificate)
 
 
 def _certificate(
@@ -58,10 +58,10 @@ def _certificate(
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)])
     today = dt.datetime.now(dt.UTC)
     signer = issuer.key if issuer else key
-    made = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name)
-        .issuer_name(issuer.own.subject if issuer else name)
+        .issuer_name(issuer.certificate.subject if issuer else name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(today + dt.timedelta(days=days.start))
@@ -71,14 +71,14 @@ def _certificate(
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
     if names:
-        made = made.add_extension(x509.SubjectAlternativeName([_name(each) for each in names]), critical=False)
+        builder = builder.add_extension(x509.SubjectAlternativeName([_name(each) for each in names]), critical=False)
     else:
         usage = dict.fromkeys(
             ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False
         )
         rest = {"key_cert_sign": True, "crl_sign": True, "encipher_only": False, "decipher_only": False}
-        made = made.add_extension(x509.KeyUsage(**usage, **rest), critical=True)
-    return made.sign(signer, hashes.SHA256())
+        builder = builder.add_extension(x509.KeyUsage(**usage, **rest), critical=True)
+    return builder.sign(signer, hashes.SHA256())
 
 
 def _name(text: str) -> x509.GeneralName:

@@ -65,24 +65,24 @@ def new_call() -> str:
 
 @asynccontextmanager
 async def bench(folder: Path) -> AsyncGenerator[Bench]:
-    made = Bench(folder)
+    created = Bench(folder)
     try:
-        yield made
+        yield created
     finally:
-        await made.supervisor.close()
+        await created.supervisor.close()
 
 
 def on_bench(folder: Path, act: Callable[[Bench], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with asyncio.timeout(50), bench(folder) as made:
-            await act(made)
+        async with asyncio.timeout(50), bench(folder) as created:
+            await act(created)
 
     asyncio.run(main())
 
 
 def finished(folder: Path, command: str, *, timeout: float = 30, cwd: Path | None = None) -> CommandFinished:
     async def main() -> CommandFinished:
-        async with asyncio.timeout(50), bench(folder) as made:
-            return await made.run(command, timeout=timeout, cwd=cwd)
+        async with asyncio.timeout(50), bench(folder) as created:
+            return await created.run(command, timeout=timeout, cwd=cwd)
 
     return asyncio.run(main())

@@ -23,7 +23,7 @@ def compacted(rig: Rig) -> list[Compacted]:
     return [entry for entry in rig.entries if isinstance(entry, Compacted)]
 
 
-def told(events: list[Event]) -> list[str]:
+def shortenings(events: list[Event]) -> list[str]:
     return [event.message for event in events if isinstance(event, Shortening)]
 
 

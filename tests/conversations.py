@@ -105,7 +105,7 @@ _STEPS = tuple(
 )
 _RESULTS = tuple(product(_TEXTS, repeat=3))
 _ORDERS = tuple(
-    tuple(order for kept in range(size + 1) for order in permutations(range(size), kept)) for size in range(4)
+    tuple(order for count in range(size + 1) for order in permutations(range(size), count)) for size in range(4)
 )
 
 _calls = st.one_of(*(st.tuples(*[st.sampled_from(_CALLED)] * size) for size in (1, 2, 3)))
@@ -126,10 +126,10 @@ def _step(draw: st.DrawFn) -> list[Piece]:
     step = draw(_steps)
     order = draw(_orders[len(step.calls)])
     texts = draw(_results)
-    kept: list[Piece] = [Returned(step.calls[which].id, "read", texts[which]) for which in order]
+    pieces: list[Piece] = [Returned(step.calls[which].id, "read", texts[which]) for which in order]
     if (between := draw(_between)) is not None:
-        kept.insert(draw(_places[len(kept)]), between)
-    return [step, *kept]
+        pieces.insert(draw(_places[len(pieces)]), between)
+    return [step, *pieces]
 
 
 def _worded(piece: Piece, number: int) -> Piece:
@@ -147,8 +147,8 @@ def in_records(piece: Piece) -> list[Piece]:
     if not isinstance(piece, Answered):
         return [piece]
     thought = [] if piece.thought is None else [Answered(None, (), piece.thought)]
-    said = [] if piece.text is None else [Answered(piece.text)]
-    return [*thought, *said, *(Answered(None, (call,)) for call in piece.calls)] or [piece]
+    answers = [] if piece.text is None else [Answered(piece.text)]
+    return [*thought, *answers, *(Answered(None, (call,)) for call in piece.calls)] or [piece]
 
 
 _rounds = st.lists(st.one_of(_step(), _pieces), max_size=6)

@@ -49,14 +49,14 @@ def _request() -> Any:
 
 def _broken(shape: Any, value: Any, path: str) -> Iterator[str]:
     """Yield what is longer than the model says, or of other letters, or no value of an enumeration."""
-    said = shape.metadata
-    if shape.type_name in ("string", "blob", "list") and len(value) > said.get("max", len(value)):
-        yield f"{path} is longer than {said['max']}"
+    limits = shape.metadata
+    if shape.type_name in ("string", "blob", "list") and len(value) > limits.get("max", len(value)):
+        yield f"{path} is longer than {limits['max']}"
     if shape.type_name == "string":
-        if "pattern" in said and not re.fullmatch(said["pattern"], value):
-            yield f"{path} {value!r} is not of {said['pattern']}"
-        if "enum" in said and value not in said["enum"]:
-            yield f"{path} {value!r} is not one of {', '.join(said['enum'])}"
+        if "pattern" in limits and not re.fullmatch(limits["pattern"], value):
+            yield f"{path} {value!r} is not of {limits['pattern']}"
+        if "enum" in limits and value not in limits["enum"]:
+            yield f"{path} {value!r} is not one of {', '.join(limits['enum'])}"
     elif shape.type_name == "structure" and not getattr(shape, "is_document_type", False):
         for key, each in value.items():
             yield from _broken(shape.members[key], each, f"{path}.{key}")
@@ -100,9 +100,9 @@ def _block(block: Json) -> Json | None:
 
 def _result(block: Json) -> Json:
     content: str | list[Json] = block.get("content") or []
-    held = [{"text": content}] if isinstance(content, str) else [found for each in content if (found := _block(each))]
+    parts = [{"text": content}] if isinstance(content, str) else [found for each in content if (found := _block(each))]
     failed = {"status": "error"} if block.get("is_error") else {}
-    return {"toolUseId": block["tool_use_id"], "content": held, **failed}
+    return {"toolUseId": block["tool_use_id"], "content": parts, **failed}
 
 
 def _document(block: Json) -> Json | None:

@@ -34,5 +34,5 @@ def edits(change: FileChange) -> FunctionTool:
 def notes(rig: Rig) -> list[str]:
     """Return what the model was told of files, in all its messages."""
     messages = rig.agent.conversation.messages
-    said = [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
-    return [text for text in said if "changed since" in text or "were deleted" in text]
+    texts = [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
+    return [text for text in texts if "changed since" in text or "were deleted" in text]

@@ -51,16 +51,16 @@ class Messages:
     """Cuts what comes through a pipe into messages."""
 
     def __init__(self) -> None:
-        self._held = b""
+        self._buffer = b""
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """Yield the messages that are whole."""
-        self._held += data
-        while len(self._held) >= _LENGTH.size:
-            end = _LENGTH.size + _LENGTH.unpack_from(self._held)[0]
-            if len(self._held) < end:
+        self._buffer += data
+        while len(self._buffer) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._buffer)[0]
+            if len(self._buffer) < end:
                 return
-            message, self._held = self._held[_LENGTH.size : end], self._held[end:]
+            message, self._buffer = self._buffer[_LENGTH.size : end], self._buffer[end:]
             yield pickle.loads(message)
 
 
@@ -112,8 +112,8 @@ class _Worker:
         self._config._tmp_path_factory._basetemp = folder
         plugins = self._config.pluginmanager
         for each in _captures(plugins.getplugin("capturemanager")):
-            with tempfile.TemporaryFile() as own:  # else what is printed goes to the files of all workers
-                os.dup2(own.fileno(), each.tmpfile.fileno())
+            with tempfile.TemporaryFile() as output:  # else what is printed goes to the files of all workers
+                os.dup2(output.fileno(), each.tmpfile.fileno())
         plugins.unregister(name="terminalreporter")
         plugins.register(self)
 

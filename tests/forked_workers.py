@@ -62,12 +62,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
-def _number(asked: str) -> int:
-    if asked == "auto":
+def _number(option: str) -> int:
+    if option == "auto":
         return 4 * (os.cpu_count() or 1)
-    if not asked.isdecimal():
-        raise pytest.UsageError(f"--workers is {asked!r}: a number of processes, or auto, was expected.")
-    return int(asked)
+    if not option.isdecimal():
+        raise pytest.UsageError(f"--workers is {option!r}: a number of processes, or auto, was expected.")
+    return int(option)
 
 
 def tickets(items: Sequence[pytest.Item]) -> list[list[int]]:
@@ -173,9 +173,9 @@ class _Workers:
         if worker.running is not None:
             item = self._session.items[worker.running]
             how = f"by signal {signal.Signals(-status).name}" if status < 0 else f"with exit code {status}"
-            said = f"The process that ran this test ended {how}. What it said, if anything, stands above."
+            message = f"The process that ran this test ended {how}. What it said, if anything, stands above."
             words: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
-            self._show(item, [pytest.TestReport(item.nodeid, item.location, words, "failed", said, "call")])
+            self._show(item, [pytest.TestReport(item.nodeid, item.location, words, "failed", message, "call")])
         elif status:  # what the session's fixtures do at its end
             raise self._session.Failed(f"A worker ended with {status} between two tests: it has said why, above.")
         if (worker.left or status) and not self._work.stop[0]:

@@ -26,7 +26,7 @@ _HEADERS = {
 }
 
 
-async def asked(
+async def response_of(
     provider: ScriptedProvider, path: str, body: object, *, headers: dict[str, str] | None = None
 ) -> httpx2.Response:
     """Return the whole response; a body of bytes is sent as it is."""
@@ -38,4 +38,4 @@ async def asked(
 def ask(
     provider: ScriptedProvider, path: str, body: object, *, headers: dict[str, str] | None = None
 ) -> httpx2.Response:
-    return asyncio.run(asked(provider, path, body, headers=headers))
+    return asyncio.run(response_of(provider, path, body, headers=headers))

@@ -220,11 +220,11 @@ def sessions(draw: st.DrawFn) -> list[Entry]:
         for _ in range(draw(steps)):
             step += 1
             model = draw(models)
-            said = draw(answers)
+            parts = draw(answers)
             cut = draw(cuts)
             journal.append(RequestStarted(step=step, attempt=1, model=model))
-            journal.append(ResponseEnded(step=step, model=model, parts=said, usage=Usage(input_tokens=1), cut=cut))
-            for call in (part for part in said if isinstance(part, CallPart)):
+            journal.append(ResponseEnded(step=step, model=model, parts=parts, usage=Usage(input_tokens=1), cut=cut))
+            for call in (part for part in parts if isinstance(part, CallPart)):
                 journal += draw(fates(call.id))
         if draw(st.booleans()):
             journal.append(TurnEnded(turn=turn, reason="end_turn", cause="finished"))

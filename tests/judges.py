@@ -244,8 +244,10 @@ def _every() -> Iterator[tuple[str, Judge]]:
     yield "deepseek-thinking", thinking
     for version in (TokenizerVersion.v3, TokenizerVersion.v7, TokenizerVersion.v13):
         refusal = mistral_refusal(version)
-        behind = ("mistral-templates",) if version is TokenizerVersion.v13 else ()  # the others take no thinking back
-        judge = Judge(formats=("openai-chat",), profiles=("mistral", *behind), refusal=refusal)
+        templates = (
+            ("mistral-templates",) if version is TokenizerVersion.v13 else ()
+        )  # the others take no thinking back
+        judge = Judge(formats=("openai-chat",), profiles=("mistral", *templates), refusal=refusal)
         yield f"mistral-{version.value}", judge
     yield "anthropic", Judge(formats=("anthropic",), profiles=("anthropic",), refusal=anthropic_refusal)
     compatible = ("openai-chat", "openai-compatible")

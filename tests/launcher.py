@@ -74,24 +74,24 @@ class Launcher:
         eventually(lambda: connection.connect_ex(self._socket) == 0 or self._ended())
         assert not self._ended(), "The warm process ended: tests/warm.py has said why."
         socket.send_fds(connection, [b"\0"], files)
-        asked = {
+        request = {
             "program": program,
             "arguments": arguments,
             "cwd": str(cwd),
             "environ": dict(environ),
             "terminal": terminal,
         }
-        connection.sendall(json.dumps(asked).encode() + b"\n")
+        connection.sendall(json.dumps(request).encode() + b"\n")
         return _Forked(connection)
 
     def run(
         self, arguments: tuple[str, ...], *, cwd: Path, environ: Mapping[str, str], given: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
         """Run holdfast to its end, with `given` on standard input."""
-        with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            said.write(given)
-            said.seek(0)
-            files = (said.fileno(), out.fileno(), err.fileno())
+        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            stdin.write(given)
+            stdin.seek(0)
+            files = (stdin.fileno(), out.fileno(), err.fileno())
             code = self.start(PRODUCT, arguments, cwd=cwd, environ=environ, files=files).wait(HANGS)
             out.seek(0)
             err.seek(0)

@@ -62,7 +62,7 @@ class SessionRequest(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        method, own = str(message.get("method")), message.get("id")
+        method, request_id = str(message.get("method")), message.get("id")
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.served.requests.append((method, headers))
         session = headers.get("mcp-session-id", "")
@@ -70,35 +70,37 @@ class SessionRequest(BaseHTTPRequestHandler):
             info = {"name": "sessions", "version": "1.0"}
             offers: dict[str, Any] = {"tools": {}}
             result: dict[str, Any] = {"protocolVersion": VERSION, "capabilities": offers, "serverInfo": info}
-            self._json(200, {"jsonrpc": "2.0", "id": own, "result": result}, session=self.served.opened())
+            self._json(200, {"jsonrpc": "2.0", "id": request_id, "result": result}, session=self.served.opened())
         elif not session or (not self.served.knows(session) and self.served.refuses == "400"):
             error = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
-            self._json(400, {"jsonrpc": "2.0", "id": own, "error": error})
+            self._json(400, {"jsonrpc": "2.0", "id": request_id, "error": error})
         elif not self.served.knows(session):
-            self._json(404, {"jsonrpc": "2.0", "id": own, "error": {"code": -32001, "message": "Session not found"}})
-        elif own is None:
+            self._json(
+                404, {"jsonrpc": "2.0", "id": request_id, "error": {"code": -32001, "message": "Session not found"}}
+            )
+        elif request_id is None:
             self._json(202, None)
         elif method == "tools/list":
             tools = [tool(name, text={"type": "string"}) for name in ("echo", "slow", "cut")]
-            self._json(200, {"jsonrpc": "2.0", "id": own, "result": {"tools": tools}})
+            self._json(200, {"jsonrpc": "2.0", "id": request_id, "result": {"tools": tools}})
         else:
             self._call(message)
 
     def _call(self, message: dict[str, Any]) -> None:
         """Answer a call as a stream of events: its progress, then its result."""
-        given = message["params"]
-        self.served.calls.append(given["name"])
+        params = message["params"]
+        self.served.calls.append(params["name"])
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        progress = {"progressToken": given["_meta"]["progressToken"], "progress": 1, "total": 2, "message": "half"}
+        progress = {"progressToken": params["_meta"]["progressToken"], "progress": 1, "total": 2, "message": "half"}
         self._event({"method": "notifications/progress", "params": progress})
-        if given["name"] == "cut":
+        if params["name"] == "cut":
             return
-        if given["name"] == "slow":
+        if params["name"] == "slow":
             self.served.go_on.wait(60)
-        self._event({"id": message["id"], "result": text(f"{given['name']} {given['arguments'].get('text', '')}")})
+        self._event({"id": message["id"], "result": text(f"{params['name']} {params['arguments'].get('text', '')}")})
 
     def _event(self, message: dict[str, Any]) -> None:
         self.wfile.write(f"event: message\ndata: {json.dumps({'jsonrpc': '2.0', **message})}\n\n".encode())

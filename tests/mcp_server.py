@@ -70,7 +70,7 @@ def answer(kind: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:  
             return text(f"{kind} {name}")
 
 
-def say(what: str) -> None:
+def print_line(what: str) -> None:
     sys.stdout.write(what + "\n")
     sys.stdout.flush()
 
@@ -85,10 +85,10 @@ def serve(kind: str, marker: Path) -> None:
         child = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         marker.write_text(f"{os.getpid()} {child.pid}\n")
     if kind == "banners":
-        say("Welcome to the banner server!\n\n  version 1")
+        print_line("Welcome to the banner server!\n\n  version 1")
     if kind == "noisy":
         for number in range(1000):
-            say(f"line {number}")
+            print_line(f"line {number}")
     if kind == "mute":
         time.sleep(600)
     if kind == "broken":
@@ -102,7 +102,7 @@ def serve(kind: str, marker: Path) -> None:
 
     for line in sys.stdin:
         if kind == "banners":
-            say("debug: got a line")
+            print_line("debug: got a line")
         one(kind, json.loads(line), send, marker)
     while kind == "stubborn":
         time.sleep(600)
@@ -128,8 +128,8 @@ PROMPTS: list[dict[str, Any]] = [
 
 
 def prompt_result(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    said = f"{name} {json.dumps(arguments, sort_keys=True)} @/etc/passwd.png"
-    return {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]}
+    content = f"{name} {json.dumps(arguments, sort_keys=True)} @/etc/passwd.png"
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": content}}]}
 
 
 WAITING: dict[str, Any] = {}
@@ -155,8 +155,8 @@ def note(marker: Path, what: str) -> None:
 
 def modern(message: dict[str, Any], send: Send, marker: Path) -> None:
     """Answer as a server of the era without a handshake does."""
-    own, method = message.get("id"), message.get("method")
-    given: dict[str, Any] = message.get("params") or {}
+    request_id, method = message.get("id"), message.get("method")
+    params: dict[str, Any] = message.get("params") or {}
     done = {"resultType": "complete"}
     match method:
         case "server/discover":
@@ -166,56 +166,61 @@ def modern(message: dict[str, Any], send: Send, marker: Path) -> None:
                 "capabilities": {"tools": {}},
                 "_meta": meta,
             }
-            send({"id": own, "result": {**done, **offered, "ttlMs": 0, "cacheScope": "private"}})
+            send({"id": request_id, "result": {**done, **offered, "ttlMs": 0, "cacheScope": "private"}})
         case "tools/list":
-            send({"id": own, "result": {**done, "tools": tools("modern", marker), "ttlMs": 0, "cacheScope": "private"}})
+            send(
+                {
+                    "id": request_id,
+                    "result": {**done, "tools": tools("modern", marker), "ttlMs": 0, "cacheScope": "private"},
+                }
+            )
         case "tools/call":
-            name: str = given["name"]
-            answers: dict[str, Any] | None = given.get("inputResponses")
+            name: str = params["name"]
+            answers: dict[str, Any] | None = params.get("inputResponses")
             state = f"opaque {name} \u00e9 1"
             if answers is None or name == "loop":
                 note(marker, f"asked {name}")
-                asks = {"who": question(name)}
+                requests = {"who": question(name)}
                 send(
                     {
-                        "id": own,
-                        "result": {"resultType": "input_required", "requestState": state, "inputRequests": asks},
+                        "id": request_id,
+                        "result": {"resultType": "input_required", "requestState": state, "inputRequests": requests},
                     }
                 )
                 return
-            if given.get("requestState") != state:
-                send({"id": own, "error": {"code": -32602, "message": "unknown state"}})
+            if params.get("requestState") != state:
+                send({"id": request_id, "error": {"code": -32602, "message": "unknown state"}})
                 return
             note(marker, f"did {name}")
-            send({"id": own, "result": {**done, **text(json.dumps(answers["who"], sort_keys=True))}})
-        case _ if own is not None:
-            send({"id": own, "error": {"code": -32601, "message": "Method not found"}})
+            send({"id": request_id, "result": {**done, **text(json.dumps(answers["who"], sort_keys=True))}})
+        case _ if request_id is not None:
+            send({"id": request_id, "error": {"code": -32601, "message": "Method not found"}})
         case _:
             pass
 
 
-def call(kind: str, own: Any, given: dict[str, Any], send: Send, marker: Path) -> None:
+def call(kind: str, request_id: Any, params: dict[str, Any], send: Send, marker: Path) -> None:
     """Do what a tool does."""
-    name: str = given["name"]
-    arguments: dict[str, Any] = given.get("arguments") or {}
+    name: str = params["name"]
+    arguments: dict[str, Any] = params.get("arguments") or {}
     note(marker, name)
     if name == "die":
         sys.stderr.write("about to die\n")
         sys.stderr.flush()
         os._exit(3)
     if kind == "asking" and name == "late":
-        late = {"id": own, "result": text("late")}
+        late = {"id": request_id, "result": text("late")}
         threading.Timer(float(arguments.get("text", "1")), lambda: send(late)).start()
     elif kind == "asking":
-        WAITING[f"q{own}"] = own
-        send({"id": f"q{own}", **question(name)})
+        WAITING[f"q{request_id}"] = request_id
+        send({"id": f"q{request_id}", **question(name)})
     elif name == "refuse":
-        send({"id": own, "error": {"code": -32602, "message": "bad arguments"}})
+        send({"id": request_id, "error": {"code": -32602, "message": "bad arguments"}})
     elif name == "steps":
-        token = given["_meta"]["progressToken"]
-        threading.Thread(target=steps, args=(send, own, token, marker), daemon=True).start()
+        token = params["_meta"]["progressToken"]
+        threading.Thread(target=steps, args=(send, request_id, token, marker), daemon=True).start()
     elif name != "slow":
-        send({"id": own, "result": answer(kind, name, arguments)})
+        send({"id": request_id, "result": answer(kind, name, arguments)})
 
 
 def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
@@ -226,42 +231,42 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
         return send(
             {"id": waits, "result": text(json.dumps(message.get("result", message.get("error")), sort_keys=True))}
         )
-    own, method = message.get("id"), message.get("method")
-    given: dict[str, Any] = message.get("params") or {}
+    request_id, method = message.get("id"), message.get("method")
+    params: dict[str, Any] = message.get("params") or {}
     match method:
         case "initialize":
             info = {"name": kind, "version": "1.0"}
-            era = given["protocolVersion"]
+            era = params["protocolVersion"]
             offers: dict[str, Any] = {"tools": {}, **({"prompts": {}} if kind == "prompting" else {})}
-            send({"id": own, "result": {"protocolVersion": era, "capabilities": offers, "serverInfo": info}})
+            send({"id": request_id, "result": {"protocolVersion": era, "capabilities": offers, "serverInfo": info}})
         case "prompts/list" if kind == "prompting":
-            send({"id": own, "result": {"prompts": PROMPTS}})
+            send({"id": request_id, "result": {"prompts": PROMPTS}})
         case "prompts/get" if kind == "prompting":
-            note(marker, f"wrote {given['name']}")
-            if given["name"] != "wait":
-                send({"id": own, "result": prompt_result(given["name"], given.get("arguments") or {})})
+            note(marker, f"wrote {params['name']}")
+            if params["name"] != "wait":
+                send({"id": request_id, "result": prompt_result(params["name"], params.get("arguments") or {})})
         case "tools/list":
-            send({"id": own, "result": {"tools": tools(kind, marker)}})
+            send({"id": request_id, "result": {"tools": tools(kind, marker)}})
         case "tools/call":
-            call(kind, own, given, send, marker)
+            call(kind, request_id, params, send, marker)
         case "notifications/cancelled":
             note(marker, "cancelled")
-        case _ if own is not None:
-            send({"id": own, "error": {"code": -32601, "message": "Method not found"}})
+        case _ if request_id is not None:
+            send({"id": request_id, "error": {"code": -32601, "message": "Method not found"}})
         case _:
             pass
     return None
 
 
-def steps(send: Send, own: Any, token: Any, marker: Path) -> None:
+def steps(send: Send, request_id: Any, token: Any, marker: Path) -> None:
     """Report progress for each file that appears beside the marker, and answer once there is one named `end`."""
-    told = 0
+    steps_reported = 0
     while not marker.with_suffix(".end").exists():
-        if marker.with_suffix(f".{told}").exists():
-            send({"method": "notifications/progress", "params": {"progressToken": token, "progress": told}})
-            told += 1
+        if marker.with_suffix(f".{steps_reported}").exists():
+            send({"method": "notifications/progress", "params": {"progressToken": token, "progress": steps_reported}})
+            steps_reported += 1
         time.sleep(0.01)
-    send({"id": own, "result": text(f"{told} steps")})
+    send({"id": request_id, "result": text(f"{steps_reported} steps")})
 
 
 def official(port: int | None) -> None:

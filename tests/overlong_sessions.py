@@ -14,4 +14,4 @@ class Session(Matrix):
     def emitted(self, event: Event) -> None:
         super().emitted(event)
         if isinstance(event, Shortening):
-            self.asked.append(self.asked[-1])
+            self.models.append(self.models[-1])

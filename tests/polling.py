@@ -30,7 +30,7 @@ def expect_within(seconds: float, since: float) -> None:
 
 def slowness() -> float:
     """Return how many times longer work takes now than on a machine that does nothing else."""
-    wall, own = time.monotonic(), time.thread_time()
-    while time.thread_time() - own < _PROBE:
+    wall, cpu = time.monotonic(), time.thread_time()
+    while time.thread_time() - cpu < _PROBE:
         pass
     return max(1.0, (time.monotonic() - wall) / _PROBE)

@@ -19,8 +19,8 @@ def _marked(process: Path, call: str) -> bool:
     try:
         for thread in (process / "task").iterdir():
             state = (thread / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-            said = (thread / "environ").read_bytes() + (thread / "cmdline").read_bytes()
-            if state not in "ZX" and call.encode() in said:
+            content = (thread / "environ").read_bytes() + (thread / "cmdline").read_bytes()
+            if state not in "ZX" and call.encode() in content:
                 return True
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         pass  # it ended while it was looked at, or is another user's

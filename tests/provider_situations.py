@@ -61,7 +61,7 @@ class Session:
 
     provider: ScriptedProvider = field(default_factory=ScriptedProvider)
     store: MemoryStore = field(default_factory=MemoryStore)
-    asked: list[str] = field(default_factory=list[str])  # the model of each request
+    models: list[str] = field(default_factory=list[str])  # the model of each request
     happened: asyncio.Event = field(default_factory=asyncio.Event)  # a text was shown, or the tool that waits began
     context: Sending = SENDING
     tools: FunctionToolbox = field(init=False)
@@ -97,7 +97,7 @@ class Session:
             case LiveText():
                 self.happened.set()
             case Fact(entry=RequestStarted(model=model)):
-                self.asked.append(model)
+                self.models.append(model)
             case _:
                 pass
 
@@ -113,13 +113,13 @@ class Session:
 
     def sent(self) -> list[tuple[str, CapturedRequest]]:
         """Return each request and the model it was for, in order."""
-        return list(zip(self.asked, self.provider.requests, strict=True))
+        return list(zip(self.models, self.provider.requests, strict=True))
 
     def keep_only(self, count: int) -> None:
         """Leave the journal as a process that was killed then would have."""
-        kept = self.entries[:count]
+        entries = self.entries[:count]
         self.store = MemoryStore()
-        self.store.append(kept, expected=0)
+        self.store.append(entries, expected=0)
 
 
 async def text(session: Session, agent: Agent) -> None:
@@ -223,30 +223,30 @@ def accepted(name: str, request: CapturedRequest) -> None:
         if judge_name == "mistral-v3":
             continue  # of models that wanted no text beside calls, see tests/history/disagreements.py
         if request.wire in each.formats and profile.name in each.profiles:
-            said = next(body[key] for key in ("messages", "input", "contents") if key in body)
+            messages = next(body[key] for key in ("messages", "input", "contents") if key in body)
             if thinks and judge_name != "mistral-v13":
                 continue  # of models that do not think
-            assert each.refusal(request.wire, said) == ""
+            assert each.refusal(request.wire, messages) == ""
 
 
 def shown(request: CapturedRequest) -> int:
     """Return how many images the request holds."""
-    return told(request).count(base64.b64encode(png()).decode()[:12])
+    return request_text(request).count(base64.b64encode(png()).decode()[:12])
 
 
-def told(request: CapturedRequest) -> str:
+def request_text(request: CapturedRequest) -> str:
     """Return the request's JSON without escapes, to look for words in."""
     return json.dumps(json.loads(request.raw), ensure_ascii=False)
 
 
 def everything_is_in(session: Session, request: CapturedRequest) -> None:
     """Fail unless every prompt and every result is in the request, word for word."""
-    said = told(request)
+    text = request_text(request)
     for entry in session.entries:
         match entry:
             case PromptAccepted():
-                assert entry.text in said
+                assert entry.text in text
             case CallEnded():
-                assert json.dumps(entry.text, ensure_ascii=False)[1:-1] in said
+                assert json.dumps(entry.text, ensure_ascii=False)[1:-1] in text
             case _:
                 pass

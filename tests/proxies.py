@@ -44,8 +44,8 @@ class Proxy:
         if received is None:
             return
         self.asked.append(received)
-        if (said := _REFUSALS.get(self.mode)) is not None:
-            writer.write(said)
+        if (refusal := _REFUSALS.get(self.mode)) is not None:
+            writer.write(refusal)
             await writer.drain()
         elif received.method != "CONNECT":
             head, events = answer(received)
@@ -82,14 +82,16 @@ async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mo
                 return
 
 
-def _said(status: str, headers: Sequence[str] = (), body: str = "") -> bytes:
+def _response(status: str, headers: Sequence[str] = (), body: str = "") -> bytes:
     return "\r\n".join([f"HTTP/1.1 {status}", *headers, f"content-length: {len(body)}", "", body]).encode()
 
 
 _REFUSALS: dict[Mode, bytes] = {
-    "wants another password": _said("407 Proxy Authentication Required", ['proxy-authenticate: Basic realm="proxy"']),
-    "refuses": _said("403 Forbidden", body="This destination is not allowed."),
-    "cannot reach it": _said("502 Bad Gateway"),
+    "wants another password": _response(
+        "407 Proxy Authentication Required", ['proxy-authenticate: Basic realm="proxy"']
+    ),
+    "refuses": _response("403 Forbidden", body="This destination is not allowed."),
+    "cannot reach it": _response("502 Bad Gateway"),
     "leaves before it answers": b"",
     "leaves within its answer": b"HTTP/1.1 200 Connection establ",
     "answers something else": b"SSH-2.0-OpenSSH_9.9\r\n\r\n",

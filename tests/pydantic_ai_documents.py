@@ -30,10 +30,10 @@ def every_part() -> list[object]:
         pai.BinaryContent(b"sound", media_type="audio/wav"),
         pai.UploadedFile("file-1", provider_name="openai"),
     ]
-    said = ["a text", pai.TextContent("with metadata", metadata={"from": "us"}), *files, pai.CachePoint()]
+    prompt = ["a text", pai.TextContent("with metadata", metadata={"from": "us"}), *files, pai.CachePoint()]
     written = [
         pai.ModelRequest(
-            [pai.SystemPromptPart("be good"), pai.UserPromptPart([*said, pai.StructuredContent({"a": 1})])],
+            [pai.SystemPromptPart("be good"), pai.UserPromptPart([*prompt, pai.StructuredContent({"a": 1})])],
             instructions="be brief",
             run_id="run",
             conversation_id="conversation",

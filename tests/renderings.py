@@ -109,12 +109,12 @@ def openai_responses(pieces: tuple[Piece, ...]) -> list[object]:
                 typed: Json = {"type": "message"} if parts else {}
                 items.append({**typed, "role": role, "content": [_input_text(text)] if parts else text})
             case Answered(text, calls, thought):
-                own = f"{number % 3}"
+                item_id = f"{number % 3}"
                 if thought is not None:
-                    items.append(_reasoning_item(own, thought))
+                    items.append(_reasoning_item(item_id, thought))
                 if text is not None or not (calls or thought):
-                    items.append(_output_message(own, text, plain=not calls))
-                items += [_call_item(f"{own}{at}", call) for at, call in enumerate(calls)]
+                    items.append(_output_message(item_id, text, plain=not calls))
+                items += [_call_item(f"{item_id}{at}", call) for at, call in enumerate(calls)]
             case Returned():
                 items.append(_output_item(piece))
             case Junk(role=None, text=text):
@@ -128,8 +128,8 @@ def _input_text(text: str) -> Json:
     return {"type": "input_text", "text": text}
 
 
-def _reasoning_item(own: str, thought: Thought) -> Json:
-    item: Json = {"type": "reasoning", "id": f"rs_{own}", "x-unknown": 1}
+def _reasoning_item(item_id: str, thought: Thought) -> Json:
+    item: Json = {"type": "reasoning", "id": f"rs_{item_id}", "x-unknown": 1}
     if thought.signature is None:
         return item
     summary = [{"type": "summary_text", "text": thought.text}]
@@ -138,21 +138,21 @@ def _reasoning_item(own: str, thought: Thought) -> Json:
     return {**item, "summary": [], "content": [{"type": "reasoning_text", "text": thought.text}]}
 
 
-def _output_message(own: str, text: str | None, *, plain: bool) -> Json:
+def _output_message(item_id: str, text: str | None, *, plain: bool) -> Json:
     if plain:
         return {"role": "assistant", "content": text}
-    kind = "input_text" if own == "2" else "output_text"
+    kind = "input_text" if item_id == "2" else "output_text"
     parts = [] if text is None else [{"type": kind, "text": text}]
-    return {"type": "message", "id": f"msg_{own}", "role": "assistant", "status": "completed", "content": parts}
+    return {"type": "message", "id": f"msg_{item_id}", "role": "assistant", "status": "completed", "content": parts}
 
 
-def _call_item(own: str, call: Called) -> Json:
+def _call_item(item_id: str, call: Called) -> Json:
     """Return the call; what takes text instead of arguments is a custom tool's."""
     item: Json = {"call_id": call.id, "name": call.name}
     if call.arguments == "null":
-        return {"type": "custom_tool_call", "id": f"fc_{own}", **item, "input": "null"}
+        return {"type": "custom_tool_call", "id": f"fc_{item_id}", **item, "input": "null"}
     item |= {"type": "function_call", "arguments": call.arguments}
-    return item if own.startswith("0") else {"id": f"fc_{own}", **item}
+    return item if item_id.startswith("0") else {"id": f"fc_{item_id}", **item}
 
 
 def _output_item(piece: Returned) -> Json:

@@ -97,7 +97,7 @@ class Record:
 
     situation: Situation
     streamed: Sent
-    whole: Sent
+    in_one_piece: Sent
 
 
 def journal_names() -> list[str]:
@@ -115,11 +115,11 @@ def situations(name: str) -> Iterator[Situation]:
     entries = journal(name)
     yield Situation(name, next(e.model for e in reversed(entries) if isinstance(e, RequestStarted)), "last")
     if name.startswith("tour"):  # they differ little, so together they go to everybody
-        own = fold(entries).model
-        at = EVERYBODY.index(own)
-        for model in (own, *(EVERYBODY[(at + further) % len(EVERYBODY)] for further in (1, 3, 6))):
+        last_model = fold(entries).model
+        at = EVERYBODY.index(last_model)
+        for model in (last_model, *(EVERYBODY[(at + further) % len(EVERYBODY)] for further in (1, 3, 6))):
             yield Situation(name, model, "next")
-        yield Situation(name, own, "summary")
+        yield Situation(name, last_model, "summary")
     else:
         for model in (*EVERYBODY, *(HEADS if name == "short" else ())):
             yield Situation(name, model, "next")
@@ -135,20 +135,20 @@ def conversation(situation: Situation) -> Conversation:
             turn = fold(entries).turns + 1
             folded = fold([*entries, ModelChanged(situation.model), PromptAccepted(turn=turn, text="go on")])
         case _:
-            whole = fold(entries)
-            folded = summary_request.request(whole, whole.messages, room=4_000, wish="the names of files")
+            complete = fold(entries)
+            folded = summary_request.request(complete, complete.messages, room=4_000, wish="the names of files")
     assert folded.model == situation.model
     return validate_request(folded, profile_of(folded.model)).conversation
 
 
 async def send(model: Model, sent: Conversation, recorder: Recorder) -> tuple[Sent, Sent]:
     """Send the conversation streamed and whole, and return what the server received."""
-    for whole in (False, True):
-        async with model.stream(sent, non_streaming=whole) as events:
+    for non_streaming in (False, True):
+        async with model.stream(sent, non_streaming=non_streaming) as events:
             async for _ in events:
                 pass
-    streamed, whole_ = (_sent(request) for request in recorder.requests[-2:])
-    return streamed, whole_
+    streamed, in_one_piece = (_sent(request) for request in recorder.requests[-2:])
+    return streamed, in_one_piece
 
 
 MACHINE = ("user-agent", "x-goog-api-client", "x-stainless-")
@@ -217,34 +217,34 @@ def records(name: str) -> list[Record]:
     return [_read(name, msgspec.json.decode(line, type=_Stored), known) for line in lines]
 
 
-def _read(name: str, told: _Stored, known: Headers) -> Record:
-    streamed, whole = told.streamed, told.whole
+def _read(name: str, stored: _Stored, known: Headers) -> Record:
+    streamed, in_one_piece = stored.streamed, stored.whole
     body = streamed.body.encode()
-    other = body[: whole.first] + whole.between.encode() + body[len(body) - whole.last :]
+    other = body[: in_one_piece.first] + in_one_piece.between.encode() + body[len(body) - in_one_piece.last :]
     return Record(
-        Situation(name, told.model, told.when),
+        Situation(name, stored.model, stored.when),
         Sent(streamed.target, known[streamed.headers], body),
-        Sent(whole.target, known[whole.headers], other),
+        Sent(in_one_piece.target, known[in_one_piece.headers], other),
     )
 
 
-def write_records(name: str, made: Iterable[Record]) -> None:
+def write_records(name: str, recorded: Iterable[Record]) -> None:
     """Store the records of a journal."""
     known = Headers()
-    lines = [msgspec.json.encode(_stored(record, known)) + b"\n" for record in made]
+    lines = [msgspec.json.encode(_stored(record, known)) + b"\n" for record in recorded]
     (REQUESTS / f"{name}.jsonl").write_bytes(b"".join(lines))
 
 
 def _stored(record: Record, known: Headers) -> _Stored:
-    streamed, whole = record.streamed, record.whole
-    first = _alike(streamed.body, whole.body)
-    last = _alike(streamed.body[first:][::-1], whole.body[first:][::-1])
-    between = whole.body[first : len(whole.body) - last].decode()
+    streamed, in_one_piece = record.streamed, record.in_one_piece
+    first = _alike(streamed.body, in_one_piece.body)
+    last = _alike(streamed.body[first:][::-1], in_one_piece.body[first:][::-1])
+    between = in_one_piece.body[first : len(in_one_piece.body) - last].decode()
     return _Stored(
         record.situation.when,
         record.situation.model,
         _Streamed(streamed.target, known.number(streamed.headers), streamed.body.decode()),
-        _Whole(whole.target, known.number(whole.headers), first, between, last),
+        _Whole(in_one_piece.target, known.number(in_one_piece.headers), first, between, last),
     )
 
 

@@ -225,10 +225,10 @@ class _Types(GenerateJsonSchema):
 def declared(types: Mapping[str, Any]) -> dict[str, Schema]:
     """Return the JSON Schemas of the types by their names, and of what they refer to, without words."""
     adapters = [(name, "validation", pydantic.TypeAdapter(type_)) for name, type_ in types.items()]
-    roots, made = pydantic.TypeAdapter.json_schemas(
+    roots, schema = pydantic.TypeAdapter.json_schemas(
         cast("Any", adapters), schema_generator=_Types, by_alias=False, ref_template="{model}"
     )
-    found = {name: _bare(each) for name, each in made.get("$defs", {}).items()}
+    found = {name: _bare(each) for name, each in schema.get("$defs", {}).items()}
     for (name, _), root in roots.items():
         found[name] = found[root["$ref"]] if "$ref" in root else _bare(root)
     return found
@@ -327,13 +327,13 @@ def _apply(source: Source, name: str, definition: Schema) -> None:
     fields, required = definition.get("properties", {}), definition.get("required", [])
     refused = [*source.exceptions.refused.get(name, {}), *source.refused(name, definition)]
     optional = source.exceptions.optional.get(name, {})
-    taken = source.exceptions.taken.get(name, {})
+    untyped = source.exceptions.taken.get(name, {})
     if "properties" not in definition:
         return
     definition.pop("additionalProperties", None)
     definition["properties"] = {
         **{key: each for key, each in fields.items() if key not in refused},
-        **{key: each for key, (each, _) in taken.items()},
+        **{key: each for key, (each, _) in untyped.items()},
     }
     definition["required"] = [key for key in required if key not in optional]
 

@@ -77,24 +77,24 @@ _LEFT_OUT: dict[str, dict[str, object]] = {
 
 
 def _filled(item: object) -> object:
-    read = _whole(item)
+    read = _filled_item(item)
     if not (is_object(read) and is_array(content := read.get("content"))):
         return read
-    own = {"type": "message", "id": "msg_1", "status": "completed"} if read.get("role") == "assistant" else {}
-    return {**own, **read, "content": [_whole(part) for part in content]}
+    envelope = {"type": "message", "id": "msg_1", "status": "completed"} if read.get("role") == "assistant" else {}
+    return {**envelope, **read, "content": [_filled_item(part) for part in content]}
 
 
-def _whole(raw: object) -> object:
+def _filled_item(raw: object) -> object:
     if not is_object(raw):
         return raw
     kind = as_text(raw.get("type")) or ""
     left_out = {key: value for key, value in _LEFT_OUT.get(kind, {}).items() if raw.get(key) is None}
-    whole: Json = {**raw, **left_out}
-    if kind == "local_shell_call" and is_object(action := whole["action"]):
-        whole["action"] = _completed(action, {"type": "exec", "command": [], "env": {}})
-    if kind == "web_search_call" and is_object(action := whole["action"]):
-        whole["action"] = _completed(action, {"pattern": "x", "url": "x"})
-    return whole
+    filled: Json = {**raw, **left_out}
+    if kind == "local_shell_call" and is_object(action := filled["action"]):
+        filled["action"] = _completed(action, {"type": "exec", "command": [], "env": {}})
+    if kind == "web_search_call" and is_object(action := filled["action"]):
+        filled["action"] = _completed(action, {"pattern": "x", "url": "x"})
+    return filled
 
 
 def _completed(raw: Json, left_out: Json) -> Json:
@@ -123,20 +123,20 @@ def anthropic_refusal(wire: str, messages: list[object]) -> str:
     except (KeyError, TypeError) as error:
         return f"Judge could not read the {wire} body: {type(error).__name__} {error}"
     blocks = (block for content in contents if isinstance(content, list) for block in cast("list[object]", content))
-    return "; ".join(said for block in blocks if (said := _refusal(wire, _BLOCK, block)))
+    return "; ".join(refusal for block in blocks if (refusal := _refusal(wire, _BLOCK, block)))
 
 
 def _refusal(wire: str, shape: SchemaValidator | pydantic.TypeAdapter[Any], raw: object) -> str:
     try:
         shape.validate_json(json.dumps(raw))
     except pydantic.ValidationError as error:
-        said = {each["loc"]: each["msg"] for each in error.errors()}
-        meant = {loc: words for loc, words in said.items() if not _of_another_kind(loc, said)} or said
+        messages = {each["loc"]: each["msg"] for each in error.errors()}
+        meant = {loc: words for loc, words in messages.items() if not _of_another_kind(loc, messages)} or messages
         return "; ".join(f"Judge refused the {wire} body: {loc} {words}" for loc, words in meant.items())
     return ""
 
 
-def _of_another_kind(loc: tuple[int | str, ...], said: Container[object]) -> bool:
+def _of_another_kind(loc: tuple[int | str, ...], messages: Container[object]) -> bool:
     """Return whether a type of another kind than what it read said this: each of a union says something."""
     types = (end for end, name in enumerate(loc, start=1) if isinstance(name, str) and name[:1].isupper())
-    return any((*loc[:end], kind) in said for end in types for kind in ("type", "role"))
+    return any((*loc[:end], kind) in messages for end in types for kind in ("type", "role"))

@@ -55,7 +55,7 @@ def conversation(model: str, *messages: ConversationMessage, system: str = "SYST
 @st.composite
 def _thinking(draw: st.DrawFn, number: int, provider: str) -> list[Part]:
     """Return one thing thought: unsigned, signed, redacted, or an item with several summaries."""
-    own = f"rs_{number}"
+    item_id = f"rs_{number}"
     match draw(st.sampled_from(["none", "unsigned", "signed", "redacted", "item", "open"])):
         case "none":
             return []
@@ -66,10 +66,10 @@ def _thinking(draw: st.DrawFn, number: int, provider: str) -> list[Part]:
         case "redacted":
             return [ThinkingPart("", signature=f"r{number}", id="redacted_thinking", provider=provider)]
         case "item":
-            first = ThinkingPart("one", signature=f"s{number}", id=own, provider=provider)
-            return [first, ThinkingPart("two", id=own, provider=provider)]
+            first = ThinkingPart("one", signature=f"s{number}", id=item_id, provider=provider)
+            return [first, ThinkingPart("two", id=item_id, provider=provider)]
         case _:
-            return [ThinkingPart("", id=own, provider=provider, details={"raw_content": ["hm", "so"]})]
+            return [ThinkingPart("", id=item_id, provider=provider, details={"raw_content": ["hm", "so"]})]
 
 
 def sendable(model: str, providers: Providers = PROVIDERS) -> st.SearchStrategy[Conversation]:
@@ -84,8 +84,8 @@ def spoken_conversation(draw: st.DrawFn, model: str) -> Conversation:
     messages: list[ConversationMessage] = []
     results: tuple[Result, ...] = ()
     for number in range(draw(st.integers(0, 4))):
-        said = draw(st.lists(_contents, min_size=0 if results else 1, max_size=3))
-        messages.append(UserMessage(results, tuple(said)))
+        contents = draw(st.lists(_contents, min_size=0 if results else 1, max_size=3))
+        messages.append(UserMessage(results, tuple(contents)))
         parts = draw(_thinking(number, provider))
         calls = [
             CallPart(f"c{number}_{each}", "read", draw(_arguments), item_id=f"fc_{number}_{each}", provider=provider)

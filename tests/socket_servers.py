@@ -110,7 +110,7 @@ async def listening(serve: Serve, *, host: str = "127.0.0.1", tls: ssl.SSLContex
             raise error
 
 
-def asked(received: Received) -> ReceivedRequest:
+def protocol_request(received: Received) -> ReceivedRequest:
     """Return the request for a protocol to answer; no rule is applied to it."""
     body: Json = json.loads(received.body)
     wire = _wire(received)
@@ -121,7 +121,9 @@ def asked(received: Received) -> ReceivedRequest:
 
 def answer(received: Received, reply: Reply = OK, *, number: int = 1) -> tuple[ResponseHead, list[bytes]]:
     """Return the head of the answer with which a provider says the reply, and the bytes of its events."""
-    head, *events = http_exchange.response_events(_wire(received), asked(received), reply, turn=number, number=number)
+    head, *events = http_exchange.response_events(
+        _wire(received), protocol_request(received), reply, turn=number, number=number
+    )
     assert isinstance(head, ResponseHead)
     return head, [event for event in events if isinstance(event, bytes)]
 
@@ -159,9 +161,9 @@ class Recorder:
 class OldServer:
     """Speaks HTTP/1.0: an answer ends where its connection ends, wherever that is."""
 
-    def __init__(self, says: str, *, cut: int | None = None) -> None:
+    def __init__(self, text: str, *, cut: int | None = None) -> None:
         self.connections = 0
-        self._says = says
+        self._text = text
         self._cut = cut
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -169,7 +171,7 @@ class OldServer:
         self.connections += 1
         received = await read_request(reader)
         assert received is not None
-        head, written = answer(received, (Say(self._says),))
+        head, written = answer(received, (Say(self._text),))
         writer.write(head_bytes(head, version="1.0"))
         for event in written[: self._cut]:
             writer.write(event)

@@ -92,10 +92,10 @@ def test_an_equality_that_does_not_hold_is_an_error(theirs: list[float], code: i
 
 
 def test_the_sides_take_turns_and_the_first_round_does_not_count() -> None:
-    asked: list[str] = []
-    given = pairs.paired(lambda: asked.append("a") or len(asked), lambda: asked.append("b") or len(asked), rounds=3)
-    assert "".join(asked) == "baabbaab"
-    assert given == ([3, 6, 7], [4, 5, 8])
+    turns: list[str] = []
+    results = pairs.paired(lambda: turns.append("a") or len(turns), lambda: turns.append("b") or len(turns), rounds=3)
+    assert "".join(turns) == "baabbaab"
+    assert results == ([3, 6, 7], [4, 5, 8])
 
 
 @pytest.mark.parametrize(("percent", "value"), [(50, 5), (99, 10), (100, 10), (1, 1)])
@@ -140,7 +140,7 @@ def test_a_store_that_writes_the_whole_conversation_again_is_found(
 
 def test_a_process_is_killed_at_its_moment(tmp_path: Path) -> None:
     burn = "import time\nwhile time.process_time() < 0.2: pass\nprint('now', flush=True)\nwhile True: pass"
-    times = startup.until(startup.told, (sys.executable, "-c", burn), environ=os.environ, cwd=tmp_path)
+    times = startup.until(startup.first_line, (sys.executable, "-c", burn), environ=os.environ, cwd=tmp_path)
     assert times.wall > 0.15
     assert times.cpu > 0.15
 
@@ -148,8 +148,8 @@ def test_a_process_is_killed_at_its_moment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("size", "least"), [(0, 0), (50_000_000, 50_000_000)])
 def test_the_memory_of_a_process_is_its_own(size: int, least: int, tmp_path: Path) -> None:
     ours = bytearray(200_000_000)
-    takes = f"kept = bytearray({size})\nprint('now', flush=True)\nwhile True: pass"
-    times = startup.until(startup.told, (sys.executable, "-c", takes), environ=os.environ, cwd=tmp_path)
+    takes = f"memory = bytearray({size})\nprint('now', flush=True)\nwhile True: pass"
+    times = startup.until(startup.first_line, (sys.executable, "-c", takes), environ=os.environ, cwd=tmp_path)
     assert times.memory is not None
     assert least < times.memory < len(ours)
 

@@ -42,23 +42,23 @@ def run(folder: Path, *words: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("many", [1, 3])
 def test_each_test_is_reported_once(tmp_path: Path, many: int) -> None:
-    code, said = run(tmp_path, "--workers", str(many))
-    assert code == 1, said
-    assert "2 failed, 101 passed, 1 skipped" in said
-    assert "ended with exit code 7" in said
-    assert "its own words" in said
-    assert "noise of another test" not in said
-    assert "not today" in said
+    code, output = run(tmp_path, "--workers", str(many))
+    assert code == 1, output
+    assert "2 failed, 101 passed, 1 skipped" in output
+    assert "ended with exit code 7" in output
+    assert "its own words" in output
+    assert "noise of another test" not in output
+    assert "not today" in output
 
 
 def test_the_first_failure_may_end_the_run(tmp_path: Path) -> None:
-    code, said = run(tmp_path, "--workers", "2", "-x", "-k", "fails or behind or passes")
-    assert code == 1, said
-    assert re.search(r"\b1 failed", said)
-    assert "stopping after 1 failures" in said
+    code, output = run(tmp_path, "--workers", "2", "-x", "-k", "fails or behind or passes")
+    assert code == 1, output
+    assert re.search(r"\b1 failed", output)
+    assert "stopping after 1 failures" in output
 
 
 def test_a_number_of_workers_that_is_none_is_refused(tmp_path: Path) -> None:
-    code, said = run(tmp_path, "--workers", "many")
+    code, output = run(tmp_path, "--workers", "many")
     assert code == pytest.ExitCode.USAGE_ERROR
-    assert "--workers is 'many'" in said
+    assert "--workers is 'many'" in output

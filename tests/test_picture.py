@@ -33,23 +33,23 @@ def lacks(picture: str) -> list[str]:
 def test_the_picture_is_that_of_the_screen(tmp_path: Path) -> None:
     """When this fails because the screen has changed: `make picture`, and look at it."""
     subprocess.run([sys.executable, "bench/picture.py", str(tmp_path / "now.svg")], cwd=ROOT, check=True)
-    now, kept = (path.read_text("utf-8") for path in (tmp_path / "now.svg", PICTURE))
-    assert lacks(now) == lacks(kept) == []
-    assert structure(now) == structure(kept)
+    now, stored = (path.read_text("utf-8") for path in (tmp_path / "now.svg", PICTURE))
+    assert lacks(now) == lacks(stored) == []
+    assert structure(now) == structure(stored)
 
 
 def test_a_picture_of_another_screen_is_found() -> None:
-    kept = PICTURE.read_text("utf-8")
-    assert structure(kept) == ["·", "▌", "◐", "■", "▌", "✓", "?", "▌"]
-    assert structure(kept.replace("◐", "✓")) != structure(kept)
-    assert lacks(kept.replace("CHANGES.md", "NOTES.md")) == ["CHANGES.md"]
+    stored = PICTURE.read_text("utf-8")
+    assert structure(stored) == ["·", "▌", "◐", "■", "▌", "✓", "?", "▌"]
+    assert structure(stored.replace("◐", "✓")) != structure(stored)
+    assert lacks(stored.replace("CHANGES.md", "NOTES.md")) == ["CHANGES.md"]
 
 
 def test_the_picture_is_small_and_loads_nothing() -> None:
-    kept = PICTURE.read_text("utf-8")
-    assert len(kept) < 64_000
-    assert set(re.findall(r"url\((.)", kept)) == {"#"}
-    assert not re.search(r"@font-face|@import|href=|/tmp/|<script", kept)
+    stored = PICTURE.read_text("utf-8")
+    assert len(stored) < 64_000
+    assert set(re.findall(r"url\((.)", stored)) == {"#"}
+    assert not re.search(r"@font-face|@import|href=|/tmp/|<script", stored)
     assert "](docs/screen.svg)" in (ROOT / "README.md").read_text("utf-8")
 
 
@@ -58,10 +58,10 @@ def test_the_picture_is_small_and_loads_nothing() -> None:
 def test_the_pictures_at_three_sizes_are_those_of_the_screen(tmp_path: Path) -> None:
     """When this fails because the screen has changed: `make picture`, and look at them."""
     subprocess.run([sys.executable, "bench/pictures.py", str(tmp_path)], cwd=ROOT, check=True)
-    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    kept = {path.name: path.read_bytes() for path in pictures.PICTURES.iterdir()}
-    assert made.keys() == kept.keys()
-    assert [name for name in made if made[name] != kept[name]] == []
+    created = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    stored = {path.name: path.read_bytes() for path in pictures.PICTURES.iterdir()}
+    assert created.keys() == stored.keys()
+    assert [name for name in created if created[name] != stored[name]] == []
 
 
 def test_the_docs_show_every_picture_and_they_load_nothing() -> None:

@@ -97,8 +97,8 @@ class Script:
         self.fact(CallEnded(call=call_id, outcome=outcome, text=text, seconds=seconds))
 
     def end(self, **fields: str) -> None:
-        told = {"reason": "end_turn", "cause": "finished", **fields}
-        self.fact(TurnEnded(turn=self._turns, **told))  # pyright: ignore[reportArgumentType] - a test's own words
+        ending = {"reason": "end_turn", "cause": "finished", **fields}
+        self.fact(TurnEnded(turn=self._turns, **ending))  # pyright: ignore[reportArgumentType] - a test's own words
 
 
 def busy_day() -> list[Event]:

@@ -81,11 +81,11 @@ def watch(connection: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, files, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as lines:
-        asked: Any = json.loads(lines.readline())
+        request: Any = json.loads(lines.readline())
     pid = os.fork()
     if pid == 0:
         connection.close()
-        become(asked, files)
+        run_as(request, files)
     for file in files:
         os.close(file)
     connection.sendall(f"{pid}\n".encode())
@@ -94,12 +94,12 @@ def watch(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def become(asked: Any, files: list[int]) -> None:
+def run_as(request: Any, files: list[int]) -> None:
     """Run the program as if this process had just been started with it; never returns."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    if asked["terminal"]:
+    if request["terminal"]:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     stdin, stdout = open(0, encoding="utf-8", closefd=False), open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - kept
@@ -107,13 +107,13 @@ def become(asked: Any, files: list[int]) -> None:
     sys.stdin = sys.__stdin__ = stdin
     sys.stdout = sys.__stdout__ = stdout
     sys.stderr = sys.__stderr__ = stderr
-    os.chdir(asked["cwd"])
+    os.chdir(request["cwd"])
     os.environ.clear()
-    os.environ.update(asked["environ"])
-    sys.argv = ["-c", *asked["arguments"]]
+    os.environ.update(request["environ"])
+    sys.argv = ["-c", *request["arguments"]]
     code = 0
     try:
-        exec(compile(asked["program"], "<program>", "exec"), {"__name__": "__main__"})
+        exec(compile(request["program"], "<program>", "exec"), {"__name__": "__main__"})
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 0
     except BaseException:  # noqa: BLE001 - as Python itself would at the top

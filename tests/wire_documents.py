@@ -20,12 +20,12 @@ _URL = f"data:image/png;base64,{_PNG}"
 _ASKED = '{"x": "y"}'
 
 
-def _function(own: str, name: str = "f", arguments: str = _ASKED) -> Json:
-    return {"id": own, "type": "function", "function": {"name": name, "arguments": arguments}}
+def _function(call_id: str, name: str = "f", arguments: str = _ASKED) -> Json:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def _returned(own: str, content: object) -> Json:
-    return {"role": "tool", "tool_call_id": own, "content": content}
+def _returned(call_id: str, content: object) -> Json:
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
 _CHAT: list[object] = [
@@ -61,12 +61,12 @@ _CHAT: list[object] = [
 ]
 
 
-def _use(own: str, name: str = "f") -> Json:
-    return {"type": "tool_use", "id": own, "name": name, "input": {"x": "y"}}
+def _use(call_id: str, name: str = "f") -> Json:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": {"x": "y"}}
 
 
-def _result(own: str, content: object, **more: object) -> Json:
-    return {"type": "tool_result", "tool_use_id": own, "content": content, **more}
+def _result(call_id: str, content: object, **more: object) -> Json:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **more}
 
 
 def _text(text: str, **more: object) -> Json:
@@ -186,8 +186,8 @@ def _part(kind: str, **more: object) -> Json:
     return {"part_kind": kind, **more}
 
 
-def _tool(kind: str, own: str, **more: object) -> Json:
-    return {"part_kind": kind, "tool_name": "f", "tool_call_id": own, **more}
+def _tool(kind: str, call_id: str, **more: object) -> Json:
+    return {"part_kind": kind, "tool_name": "f", "tool_call_id": call_id, **more}
 
 
 def _request(*parts: Json) -> Json:
@@ -341,8 +341,8 @@ def _think(document: list[object], draw: st.DrawFn) -> None:
     if not answers:
         return
     answer = answers[draw(_places) % len(answers)]
-    said = answer.get("content")
-    content = said if is_array(said) else [{"type": "text", "text": said}] if isinstance(said, str) and said else []
+    raw = answer.get("content")
+    content = raw if is_array(raw) else [{"type": "text", "text": raw}] if isinstance(raw, str) and raw else []
     answer["content"] = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, *content]
 
 
@@ -361,8 +361,8 @@ def _refile(document: list[object], draw: st.DrawFn) -> None:
 
 
 def _object_at(document: list[object], path: Path) -> Json:
-    held = _at(document, path)
-    return held if is_object(held) else {}
+    value = _at(document, path)
+    return value if is_object(value) else {}
 
 
 def _graft(document: list[object], path: Path, draw: st.DrawFn) -> None:
@@ -382,11 +382,11 @@ def in_records(message: object) -> list[object]:
         if is_array(blocks := message.get(key)) and len(blocks) > 1:
             return [{**message, key: [block]} for block in blocks]
     if is_array(calls := message.get("tool_calls")) and message.get("role") == "assistant":
-        whole = {key: value for key, value in message.items() if key != "tool_calls"}
-        thought = {key: whole.pop(key) for key in ("reasoning_content",) if key in whole}
+        rest = {key: value for key, value in message.items() if key != "tool_calls"}
+        thought = {key: rest.pop(key) for key in ("reasoning_content",) if key in rest}
         first: list[object] = [{"role": "assistant", "content": None, **thought}] if thought else []
-        said: list[object] = [whole] if whole.get("content") else []
-        return [*first, *said, *({"role": "assistant", "content": None, "tool_calls": [call]} for call in calls)]
+        answer: list[object] = [rest] if rest.get("content") else []
+        return [*first, *answer, *({"role": "assistant", "content": None, "tool_calls": [call]} for call in calls)]
     return [message]
 
 

@@ -98,8 +98,8 @@ class Witness:
         ):
             self._complain(f"{call!r} acts, and the journal does not have that it started")
 
-    def _has(self, wanted: Callable[[Entry], bool]) -> bool:
-        return any(wanted(entry) for entry in reversed(self._durable.values()))
+    def _has(self, matches: Callable[[Entry], bool]) -> bool:
+        return any(matches(entry) for entry in reversed(self._durable.values()))
 
     def _complain(self, what: str) -> None:
         self.complaints.append(what)

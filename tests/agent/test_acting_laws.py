@@ -140,9 +140,9 @@ async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
     edit = FunctionTool("edit", "write", acts("edit", done).run, change=change)
     rig = Rig(ScriptedModel([[Call("edit", {})], [Say("ok")]]), [edit], mode="ask", ask=ask)
     await rig.agent.run("do it")
-    (asked,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAsked)]
+    (question,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAsked)]
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
-    assert asked.pattern is not None  # it was offered
+    assert question.pattern is not None  # it was offered
     assert (answered.allowed, answered.remember, answered.pattern) == (False, "", None)
     assert done == []
 

@@ -42,9 +42,9 @@ async def works_afterwards(rig: Rig) -> None:
     assert ended.cause == "finished"
     assert rig.agent.conversation.answer == "still here"
     sent = rig.model.requests[-1]
-    said = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
-    assert [text for text in said if text in prompts] == prompts
-    assert said[-1] == "go on"
+    texts = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
+    assert [text for text in texts if text in prompts] == prompts
+    assert texts[-1] == "go on"
 
 
 async def when(reached: Callable[[], bool]) -> None:
@@ -417,24 +417,24 @@ async def test_a_crash_between_any_two_entries_is_settled_by_the_next_agent() ->
     """Cut the journal of a rich turn after each entry: what follows is what a new process would do."""
     calls = [Call("quick", {}), Call("act", {}), Call("quick", {})]
     model = ScriptedModel([[Think("hm"), Say("I will."), *calls], [Say("all done")]])
-    whole = Rig(model, [says("quick"), says("act", effect="execute")])
-    await whole.agent.run("do it")
-    entries = whole.entries
+    complete = Rig(model, [says("quick"), says("act", effect="execute")])
+    await complete.agent.run("do it")
+    entries = complete.entries
     assert len(entries) > 10
     for length in range(1, len(entries) + 1):
         store = MemoryStore()
         store.append(entries[:length], expected=0)
-        rig = Rig(ScriptedModel(), whole.tools, store=store)
+        rig = Rig(ScriptedModel(), complete.tools, store=store)
         finished = {e.call: e.text for e in entries[:length] if isinstance(e, CallEnded)}
         await rig.agent.recover()
         await works_afterwards(rig)
-        kept = {
+        stored = {
             result.call: result.text
             for m in rig.agent.conversation.messages
             if isinstance(m, UserMessage)
             for result in m.results
         }
-        assert finished.items() <= kept.items()
+        assert finished.items() <= stored.items()
         if any(isinstance(e, ResponseEnded) for e in entries[:length]):
             assert "I will." in str(rig.agent.conversation.messages)
 

@@ -95,18 +95,18 @@ class Scene:
 
 @asynccontextmanager
 async def scene(folder: Path, *script: Reply, store: MemoryStore | None = None) -> AsyncGenerator[Scene]:
-    made = Scene(folder, script, store)
+    created = Scene(folder, script, store)
     try:
-        yield made
+        yield created
     finally:
-        await made.agent.close()
+        await created.agent.close()
 
 
 def started(command: str) -> Reply:
     return [Call("bash", {"command": command, "background": True})]
 
 
-def told(entries: Sequence[Entry]) -> list[str]:
+def end_notes(entries: Sequence[Entry]) -> list[str]:
     """Return the notes about ends of tasks in the conversation, with what is about to be told."""
     messages = fold(entries).messages
     texts = [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
@@ -130,7 +130,7 @@ async def test_a_server_is_started_in_one_call_used_in_three_and_stopped(tmp_pat
         assert end.outcome == "interrupted"
         assert end.text.startswith("It was stopped by stop_task.")
         assert alive(it.call()) == []
-        assert len(told(it.entries)) == 1
+        assert len(end_notes(it.entries)) == 1
         assert TaskTold(task=FIRST) in it.entries
 
 
@@ -152,7 +152,7 @@ async def test_a_task_outlives_turns_and_a_stop_and_its_end_opens_the_next_messa
         assert prompt == "and?"
         assert note.startswith(f"[Note from holdfast: background task {FIRST} has ended (ok):\n$ until")
         assert "went\n(exit code 0" in note
-        assert len(told(it.entries)) == 1
+        assert len(end_notes(it.entries)) == 1
 
 
 async def test_an_end_during_a_turn_joins_its_next_request(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ async def test_the_end_of_the_agent_ends_every_process_and_is_reported(tmp_path:
     (spool / "late.out.end").touch()  # as a supervisor on a busy machine leaves it: the next prompt deletes it
     async with scene(tmp_path, [Say("I see")], store=store) as it:
         await it.agent.run("go on")
-        assert len(told(it.entries)) == 1
+        assert len(end_notes(it.entries)) == 1
         assert list(spool.iterdir()) == []
 
 
@@ -211,7 +211,7 @@ async def test_killing_its_supervisor_ends_it_and_is_reported(tmp_path: Path) ->
             expect_within(3.0 if both else 1.5, since)
             assert it.of(TaskEnded)[0].outcome == "interrupted"
             await it.agent.run("go on")
-            assert len(told(it.entries)) == 1
+            assert len(end_notes(it.entries)) == 1
 
 
 async def test_a_running_command_is_moved_and_the_same_process_lives_on(tmp_path: Path) -> None:
@@ -225,11 +225,11 @@ async def test_a_running_command_is_moved_and_the_same_process_lives_on(tmp_path
         await it.until(lambda: "before" in str(it.events[-1]))
         (task,) = it.agent.tasks.move()
         assert (await turn).cause == "finished"
-        moved, beside = [entry for entry in it.entries if isinstance(entry, CallEnded)]
+        moved, other_ended = [entry for entry in it.entries if isinstance(entry, CallEnded)]
         assert moved.outcome == "ok"
         assert f"it runs on as task {task}" in moved.text
         assert moved.text.endswith("until then:\nbefore\n")
-        assert beside.text.startswith("beside\n")
+        assert other_ended.text.startswith("beside\n")
         await asyncio.to_thread(time.sleep, 1.2)  # its time limit is lifted: this is later than that
         found = running_process(process.pid)
         assert found is not None
@@ -240,7 +240,7 @@ async def test_a_running_command_is_moved_and_the_same_process_lives_on(tmp_path
         assert end.outcome == "ok"
         assert "before\nafter\n(exit code 0" in end.text
         await it.agent.run("and?")
-        assert len(told(it.entries)) == 1
+        assert len(end_notes(it.entries)) == 1
 
 
 class Full(Kept):
@@ -270,8 +270,8 @@ async def test_what_cannot_be_journalled_is_not_begun_and_not_moved(tmp_path: Pa
 
 async def test_there_are_at_most_eight_and_unknown_ones_are_named(tmp_path: Path) -> None:
     many = [Call("bash", {"command": "sleep 300", "background": True}) for _ in range(MOST_TASKS + 1)]
-    asks: Reply = [Call("task", {"id": "t0"}), Call("stop_task", {"id": "t0"})]
-    async with scene(tmp_path, many, asks, [Say("ok")]) as it:
+    unknown: Reply = [Call("task", {"id": "t0"}), Call("stop_task", {"id": "t0"})]
+    async with scene(tmp_path, many, unknown, [Say("ok")]) as it:
         await it.agent.run("begin")
         results = [entry for entry in it.entries if isinstance(entry, CallEnded)]
         assert [each.outcome for each in results] == ["ok"] * MOST_TASKS + ["failed"] * 3

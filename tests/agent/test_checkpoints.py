@@ -32,12 +32,12 @@ async def when(reached: Callable[[], bool]) -> None:
 
 async def test_each_piece_of_text_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_stream, "CHECKPOINT_EVERY", 0.02)
-    said = "".join(f"{number} " for number in range(100))
-    rig = Rig(ScriptedModel([[Say(said, chunk=2, delay=0.005), Hold("never")]]))
+    text = "".join(f"{number} " for number in range(100))
+    rig = Rig(ScriptedModel([[Say(text, chunk=2, delay=0.005), Hold("never")]]))
     turn = asyncio.create_task(rig.agent.run("count"))
-    await when(lambda: sum(map(len, checkpoints(rig))) >= len(said))
+    await when(lambda: sum(map(len, checkpoints(rig))) >= len(text))
     assert len(checkpoints(rig)) > 3
-    assert "".join(checkpoints(rig)) == said
+    assert "".join(checkpoints(rig)) == text
     rig.agent.stop()
     await turn
 
@@ -92,12 +92,12 @@ async def test_what_came_together_with_the_stop_is_kept() -> None:
 
 async def test_no_call_has_the_id_of_one_before_it_whatever_the_journal_lost() -> None:
     """The entry that says which request it was is lost: the next one has its number again."""
-    own = call_id("rig", 1, 0, is_taken=lambda _: False)
+    taken_id = call_id("rig", 1, 0, is_taken=lambda _: False)
     before = [
         opened(),
         PromptAccepted(turn=1, text="look"),
-        ResponseEnded(step=1, model="m", parts=(CallPart(id=own, name="quick", arguments="{}"),), usage=Usage()),
-        CallEnded(call=own, outcome="ok", text="as it was"),
+        ResponseEnded(step=1, model="m", parts=(CallPart(id=taken_id, name="quick", arguments="{}"),), usage=Usage()),
+        CallEnded(call=taken_id, outcome="ok", text="as it was"),
         TurnEnded(turn=1, reason="end_turn", cause="finished"),
     ]
     store = MemoryStore()

@@ -34,9 +34,9 @@ REPAIR = import_module("holdfast.history.repair")
 """The module; the package has a function of that name."""
 
 
-def loses_results(_: object, said: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
+def loses_results(_: object, content: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
     """Yield what would be sent if the projection forgot results."""
-    yield UserMessage((), tuple(each for each in said if isinstance(each, str)) or ("(lost)",))
+    yield UserMessage((), tuple(each for each in content if isinstance(each, str)) or ("(lost)",))
 
 
 def stumbles(*_: object) -> Conversation:
@@ -110,11 +110,11 @@ async def test_a_finding_that_met_the_entries_of_another_process_is_journalled_a
 
 async def test_in_debug_it_is_checked_after_each_step_and_before_each_append(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[str] = []
-    whole = validate.violations
+    violations = validate.violations
 
     def counts(conversation: Conversation, profile: Profile) -> tuple[Violation, ...]:
         checked.append(conversation.model)
-        return whole(conversation, profile)
+        return violations(conversation, profile)
 
     monkeypatch.setattr("holdfast.agent.conversation_checks.violations", counts)
     rig = Rig(reading(), [says("read")])

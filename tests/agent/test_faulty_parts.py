@@ -138,12 +138,12 @@ async def test_a_recovery_that_is_cancelled_can_be_done_again() -> None:
 @pytest.mark.parametrize("at", range(1, 11))
 async def test_a_listener_that_raises_ends_the_turn_and_forks_nothing(at: int) -> None:
     rig = Rig(ScriptedModel([[Call("quick", {}), Call("quick", {})], [Say("done")]]), [says("quick")])
-    told = 0
+    facts = 0
 
     def emit(event: Event) -> None:
-        nonlocal told
-        told += isinstance(event, Fact)
-        if told == at:
+        nonlocal facts
+        facts += isinstance(event, Fact)
+        if facts == at:
             raise OSError("nobody listens")
 
     rig.emit = emit

@@ -121,8 +121,8 @@ def supervisors(folder: Path, agent: int) -> list[int]:
 
 
 def test_the_session_has_so_many_entries(tmp_path: Path) -> None:
-    with session(tmp_path, 0) as (agent, said):
-        assert said.readline().split() == ["over", str(LENGTH), "finished"]
+    with session(tmp_path, 0) as (agent, output):
+        assert output.readline().split() == ["over", str(LENGTH), "finished"]
         assert agent.wait(HANGS) == 0
     entries = entries_of(tmp_path)
     eventually(lambda: left(tmp_path, entries) == [])
@@ -136,8 +136,8 @@ KILLED = ("agent", "supervisor", "agent and supervisor")
 def test_nothing_is_left_a_second_after_a_kill_and_the_end_is_reported_once(
     tmp_path: Path, last: int, killed: str
 ) -> None:
-    with session(tmp_path, last) as (agent, said):
-        assert said.readline().split()[0] == "at"
+    with session(tmp_path, last) as (agent, output):
+        assert output.readline().split()[0] == "at"
         victims = [
             *([agent.pid] if "agent" in killed else []),
             *(supervisors(tmp_path, agent.pid) if "supervisor" in killed else []),
@@ -153,7 +153,7 @@ def test_nothing_is_left_a_second_after_a_kill_and_the_end_is_reported_once(
             expect_within(1.5, since)
         else:
             (tmp_path / "go").touch()
-            assert said.readline().split()[0] == "over", "the agent goes on without the supervisor"
+            assert output.readline().split()[0] == "over", "the agent goes on without the supervisor"
             agent.kill()
             agent.wait(HANGS)
             eventually(lambda: left(tmp_path, entries_of(tmp_path)) == [])
@@ -186,5 +186,5 @@ def reported(entries: Sequence[Entry]) -> None:
     again = PromptAccepted(turn=10_000, text="again")
     branches = [[*entries, Rewound(turn=prompt.turn), again] for prompt in fold(entries).prompts]
     for branch in ([*entries, again], *branches):
-        said = [text for each in fold(branch).messages if isinstance(each, UserMessage) for text in each.texts]
-        assert [text for text in said if "background task t6 has ended" in text] == [entry.note for entry in ends]
+        texts = [text for each in fold(branch).messages if isinstance(each, UserMessage) for text in each.texts]
+        assert [text for text in texts if "background task t6 has ended" in text] == [entry.note for entry in ends]

@@ -24,14 +24,14 @@ from holdfast.tools.workspace.atomic_write import temporary_name
 
 
 async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None:
-    begun, asked, finish = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    begun, stopping, finish = asyncio.Event(), asyncio.Event(), asyncio.Event()
     cancelled: list[str] = []
 
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments
         begun.set()
         await context.stop.wait()
-        asked.set()
+        stopping.set()
         try:
             await finish.wait()
         except asyncio.CancelledError:
@@ -44,7 +44,7 @@ async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None
     turn = asyncio.create_task(rig.agent.run("go"))
     await begun.wait()
     rig.agent.stop()
-    await asked.wait()
+    await stopping.wait()
     for _ in range(50):  # turns of the loop, in which a call that is cancelled at once would be
         await asyncio.sleep(0)
     assert cancelled == []

@@ -79,5 +79,5 @@ async def test_damage_is_reported_once_however_often_the_session_is_opened() -> 
     rig = Rig(ScriptedModel(), store=Damaged())
     for _ in range(3):
         await rig.new_agent().recover()
-    told = [entry.findings for entry in rig.entries if isinstance(entry, Repaired)]
-    assert told == [("Entry 2 is missing.",)]
+    findings = [entry.findings for entry in rig.entries if isinstance(entry, Repaired)]
+    assert findings == [("Entry 2 is missing.",)]

@@ -92,14 +92,14 @@ def crashed_in_an_edit() -> MemoryStore:
     return store
 
 
-@pytest.mark.parametrize(("looked", "seen"), [("after", AFTER), ("before", None), ("other", None)])
-async def test_an_edit_that_landed_before_a_crash_is_known_as_seen(looked: str, seen: FileSeen | None) -> None:
+@pytest.mark.parametrize(("check", "seen"), [("after", AFTER), ("before", None), ("other", None)])
+async def test_an_edit_that_landed_before_a_crash_is_known_as_seen(check: str, seen: FileSeen | None) -> None:
     further = FileChange(path="a.py", before=LANDED.after, after="d" * 64)
     rig = Rig(ScriptedModel([[Call("edits", {})], [Say("done")]]), store=crashed_in_an_edit())
     rig.toolbox = FunctionToolbox(
         [reads(SEEN), edits(further)],
-        file_checks={"a.py": looked},  # pyright: ignore[reportArgumentType] - one of the four
-        files={"a.py": AFTER if looked == "after" else SEEN},
+        file_checks={"a.py": check},  # pyright: ignore[reportArgumentType] - one of the four
+        files={"a.py": AFTER if check == "after" else SEEN},
     )
     rig.agent = rig.new_agent()
     await rig.agent.run("go on")
@@ -107,4 +107,4 @@ async def test_an_edit_that_landed_before_a_crash_is_known_as_seen(looked: str, 
     assert (settled.outcome, settled.seen) == ("interrupted", seen)
     assert notes(rig) == [], "nobody changed it behind the model's back"
     last = [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)][-1]
-    assert last == ("ok" if looked == "after" else "failed"), "an edit on top of what landed is one of what was seen"
+    assert last == ("ok" if check == "after" else "failed"), "an edit on top of what landed is one of what was seen"

@@ -71,8 +71,8 @@ async def test_a_setting_that_is_not_sent_is_reported_once_for_each_change() -> 
     rig.agent.use_settings(ModelSettings(effort="max"))
     await rig.agent.run("go")
     await rig.agent.run("go")
-    told = [event.message for event in rig.events if isinstance(event, CheckFinding)]
-    assert told == ["openai:gpt-5.1 has no effort 'max': 'high' is sent."]
+    messages = [event.message for event in rig.events if isinstance(event, CheckFinding)]
+    assert messages == ["openai:gpt-5.1 has no effort 'max': 'high' is sent."]
     rig.agent.use_settings(ModelSettings(effort="high"))
     await rig.agent.run("go")
     assert len([event for event in rig.events if isinstance(event, CheckFinding)]) == 1

@@ -19,10 +19,10 @@ from provider_situations import (
     everything_is_in,
     images,
     killed_mid_tool,
+    request_text,
     shown,
     stop_mid_tool,
     thinking,
-    told,
 )
 from tiers import sampled
 
@@ -54,6 +54,6 @@ async def test_each_provider_accepts_what_is_sent_next(scene: Scene, here: str, 
         everything_is_in(session, request)
     if scene is images:
         assert {name for name, request in sent if shown(request) == 3} == {here, there}
-    thoughts = [name for name, request in sent if THOUGHT in told(request)]
+    thoughts = [name for name, request in sent if THOUGHT in request_text(request)]
     thinks = scene in (thinking, stop_mid_tool, killed_mid_tool)
     assert set(thoughts) == ({here} if thinks else set())

@@ -32,8 +32,8 @@ def found(session: Session) -> list[SentRequest]:
 def digest_of(request: CapturedRequest) -> str:
     """Return the digest of the messages as a provider reads them."""
     body = unmarked(request)
-    said = next(body[key] for key in ("messages", "input", "contents") if key in body)
-    return blake2b(b"".join(map(msgspec.json.encode, cast("list[object]", said))), digest_size=16).hexdigest()
+    messages = next(body[key] for key in ("messages", "input", "contents") if key in body)
+    return blake2b(b"".join(map(msgspec.json.encode, cast("list[object]", messages))), digest_size=16).hexdigest()
 
 
 @pytest.mark.parametrize("model", sampled([*MODELS, *OTHERS], 3))

@@ -34,12 +34,12 @@ class Asked:
     """A user who is asked, and answers when the test says so."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.reached = asyncio.Event()
         self.may_go = asyncio.Event()
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        self.asked.set()
+        self.reached.set()
         await self.may_go.wait()
         return ApprovalAnswer(allowed=True)
 
@@ -106,7 +106,7 @@ async def test_in_a_copy_the_originals_own_command_is_said_to_be_the_originals(
     session = create(catalog, cwd=tmp_path, model="openai-chat:scripted")
     running = Running()
     original = driving(session, ScriptedModel(), emit=running)
-    own = asyncio.create_task(original.shell(COMMAND, share=True))
+    command = asyncio.create_task(original.shell(COMMAND, share=True))
     await running.begun.wait()
     again = copy_that_was_killed(catalog, session.id)
     copy = driving(again, ScriptedModel())
@@ -115,7 +115,7 @@ async def test_in_a_copy_the_originals_own_command_is_said_to_be_the_originals(
     assert ended.text.startswith("Not finished in this copy")
     assert "the original may have gone on" in ended.note
     (tmp_path / "go").touch()
-    assert (await own).outcome == "ok"
+    assert (await command).outcome == "ok"
     await original.close()
     await copy.close()
 
@@ -128,10 +128,10 @@ async def test_a_copy_whose_process_died_does_not_take_up_what_the_original_asks
     model = ScriptedModel([[Call("write", {"path": "a", "content": "x"})], [Say("done")]])
     original = driving(session, model, mode="ask", ask=person)
     turn = asyncio.create_task(original.run("go"))
-    await person.asked.wait()
+    await person.reached.wait()
     copy = driving(copy_that_was_killed(catalog, session.id), ScriptedModel(), mode="ask", ask=nobody)
     assert await copy.resume_turn() is None
-    assert not nobody.asked.is_set()
+    assert not nobody.reached.is_set()
     person.may_go.set()
     assert (await turn).cause == "finished"
     await original.close()

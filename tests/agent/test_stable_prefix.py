@@ -41,9 +41,9 @@ INTERRUPTED: tuple[Scene, ...] = (*SCENES, fails_once, fails_for_good)
 def blocks(request: CapturedRequest) -> list[str]:
     """Return what a request says, block by block, in the order in which a provider reads it."""
     body = unmarked(request)
-    beside = [body.get(key) for key in ("tools", "system", "instructions", "systemInstruction")]
-    said = next(body[key] for key in ("messages", "input", "contents") if key in body)
-    return [json.dumps(block) for block in (*beside, *_blocks(cast("list[Json]", said)))]
+    heads = [body.get(key) for key in ("tools", "system", "instructions", "systemInstruction")]
+    messages = next(body[key] for key in ("messages", "input", "contents") if key in body)
+    return [json.dumps(block) for block in (*heads, *_blocks(cast("list[Json]", messages)))]
 
 
 def unmarked(request: CapturedRequest) -> Json:
@@ -62,8 +62,8 @@ def _blocks(messages: Sequence[Json]) -> Iterator[object]:
         content = message.get(where)
         rest = {key: value for key, value in message.items() if key != where}
         for block in cast("list[str | Json]", content if isinstance(content, list) else [content]):
-            said = block.get("text", block) if isinstance(block, dict) else block
-            yield rest, said
+            text = block.get("text", block) if isinstance(block, dict) else block
+            yield rest, text
 
 
 def begins_with(longer: Sequence[str], shorter: Sequence[str]) -> int:
@@ -116,8 +116,8 @@ async def test_anthropic_is_asked_to_keep_tools_prompt_and_all_that_is_said() ->
     await SCENES[0](session, agent)
     for _, request in session.sent():
         body = cast("dict[str, list[Json]]", json.loads(request.raw))
-        said = [block for message in body["messages"] for block in cast("list[Json]", message["content"])]
-        for blocks_ in (body["tools"], body["system"], said):
+        contents = [block for message in body["messages"] for block in cast("list[Json]", message["content"])]
+        for blocks_ in (body["tools"], body["system"], contents):
             assert ["cache_control" in block for block in blocks_] == [False] * (len(blocks_) - 1) + [True]
 
 

@@ -109,8 +109,8 @@ def body(name: str, reply: Reply, *, stream: bool = True) -> bytes:
     request = ReceivedRequest(
         wire=wire.name, model="m", system=("S",), messages=(), tools=("touch",), stream=stream, body={"model": "m"}
     )
-    said = response_events(wire, request, reply, turn=1, number=1)
-    return b"".join(each for each in said if isinstance(each, bytes))
+    events = response_events(wire, request, reply, turn=1, number=1)
+    return b"".join(each for each in events if isinstance(each, bytes))
 
 
 def events(raw: bytes) -> Iterator[Sent]:
@@ -221,18 +221,18 @@ async def visited(name: str, raw: bytes) -> tuple[str, list[object]]:
     store.append([opened(name, box)], expected=0)
     plain = (EVENTS, body(name, PLAIN))
     wire = Wire(name, (EVENTS, raw), plain, plain)
-    told: list[Event] = []
+    events: list[Event] = []
 
     async def connect(model: str) -> Model:
         del model
         return wire.open()
 
-    agent = Agent(store=store, toolbox=box, connect=connect, mode="yolo", emit=told.append, limits=LIMITS)
+    agent = Agent(store=store, toolbox=box, connect=connect, mode="yolo", emit=events.append, limits=LIMITS)
     ended = await agent.run("do it")
     assert ended.cause in ("finished", "provider"), ended
     assert "bug" not in ended.detail
     entries: list[object] = [record.entry for record in store.read().records]
-    shown = "".join(each.text for each in told if isinstance(each, LiveText))
+    shown = "".join(each.text for each in events if isinstance(each, LiveText))
     parts = [
         part.text
         for message in fold(record.entry for record in store.read().records).messages
@@ -273,13 +273,13 @@ async def test_a_strange_event_is_taken_or_fails_in_words(name: str, data: st.Da
 @A_LAW
 @given(data=st.data())
 async def test_so_is_a_strange_answer_in_one_piece(name: str, data: st.DataObject) -> None:
-    whole = json.loads(body(name, SAID, stream=False))
+    answer = json.loads(body(name, SAID, stream=False))
     for _ in range(data.draw(st.integers(1, 2))):
-        spots = list(places(whole))
+        spots = list(places(answer))
         if spots:
             value = data.draw(st.sampled_from((*STRANGE, Sent)))
-            whole = changed(whole, data.draw(st.sampled_from(spots)), value)
-    model = Wire(name, ("application/json", json.dumps(whole).encode())).open()
+            answer = changed(answer, data.draw(st.sampled_from(spots)), value)
+    model = Wire(name, ("application/json", json.dumps(answer).encode())).open()
     box = FunctionToolbox([FunctionTool("touch", "read", _touch)])
     conversation = fold([opened(name, box), PromptAccepted(turn=1, text="do it")])
     failed = await _heard(model, conversation)

@@ -109,8 +109,8 @@ def test_a_second_later_nothing_is_left_and_the_end_is_reported_once(tmp_path: P
     assert started.id == ended.id == "t6"
     assert ended.outcome == ("ok" if "ended" in killed else "interrupted")
     assert ("found afterwards" if "ended" in killed else "ready") in ended.text
-    said = [text for each in fold(entries).messages if isinstance(each, UserMessage) for text in each.texts]
-    assert [text for text in said if "background task t6 has ended" in text] == [ended.note]
+    texts = [text for each in fold(entries).messages if isinstance(each, UserMessage) for text in each.texts]
+    assert [text for text in texts if "background task t6 has ended" in text] == [ended.note]
     assert list((tmp_path / "s" / "spool").iterdir()) == []
     assert outputs.read_text().startswith("over" if "ended" in killed else "ready"), "what was kept is still there"
     store.close()

@@ -57,22 +57,22 @@ async def test_it_runs_beside_a_turn_and_a_stop_ends_both() -> None:
     rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started), waits("bash")])
     turn = asyncio.create_task(rig.agent.run("go"))
     await started.wait()
-    own = asyncio.create_task(rig.agent.shell("sleep 60", share=True))
+    command = asyncio.create_task(rig.agent.shell("sleep 60", share=True))
     await asyncio.sleep(0)
     assert [each.started.command for each in rig.agent.conversation.open_shells] == ["sleep 60"]
     rig.agent.stop()
-    assert (await own).outcome == "interrupted"
+    assert (await command).outcome == "interrupted"
     assert (await turn).cause == "user"
     assert rig.agent.conversation.open_shells == ()
 
 
 async def test_a_cancellation_and_the_end_of_the_session_stop_it() -> None:
     rig = Rig(ScriptedModel(), [waits("bash")])
-    own = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
+    command = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
     await asyncio.sleep(0)
-    own.cancel()
+    command.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await own
+        await command
     other = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
     await asyncio.sleep(0)
     await rig.agent.close()
@@ -85,7 +85,7 @@ async def test_one_that_a_crash_left_open_is_said_to_be_of_unknown_effect() -> N
     store = MemoryStore()
     store.append([opened(), ShellStarted(id="s2", command="make deploy", shared=True)], expected=0)
     rig = Rig(ScriptedModel([[Say("hello")]]), [waits("bash")], store=store)
-    own = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
+    command = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
     await asyncio.sleep(0)
     await rig.agent.run("hi")
     note, _ = last_texts(rig)
@@ -93,7 +93,7 @@ async def test_one_that_a_crash_left_open_is_said_to_be_of_unknown_effect() -> N
     assert "Effect unknown" in note
     assert [each.started.command for each in rig.agent.conversation.open_shells] == ["sleep 60"], "that one still runs"
     rig.agent.stop()
-    await own
+    await command
 
 
 def left_open(tmp_path: Path, *, process: ProcessId | None = None, spool: str = "2.out") -> tuple[Agent, MemoryStore]:
@@ -213,10 +213,10 @@ async def test_a_real_one_prints_as_it_runs_and_leaves_nothing_behind(tmp_path: 
     assert list((tmp_path / "home" / "s" / "spool").iterdir()) == []
     assert ended.text.startswith(f"seen\n{tmp_path / 'work'}\n(exit code 0")
     assert any(isinstance(event, LiveOutput) and "seen" in event.text for event in events)
-    own = asyncio.create_task(agent.shell("sleep 61 & sleep 62", share=False))
+    command = asyncio.create_task(agent.shell("sleep 61 & sleep 62", share=False))
     await asyncio.sleep(0.3)
     agent.stop()
-    assert (await own).outcome == "interrupted"
+    assert (await command).outcome == "interrupted"
     await agent.close()
 
 
@@ -237,9 +237,9 @@ async def test_a_prompt_takes_nothing_from_a_command_that_runs(tmp_path: Path) -
 
     toolbox = LocalToolbox(tmp_path, tmp_path / "home" / "s")
     agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=emit)
-    own = asyncio.create_task(agent.shell("echo before; until [ -e go ]; do sleep 0.05; done", share=False))
+    command = asyncio.create_task(agent.shell("echo before; until [ -e go ]; do sleep 0.05; done", share=False))
     await printed.wait()
     assert (await agent.run("hi")).cause == "finished"
     (tmp_path / "go").touch()
-    assert (await own).text.startswith("before\n(exit code 0")
+    assert (await command).text.startswith("before\n(exit code 0")
     await agent.close()

@@ -62,15 +62,15 @@ def test_a_body_is_the_one_written_from_the_beginning_whatever_was_sent_before(n
     for _ in range(data.draw(st.integers(1, 4))):
         length = data.draw(st.integers(0, len(long.messages)))
         system = data.draw(st.sampled_from([long.system, "ANOTHER"]))
-        whole = data.draw(st.booleans())
+        non_streaming = data.draw(st.booleans())
         assert long.opened is not None
         opened = msgspec.structs.replace(long.opened, system=system)
         messages = long.messages[:length]
         if messages and data.draw(st.booleans()):  # as after a compaction
             messages = (UserMessage((), ("another",)), *messages[1:])
-        asked = replace(long, messages=messages, opened=opened)
-        assert body_writer.body(asked, non_streaming=whole) == BodyWriter(endpoint, protocol).body(
-            asked, non_streaming=whole
+        sent = replace(long, messages=messages, opened=opened)
+        assert body_writer.body(sent, non_streaming=non_streaming) == BodyWriter(endpoint, protocol).body(
+            sent, non_streaming=non_streaming
         )
 
 
@@ -101,13 +101,13 @@ def test_the_bytes_of_a_longer_conversation_begin_with_those_of_the_shorter_one(
     for _ in range(data.draw(st.integers(1, 3))):
         long = data.draw(spoken_conversation(name))
         system = data.draw(st.sampled_from([None, "ANOTHER"]))
-        kept = b""
+        beginning = b""
         for length in range(data.draw(st.sampled_from(range(1, len(long.messages) + 1, 2))), len(long.messages) + 1, 2):
-            asked = begun(long, length, system=system)
-            body = body_writer.body(asked, non_streaming=False)
-            assert body == BodyWriter(endpoint, protocol).body(asked, non_streaming=False)
-            assert body.startswith(kept)
-            kept = settled(body, name)
+            sent = begun(long, length, system=system)
+            body = body_writer.body(sent, non_streaming=False)
+            assert body == BodyWriter(endpoint, protocol).body(sent, non_streaming=False)
+            assert body.startswith(beginning)
+            beginning = settled(body, name)
 
 
 def test_at_amazon_thinking_that_was_signed_behind_a_pruned_result_is_not_sent() -> None:
@@ -213,12 +213,10 @@ class Failing:
 @given(data=st.data())
 def test_a_writer_that_fails_halfway_leaves_the_next_request_whole(data: st.DataObject) -> None:
     endpoint, protocol = spoken("openai-chat:m")
-    asked = data.draw(sendable("openai-chat:m").filter(lambda each: len(each.messages) > 2))
+    sent = data.draw(sendable("openai-chat:m").filter(lambda each: len(each.messages) > 2))
     halfway = Halfway(protocol)
     body_writer = BodyWriter(endpoint, halfway)  # pyright: ignore[reportArgumentType] - the rest is the protocol's
-    body_writer.body(replace(asked, messages=asked.messages[:1]), non_streaming=False)
+    body_writer.body(replace(sent, messages=sent.messages[:1]), non_streaming=False)
     with pytest.raises(MemoryError):
-        body_writer.body(asked, non_streaming=False)
-    assert body_writer.body(asked, non_streaming=False) == BodyWriter(endpoint, protocol).body(
-        asked, non_streaming=False
-    )
+        body_writer.body(sent, non_streaming=False)
+    assert body_writer.body(sent, non_streaming=False) == BodyWriter(endpoint, protocol).body(sent, non_streaming=False)

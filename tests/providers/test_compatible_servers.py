@@ -24,9 +24,9 @@ OPENED = SessionOpened(session="s", cwd="/", model="home:m", system="S" * 400, t
 PROMPT = PromptAccepted(turn=1, text="go")
 
 
-def chunk(delta: Json, finish: str | None = None, **beside: object) -> Json:
+def chunk(delta: Json, finish: str | None = None, **more: object) -> Json:
     choice: Json = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice], **beside}
+    return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice], **more}
 
 
 def usage(sent: int, received: int) -> Json:

@@ -34,7 +34,7 @@ def certificate(folder: Path, *, days: int) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     begins = dt.datetime.now(dt.UTC) - dt.timedelta(days=365)
-    made = (
+    created = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -48,7 +48,7 @@ def certificate(folder: Path, *, days: int) -> Path:
     )
     path = folder / "server.pem"
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path.write_bytes(key.private_bytes(*form) + made.public_bytes(serialization.Encoding.PEM))
+    path.write_bytes(key.private_bytes(*form) + created.public_bytes(serialization.Encoding.PEM))
     return path
 
 
@@ -117,10 +117,10 @@ def test_one_that_takes_too_long_is_left() -> None:
 
 
 def test_a_name_that_takes_too_long_is_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = threading.Event()
+    reported = threading.Event()
 
     def never(*_: object, **__: object) -> list[object]:
-        told.wait(HANGS)
+        reported.wait(HANGS)
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", never)
@@ -129,7 +129,7 @@ def test_a_name_that_takes_too_long_is_left_too(monkeypatch: pytest.MonkeyPatch)
         assert step("http://slow.test", 0.2) == "time"
         expect_within(5, since)
     finally:
-        told.set()
+        reported.set()
 
 
 def test_one_that_does_not_answer_the_end_of_a_connection_was_reached(
@@ -180,10 +180,10 @@ def test_a_proxy_stands_in_between_unless_no_proxy_names_the_host() -> None:
         way = asyncio.run(check_connectivity("https://api.example.test/v1", {"HTTPS_PROXY": proxy}, patience=5))
         assert (way.step, way.place, way.proxy) == ("reached", "api.example.test", f"http://127.0.0.1:{port}")
         assert step("https://nowhere.invalid", https_proxy=proxy, NO_PROXY="nowhere.invalid") == "name"
-    gone = f"http://127.0.0.1:{free_port()}"
-    assert step("https://api.example.test", HTTPS_PROXY=gone) == "proxy"
-    assert proxy_for(urlsplit("http://x"), {"HTTPS_PROXY": gone}) == ""
-    assert proxy_for(urlsplit("http://x"), {"all_proxy": gone}) == gone
+    closed = f"http://127.0.0.1:{free_port()}"
+    assert step("https://api.example.test", HTTPS_PROXY=closed) == "proxy"
+    assert proxy_for(urlsplit("http://x"), {"HTTPS_PROXY": closed}) == ""
+    assert proxy_for(urlsplit("http://x"), {"all_proxy": closed}) == closed
 
 
 def test_every_provider_is_known_with_its_address() -> None:

@@ -140,7 +140,7 @@ from pathlib import Path
 import asyncio, os
 from holdfast.providers.credentials import system_keyring as vault
 from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, keys_in_use
-from holdfast.providers.credentials.provider_keys import with_keyring_value as asked
+from holdfast.providers.credentials.provider_keys import with_keyring_value as filled
 from holdfast.providers.registry import PROVIDERS
 vault._PATIENCE = 1.0
 file = KeyFile(Path("holdfast-keys.json"))
@@ -172,7 +172,7 @@ def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-f', place='file'); file.keep('{NAME}', 'sk-ring', place='keyring')")
     assert "sk-" not in (tmp_path / "holdfast-keys.json").read_text()
     assert "sk-ring" in (tmp_path / "ring.json").read_text()
-    assert with_ring(tmp_path, f"key = asked(file.read(), '{NAME}')['{NAME}']; print(key.source, key.value)") == (
+    assert with_ring(tmp_path, f"key = filled(file.read(), '{NAME}')['{NAME}']; print(key.source, key.value)") == (
         "keyring sk-ring\n"
     )
     assert with_ring(tmp_path, f"print(file.forget('{NAME}'), dict(file.read()))") == "True {}\n"
@@ -180,25 +180,25 @@ def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "reason"),
     [("hangs", "did not answer within 1 s"), ("locked", "KeyringLocked: somebody said no")],
 )
-def test_a_keyring_that_cannot_be_asked_is_one_sentence_in_time(tmp_path: Path, how: str, said: str) -> None:
+def test_a_keyring_that_cannot_be_asked_is_one_sentence_in_time(tmp_path: Path, how: str, reason: str) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
-    told = with_ring(tmp_path, f"asked(file.read(), '{NAME}')", how=how)
-    assert told.startswith("ConfigInvalid Keyring ")
-    assert said in told
-    assert "store the key in a file" in told
+    output = with_ring(tmp_path, f"filled(file.read(), '{NAME}')", how=how)
+    assert output.startswith("ConfigInvalid Keyring ")
+    assert reason in output
+    assert "store the key in a file" in output
 
 
 def test_one_that_lost_the_key_and_one_that_is_not_there(tmp_path: Path) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
     (tmp_path / "ring.json").unlink()
-    assert f"Key '{NAME}' is missing from the keyring" in with_ring(tmp_path, f"asked(file.read(), '{NAME}')")
+    assert f"Key '{NAME}' is missing from the keyring" in with_ring(tmp_path, f"filled(file.read(), '{NAME}')")
     none = "keyring.backends.fail.Keyring"
     assert with_ring(tmp_path, "print(vault.unavailable_reason())", backend=none) == "no keyring service is running\n"
-    said = with_ring(tmp_path, f"asked(file.read(), '{NAME}')", backend=none)
-    assert "Keyring failed: NoKeyringError" in said
+    output = with_ring(tmp_path, f"filled(file.read(), '{NAME}')", backend=none)
+    assert "Keyring failed: NoKeyringError" in output
 
 
 def test_the_keyring_is_asked_for_what_a_run_needs_and_nothing_else(tmp_path: Path) -> None:
@@ -232,8 +232,8 @@ def test_it_can_be_asked_where_a_loop_runs(tmp_path: Path) -> None:
 def test_a_key_that_the_keyring_does_not_delete_stays_and_is_deleted_later(tmp_path: Path) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
     none = "keyring.backends.fail.Keyring"
-    said = with_ring(tmp_path, f"file.forget('{NAME}')", backend=none)
-    assert f"Key '{NAME}' was not deleted. Keyring failed" in said
+    output = with_ring(tmp_path, f"file.forget('{NAME}')", backend=none)
+    assert f"Key '{NAME}' was not deleted. Keyring failed" in output
     assert with_ring(tmp_path, f"print(file.read()['{NAME}'].source)") == "keyring\n"
     assert with_ring(tmp_path, f"print(file.forget('{NAME}'), file.forget('{NAME}'))") == "True False\n"
     assert "sk-ring" not in (tmp_path / "ring.json").read_text()
@@ -276,11 +276,11 @@ def test_a_keyring_that_fails_stops_nothing_that_needs_no_key(tmp_path: Path, ho
     (tmp_path / "config.toml").write_text('model = "anthropic:m"\n')
     assert re.search(rf"{NAME} +set, keyring", with_ring(tmp_path, COMMAND + "main(['config'], home)", how=how))
 
-    said = with_ring(tmp_path, COMMAND + "main(['doctor'], home)", how=how)
-    assert "keyring" in re.findall(r"FAIL  model .*\n(.*)", said)[0].lower(), said
-    assert f"{NAME} (keyring)" in said
+    output = with_ring(tmp_path, COMMAND + "main(['doctor'], home)", how=how)
+    assert "keyring" in re.findall(r"FAIL  model .*\n(.*)", output)[0].lower(), output
+    assert f"{NAME} (keyring)" in output
 
     ask = "wizard = Wizard(home); print(wizard._existing_key(SetupChoice(provider=PROVIDERS['anthropic'], model='')))"
-    said = with_ring(tmp_path, COMMAND + ask, how=how)
-    assert "keyring" in said.lower()
-    assert said.endswith("None\n")
+    output = with_ring(tmp_path, COMMAND + ask, how=how)
+    assert "keyring" in output.lower()
+    assert output.endswith("None\n")

@@ -19,7 +19,7 @@ def body(**error: object) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "fault"),
+    ("status", "raw", "fault"),
     [
         (400, body(message="No such field."), "rejected"),
         (400, body(message="prompt is too long: 5 tokens"), "too_long"),
@@ -40,13 +40,13 @@ def body(**error: object) -> bytes:
         (404, body(message="No such model."), "rejected"),
     ],
 )
-def test_the_status_and_the_words_say_what_it_is(status: int, said: bytes, fault: ProviderFault) -> None:
-    failed = http_failure(NAME, status, {}, said)
+def test_the_status_and_the_words_say_what_it_is(status: int, raw: bytes, fault: ProviderFault) -> None:
+    failed = http_failure(NAME, status, {}, raw)
     assert (failed.fault, failed.status) == (fault, status)
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("raw", "quoted"),
     [
         (b"", "no reason given."),
         (b"<html>Bad gateway</html>", "<html>Bad gateway</html>."),
@@ -62,12 +62,12 @@ def test_the_status_and_the_words_say_what_it_is(status: int, said: bytes, fault
         (b'{"error": {"message": "cut', '{"error": {"message": "cut.'),
     ],
 )
-def test_the_providers_words_are_quoted(said: bytes, told: str) -> None:
-    assert str(http_failure(NAME, 500, {}, said)) == f"Model 'home:m' failed with status 500: {told}"
+def test_the_providers_words_are_quoted(raw: bytes, quoted: str) -> None:
+    assert str(http_failure(NAME, 500, {}, raw)) == f"Model 'home:m' failed with status 500: {quoted}"
 
 
 @pytest.mark.parametrize(
-    ("headers", "said", "least", "most"),
+    ("headers", "raw", "least", "most"),
     [
         ({"retry-after": "7"}, b"", 7, 7),
         ({"retry-after": "0.5"}, b"", 0.5, 0.5),
@@ -77,8 +77,8 @@ def test_the_providers_words_are_quoted(said: bytes, told: str) -> None:
         ({"retry-after": "3"}, body(details=[{"retryDelay": "14s"}]), 3, 3),
     ],
 )
-def test_how_long_to_wait_is_read_in_seconds(headers: dict[str, str], said: bytes, least: float, most: float) -> None:
-    after = http_failure(NAME, 429, headers, said).retry_after
+def test_how_long_to_wait_is_read_in_seconds(headers: dict[str, str], raw: bytes, least: float, most: float) -> None:
+    after = http_failure(NAME, 429, headers, raw).retry_after
     assert after is not None
     assert least <= after <= most
 
@@ -96,7 +96,7 @@ def test_a_wait_that_is_none_is_not_waited(after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "fault", "status", "said"),
+    ("error", "fault", "status", "message"),
     [
         ({"code": "rate_limit_exceeded", "message": "Slower."}, "rate_limited", 429, "failed with status 429: Slower."),
         ({"type": "overloaded_error", "message": "Later."}, "overloaded", 529, "failed with status 529: Later."),
@@ -114,13 +114,13 @@ def test_a_wait_that_is_none_is_not_waited(after: str) -> None:
     ],
 )
 def test_an_error_in_a_stream_is_what_it_would_have_been_before_it(
-    error: object, fault: ProviderFault, status: int | None, said: str
+    error: object, fault: ProviderFault, status: int | None, message: str
 ) -> None:
     failed = stream_failure(NAME, error)
     assert failed.fault == fault
     if fault != "too_long":
         assert failed.status == status
-    assert str(failed).endswith(said)
+    assert str(failed).endswith(message)
 
 
 def test_a_secret_is_hidden_before_the_message_is_shortened() -> None:

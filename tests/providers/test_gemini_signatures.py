@@ -59,9 +59,9 @@ async def test_they_are_for_their_maker_only_and_there_again_when_it_is(other: s
     away.use_model(other)
     session.provider.extend([Say("Hello.")])
     await away.run("and you?")
-    made = set(signed(session, 2).values())
+    signatures = set(signed(session, 2).values())
     sent = session.provider.requests[3].raw.decode().translate(ALPHABET)
-    assert not any(signature in sent for signature in made)
+    assert not any(signature in sent for signature in signatures)
     if other == SIBLING:
         assert signed(session, 3) == {"read": STAND_IN}
     back = session.agent()
@@ -69,11 +69,11 @@ async def test_they_are_for_their_maker_only_and_there_again_when_it_is(other: s
     session.provider.extend([Say("Hello again.")])
     await back.run("and here?")
     assert session.provider.refusals == ()
-    assert set(signed(session, 4).values()) == made
+    assert set(signed(session, 4).values()) == signatures
 
 
 @pytest.mark.parametrize(
-    ("raw", "cause", "said"),
+    ("raw", "cause", "message"),
     [
         (b'{"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 9}}', "refusal", ""),
         (
@@ -83,13 +83,15 @@ async def test_they_are_for_their_maker_only_and_there_again_when_it_is(other: s
         ),
     ],
 )
-async def test_a_response_that_is_blocked_or_broken_off_is_reported_as_that(raw: bytes, cause: str, said: str) -> None:
+async def test_a_response_that_is_blocked_or_broken_off_is_reported_as_that(
+    raw: bytes, cause: str, message: str
+) -> None:
     session = Session()
     agent = session.begin(HERE)
     session.provider.extend([Headers(), Raw(b"data: " + raw + b"\r\n\r\n"), Cut()])
     ended = await agent.run("go")
     assert (ended.cause if cause == "provider" else ended.reason) == cause
-    assert said in ended.detail
+    assert message in ended.detail
 
 
 async def test_a_key_that_is_refused_is_the_keys_fault_though_google_says_400() -> None:

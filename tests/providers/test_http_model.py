@@ -37,12 +37,12 @@ class Body(httpx2.AsyncByteStream):
     def __init__(self, chunks: Sequence[bytes], after: str = "its end") -> None:
         self.chunks = chunks
         self.after = after
-        self.taken = 0
+        self.chunks_read = 0
         self.closed = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for each in self.chunks:
-            self.taken += 1
+            self.chunks_read += 1
             yield each
         if self.after == "reset":
             raise httpx2.ReadError("reset")
@@ -66,21 +66,23 @@ def answer(body: Body, status: int = 200, **headers: str) -> Responding:
     return respond
 
 
-async def asked(respond: Responding, *, name: str = "home:m", whole: bool = False) -> list[StreamEvent]:
+async def events_of(respond: Responding, *, name: str = "home:m", non_streaming: bool = False) -> list[StreamEvent]:
     """Return the events of one request, whose response is this."""
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(respond), follow_redirects=True)
     model = open_model(resolve_endpoint(name, KEYS, SERVERS), http=lambda: client)
     opened = SessionOpened(session="s", cwd="/", model=name, system="S", tools=(), version="0")
     try:
-        async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")]), non_streaming=whole) as events:
+        async with model.stream(
+            fold([opened, PromptAccepted(turn=1, text="go")]), non_streaming=non_streaming
+        ) as events:
             return [event async for event in events]
     finally:
         await model.aclose()
 
 
-async def failure(respond: Responding, *, whole: bool = False) -> ProviderFailed:
+async def failure(respond: Responding, *, non_streaming: bool = False) -> ProviderFailed:
     with pytest.raises(ProviderFailed) as caught:
-        await asked(respond, whole=whole)
+        await events_of(respond, non_streaming=non_streaming)
     return caught.value
 
 
@@ -103,17 +105,17 @@ async def test_a_request_carries_the_headers_of_its_protocol_and_no_others(
         return httpx2.Response(500)
 
     with pytest.raises(ProviderFailed):
-        await asked(respond, name=name)
+        await events_of(respond, name=name)
     (headers,) = seen
     usual = {"host", "connection", "content-length", "content-type", "accept", "accept-encoding", "user-agent"}
-    own = {
+    of_protocol = {
         "openai:m": {"authorization"},
         "openai-chat:m": {"authorization"},
         "anthropic:m": {"x-api-key", "anthropic-version"},
         "google:m": {"x-goog-api-key"},
         "home:m": set[str](),
     }
-    assert {each.lower() for each in headers} == usual | own[name]
+    assert {each.lower() for each in headers} == usual | of_protocol[name]
     assert (headers["accept-encoding"], headers["user-agent"]) == ("identity", f"holdfast/{__version__}")
     assert "of-the-environment" not in str(headers)
 
@@ -123,7 +125,7 @@ async def test_a_request_carries_the_headers_of_its_protocol_and_no_others(
 async def test_a_response_that_is_packed_is_refused_unread(ways: str, kind: str) -> None:
     body = Body([b"x"])
     failed = await failure(answer(body, content_type=kind, content_encoding=ways))
-    assert (failed.fault, body.taken, body.closed) == ("malformed", 0, True)
+    assert (failed.fault, body.chunks_read, body.closed) == ("malformed", 0, True)
     assert "'home:m' sent a compressed response" in str(failed)
 
 
@@ -131,7 +133,7 @@ async def test_a_response_that_is_packed_is_refused_unread(ways: str, kind: str)
 async def test_an_error_that_is_packed_is_its_status_and_no_more(ways: str) -> None:
     body = Body([b"x"])
     failed = await failure(answer(body, 529, content_encoding=ways))
-    assert (failed.status, body.taken, body.closed) == (529, 0, True)
+    assert (failed.status, body.chunks_read, body.closed) == (529, 0, True)
     assert str(failed).endswith("failed with status 529: no reason given.")
 
 
@@ -139,7 +141,7 @@ async def test_of_an_error_without_an_end_the_beginning_is_read() -> None:
     body = Body([b"x" * 10_000] * 1_000)
     failed = await failure(answer(body, 500))
     assert (failed.fault, body.closed) == ("overloaded", True)
-    assert body.taken < 10
+    assert body.chunks_read < 10
     assert len(str(failed)) < 1_000
 
 
@@ -159,7 +161,7 @@ async def test_nothing_is_heard_behind_the_closing_event(after: str, monkeypatch
     monkeypatch.setattr(http_model, "LAST_BYTES", 0.05)
     ghosts = [chunk(" and more", "stop"), b"x" * 100]
     body = Body([chunk("done", "stop"), b"data: [DONE]\n\n" + ghosts[0], *ghosts], after)
-    events = await asked(answer(body, content_type=EVENTS))
+    events = await events_of(answer(body, content_type=EVENTS))
     assert (text_of(events), body.closed) == ("done", True)
 
 
@@ -179,24 +181,24 @@ async def test_behind_the_reason_of_a_protocol_without_a_closing_event_not_much_
         return f"data: {json.dumps({'candidates': [candidate]})}\n\n".encode()
 
     body = Body([event("a"), event("b", finishReason="STOP"), event("c"), b": still here\n\n"], after)
-    assert text_of(await asked(answer(body, content_type=EVENTS), name="google:m")) == "abc"
+    assert text_of(await events_of(answer(body, content_type=EVENTS), name="google:m")) == "abc"
 
 
-@pytest.mark.parametrize(("kind", "whole"), [(EVENTS, False), ("application/json", False), ("text/html", True)])
-async def test_what_has_no_end_is_dropped(kind: str, monkeypatch: pytest.MonkeyPatch, *, whole: bool) -> None:
+@pytest.mark.parametrize(("kind", "non_streaming"), [(EVENTS, False), ("application/json", False), ("text/html", True)])
+async def test_what_has_no_end_is_dropped(kind: str, monkeypatch: pytest.MonkeyPatch, *, non_streaming: bool) -> None:
     monkeypatch.setattr(sse, "LONGEST_EVENT", 1_000)
     body = Body([b"x" * 300] * 1_000)
-    failed = await failure(answer(body, content_type=kind), whole=whole)
+    failed = await failure(answer(body, content_type=kind), non_streaming=non_streaming)
     assert (failed.fault, body.closed) == ("malformed", True)
     assert "sent an event longer than" in str(failed)
-    assert body.taken < 10
+    assert body.chunks_read < 10
 
 
 async def test_a_document_in_answer_to_a_request_for_a_stream_is_read() -> None:
     message = {"role": "assistant", "content": "in one piece"}
     document = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
     body = Body([json.dumps(document).encode()])
-    assert text_of(await asked(answer(body, content_type="application/json"))) == "in one piece"
+    assert text_of(await events_of(answer(body, content_type="application/json"))) == "in one piece"
 
 
 async def test_what_the_caller_raises_is_no_fault_of_the_provider() -> None:
@@ -217,5 +219,5 @@ async def test_what_the_caller_raises_is_no_fault_of_the_provider() -> None:
 
 
 async def test_a_response_without_a_reason_is_none() -> None:
-    events = await asked(answer(Body([chunk("half")]), content_type=EVENTS))
+    events = await events_of(answer(Body([chunk("half")]), content_type=EVENTS))
     assert not any(isinstance(event, StreamFinished) for event in events)

@@ -74,16 +74,18 @@ def test_what_cannot_be_used_says_why(name: str, monkeypatch: pytest.MonkeyPatch
 PRICED = ModelOverrides(input_price=2.0, output_price=10.0)
 
 
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("non_streaming", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-async def test_what_the_user_says_of_a_model_reaches_it(name: str, *, whole: bool) -> None:
+async def test_what_the_user_says_of_a_model_reaches_it(name: str, *, non_streaming: bool) -> None:
     with ScriptedProvider([[Say("ok")]]) as provider:
         known = known_providers({}, {name: PRICED, "openai:gpt-5.5": PRICED})
         endpoint = resolve_endpoint(name, provider.environ(), known)
         assert endpoint.provider.profile is profile_of(name, known) is profile_of(name)
         model = open_model(endpoint)
         opened = SessionOpened(session="s", cwd="/", model=name, system="S", tools=(), version="0")
-        async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")]), non_streaming=whole) as events:
+        async with model.stream(
+            fold([opened, PromptAccepted(turn=1, text="go")]), non_streaming=non_streaming
+        ) as events:
             finished = [event async for event in events][-1]
         await model.aclose()
     assert isinstance(finished, StreamFinished)

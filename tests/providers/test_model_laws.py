@@ -159,10 +159,10 @@ async def test_an_answer_in_one_piece_gives_the_same_events(kind: str) -> None:
         async with connected.stream(conversation(kind)) as events:
             streamed = [event async for event in events]
         async with connected.stream(conversation(kind), non_streaming=True) as events:
-            whole = [event async for event in events]
+            complete = [event async for event in events]
         await connected.aclose()
-        assert told(whole) == told(streamed)
-        finished, in_pieces = whole[-1], streamed[-1]
+        assert contents(complete) == contents(streamed)
+        finished, in_pieces = complete[-1], streamed[-1]
         assert isinstance(finished, StreamFinished)
         assert isinstance(in_pieces, StreamFinished)
         assert finished.finish == in_pieces.finish
@@ -170,7 +170,7 @@ async def test_an_answer_in_one_piece_gives_the_same_events(kind: str) -> None:
         assert [type(part) for part in finished.parts] == [type(part) for part in in_pieces.parts]
 
 
-def told(events: list[StreamEvent]) -> tuple[str, str, dict[int, str]]:
+def contents(events: list[StreamEvent]) -> tuple[str, str, dict[int, str]]:
     """Return what the events say before their end."""
     text = "".join(event.text for event in events if isinstance(event, TextDelta))
     thinking = "".join(event.text for event in events if isinstance(event, ThinkingDelta))
@@ -199,8 +199,8 @@ async def test_a_request_for_one_piece_is_the_same_but_for_streaming(name: str) 
     tool = ToolSchema(name="read", description="Read.", parameters={"type": "object", "properties": {}})
     opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(tool,), version="0")
     sent = fold([opened, PromptAccepted(turn=1, text="Grüße")])
-    for whole in (False, True):
-        async with client.stream(sent, non_streaming=whole) as events:
+    for non_streaming in (False, True):
+        async with client.stream(sent, non_streaming=non_streaming) as events:
             assert isinstance([event async for event in events][-1], StreamFinished)
     await client.aclose()
     streamed, plain = (json.loads(request.raw) for request in provider.requests)
@@ -211,15 +211,15 @@ async def test_a_request_for_one_piece_is_the_same_but_for_streaming(name: str) 
 
 
 @pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.parametrize("whole", [False, True])
-async def test_cancelling_the_consumer_closes_the_request(kind: str, *, whole: bool) -> None:
-    connected, provider = model(kind, [[Wait(0.01), *([] if whole else [Say("half")]), Ping(), Hold("never")]])
+@pytest.mark.parametrize("non_streaming", [False, True])
+async def test_cancelling_the_consumer_closes_the_request(kind: str, *, non_streaming: bool) -> None:
+    connected, provider = model(kind, [[Wait(0.01), *([] if non_streaming else [Say("half")]), Ping(), Hold("never")]])
     arrived = asyncio.Event()
-    if whole:
+    if non_streaming:
         asyncio.get_running_loop().call_later(0.1, arrived.set)
 
     async def consume() -> None:
-        async with connected.stream(conversation(kind), non_streaming=whole) as events:
+        async with connected.stream(conversation(kind), non_streaming=non_streaming) as events:
             async for _ in events:
                 arrived.set()
 
@@ -237,7 +237,7 @@ async def test_cancelling_the_consumer_closes_the_request(kind: str, *, whole: b
 
 @pytest.mark.parametrize("event", ["error", "response.failed"])
 @pytest.mark.parametrize(
-    ("code", "fault", "said"),
+    ("code", "fault", "message"),
     [
         ("server_error", "overloaded", "status 500: It fell over."),
         ("rate_limit_exceeded", "rate_limited", "status 429: It fell over."),
@@ -246,13 +246,13 @@ async def test_cancelling_the_consumer_closes_the_request(kind: str, *, whole: b
     ],
 )
 async def test_an_error_in_the_stream_of_responses_is_what_it_says(
-    event: str, code: str, fault: str, said: str
+    event: str, code: str, fault: str, message: str
 ) -> None:
     error = {"code": code, "message": "It fell over."}
     failed: dict[str, object] = {"id": "resp_1", "object": "response", "status": "failed", "output": [], "error": error}
-    told: dict[str, object] = {"response": failed} if event == "response.failed" else {**error, "param": None}
-    data = json.dumps({"type": event, "sequence_number": 9, **told})
+    fields: dict[str, object] = {"response": failed} if event == "response.failed" else {**error, "param": None}
+    data = json.dumps({"type": event, "sequence_number": 9, **fields})
     with pytest.raises(ProviderFailed) as caught:
         await played("openai", Say("half"), Raw(f"event: {event}\ndata: {data}\n\n".encode()), Cut())
     assert caught.value.fault == fault
-    assert said in str(caught.value)
+    assert message in str(caught.value)

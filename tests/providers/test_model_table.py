@@ -167,12 +167,12 @@ def test_a_small_price_is_written_out() -> None:
 
 
 def test_reasoning_of_another_kind_has_no_levels_of_the_table() -> None:
-    def own(kind: Any) -> Reasoning:
+    def reasoning_of(kind: Any) -> Reasoning:
         return facts_of("openai:o3", overrides={"openai:o3": ModelOverrides(reasoning=kind)}).reasoning
 
-    assert own("none") == Reasoning(checked=False)
-    assert own("effort") == facts_of("openai:o3").reasoning
-    assert own("level") == Reasoning(kind="level", levels=("low", "medium", "high"), checked=False)
+    assert reasoning_of("none") == Reasoning(checked=False)
+    assert reasoning_of("effort") == facts_of("openai:o3").reasoning
+    assert reasoning_of("level") == Reasoning(kind="level", levels=("low", "medium", "high"), checked=False)
 
 
 # --- prices ----------------------------------------------------------------------------------------------------------

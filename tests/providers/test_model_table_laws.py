@@ -70,8 +70,8 @@ def names(draw: st.DrawFn) -> tuple[str, str]:
         st.sampled_from(["", "", "-20260203", "-2026-02-03", "-20261399", "-latest", ":free", "-v1:0"]), PART_OF_A_NAME
     )
     beginning = st.one_of(st.just(""), st.sampled_from(["us.", "~", "x/"]), PART_OF_A_NAME)
-    made = draw(beginning) + name[: draw(st.just(len(name)) | st.integers(0, len(name)))] + draw(ending)
-    return provider, made or "m"
+    model = draw(beginning) + name[: draw(st.just(len(name)) | st.integers(0, len(name)))] + draw(ending)
+    return provider, model or "m"
 
 
 def sold(provider: str, model: str) -> tuple[Any, ModelInfo] | None:
@@ -81,8 +81,8 @@ def sold(provider: str, model: str) -> tuple[Any, ModelInfo] | None:
     except LookupError:
         return None
     others = [each for each in get_snapshot().providers if each.id in SELLERS.values()]
-    kept = any(found is each for other in others for each in other.models)
-    return (seller, found) if kept and (provider != "bedrock" or "claude" in found.id) else None
+    is_sold = any(found is each for other in others for each in other.models)
+    return (seller, found) if is_sold and (provider != "bedrock" or "claude" in found.id) else None
 
 
 def sells_tokens(found: ModelInfo) -> bool:
@@ -167,8 +167,8 @@ def test_a_model_is_found_where_genai_prices_finds_it(name: tuple[str, str]) -> 
 
 @cache
 def beginnings(family: str) -> tuple[str, ...]:
-    made = openrouter_prefixes() if family == "openrouter" else prefixes(FAMILIES[family][1])
-    return tuple(dict.fromkeys([*made, *(listed(family) if family in SELLERS else listed("openai"))]))
+    found = openrouter_prefixes() if family == "openrouter" else prefixes(FAMILIES[family][1])
+    return tuple(dict.fromkeys([*found, *(listed(family) if family in SELLERS else listed("openai"))]))
 
 
 def accepted(facts: ModelFacts) -> tuple[object, ...]:
@@ -186,12 +186,13 @@ def test_what_a_model_accepts_is_what_its_profile_says(family: str, data: st.Dat
     model = (begin + ending).lower()
     if family == "openrouter":
         model = model.removeprefix("~").partition(":")[0]
-    said = FAMILIES[family][0](model)
+    profile = FAMILIES[family][0](model)
     facts = facts_of(f"{family}:{model}")
-    wanted = (
-        said.reasoning, said.max_tokens, said.max_output, said.temperature, said.sealed_reasoning, said.all_turns,
+    expected = (
+        profile.reasoning, profile.max_tokens, profile.max_output, profile.temperature,
+        profile.sealed_reasoning, profile.all_turns,
     )  # fmt: skip
-    assert accepted(facts) == wanted
+    assert accepted(facts) == expected
 
 
 @law(60)

@@ -49,22 +49,22 @@ class Log:
     """Keeps all that an observer of the traffic receives."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.lines: list[str] = []
 
     def hide(self, secrets: tuple[str, ...]) -> None:
         assert PASSWORD not in secrets
 
     def request_sent(self, method: str, address: str, size: int) -> None:
-        self.told.append(f"{method} {address} {size}")
+        self.lines.append(f"{method} {address} {size}")
 
     def response_started(self, status: int, request_id: str) -> None:
-        self.told.append(f"{status} {request_id}")
+        self.lines.append(f"{status} {request_id}")
 
     def data_received(self, chunk: bytes) -> None:
-        self.told.append(str(chunk))
+        self.lines.append(str(chunk))
 
     def response_closed(self) -> None:
-        self.told.append("closed")
+        self.lines.append("closed")
 
 
 def prompt(name: str) -> Conversation:
@@ -72,32 +72,32 @@ def prompt(name: str) -> Conversation:
     return fold([opened, PromptAccepted(turn=1, text="go")])
 
 
-async def events(name: str, variables: dict[str, str], *, whole: bool = False) -> list[StreamEvent]:
+async def events(name: str, variables: dict[str, str], *, non_streaming: bool = False) -> list[StreamEvent]:
     """Return what the model answers; what was told to the log has no password in it."""
     log = Log()
     model = await connect(resolve_endpoint(name, variables), LIMITS, log=log)
     try:
-        async with model.stream(prompt(name), non_streaming=whole) as streamed:
+        async with model.stream(prompt(name), non_streaming=non_streaming) as streamed:
             return [event async for event in streamed]
     except ProviderFailed as failed:
         keeps_the_password(str(failed))
         raise
     finally:
-        keeps_the_password("\n".join(log.told))
+        keeps_the_password("\n".join(log.lines))
         await model.aclose()
 
 
-def keeps_the_password(told: str) -> None:
+def keeps_the_password(text: str) -> None:
     """Fail if the password of the proxy is in the text, in any way in which it is written."""
     token = base64.b64encode(f"somebody:{PASSWORD}".encode()).decode()
-    assert not [word for word in (PASSWORD, WRITTEN, token, "test-key") if word in told], told
+    assert not [word for word in (PASSWORD, WRITTEN, token, "test-key") if word in text], text
 
 
-async def said(name: str, variables: dict[str, str], *, whole: bool = False) -> str:
+async def answer_text(name: str, variables: dict[str, str], *, non_streaming: bool = False) -> str:
     """Return the text of the answer, which must be complete."""
-    told = await events(name, variables, whole=whole)
-    assert isinstance(told[-1], StreamFinished)
-    return "".join(event.text for event in told if isinstance(event, TextDelta))
+    streamed = await events(name, variables, non_streaming=non_streaming)
+    assert isinstance(streamed[-1], StreamFinished)
+    return "".join(event.text for event in streamed if isinstance(event, TextDelta))
 
 
 async def failure(name: str, variables: dict[str, str]) -> ProviderFailed:
@@ -109,17 +109,17 @@ async def failure(name: str, variables: dict[str, str]) -> ProviderFailed:
 async def unfinished(name: str, variables: dict[str, str]) -> None:
     """Fail if an answer that was cut counts as a whole one; the cut alone need not raise an error."""
     model = await connect(resolve_endpoint(name, variables), LIMITS)
-    told: list[StreamEvent] = []
+    streamed_events: list[StreamEvent] = []
     failed: ProviderFailed | None = None
     try:
         async with model.stream(prompt(name)) as streamed:
             async for event in streamed:
-                told.append(event)  # noqa: PERF401 - what came before it failed counts too
+                streamed_events.append(event)  # noqa: PERF401 - what came before it failed counts too
     except ProviderFailed as error:
         failed = error
     await model.aclose()
-    assert [event for event in told if isinstance(event, TextDelta)], "half of it came"
-    assert not [event for event in told if isinstance(event, StreamFinished)]
+    assert [event for event in streamed_events if isinstance(event, TextDelta)], "half of it came"
+    assert not [event for event in streamed_events if isinstance(event, StreamFinished)]
     if failed is not None:
         keeps_the_password(str(failed))
         assert failed.retryable, str(failed)
@@ -143,8 +143,8 @@ async def test_an_authority_of_ones_own_is_trusted_if_it_is_named(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
     async with secure(trusted) as (recorder, port):
-        assert await said(name, environ(f"https://localhost:{port}")) == "ok"
-        assert await said(name, environ(f"https://localhost:{port}"), whole=True) == "ok"
+        assert await answer_text(name, environ(f"https://localhost:{port}")) == "ok"
+        assert await answer_text(name, environ(f"https://localhost:{port}"), non_streaming=True) == "ok"
     assert len(recorder.requests) == 2
 
 
@@ -159,7 +159,7 @@ async def test_an_authority_that_is_not_named_is_an_error_and_nothing_is_sent(na
 
 
 @pytest.mark.parametrize(
-    ("host", "days", "told"),
+    ("host", "days", "expected"),
     [
         ("another.invalid", LONG_VALID, ("certificate_host", "Hostname mismatch, certificate is not valid")),
         ("127.0.0.1", LONG_VALID, ("certificate_host", "Hostname mismatch, certificate is not valid")),
@@ -172,14 +172,14 @@ async def test_a_certificate_of_another_name_or_day_is_refused(
     name: str,
     host: str,
     days: range,
-    told: tuple[ProviderFault, str],
+    expected: tuple[ProviderFault, str],
     trusted: Authority,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
     async with secure(trusted, host, days=days) as (recorder, port):
         failed = await failure(name, environ(f"https://localhost:{port}"))
-    fault, why = told
+    fault, why = expected
     assert (failed.fault, failed.retryable, recorder.requests) == (fault, False, [])
     assert why in str(failed)
 
@@ -198,7 +198,7 @@ async def test_an_address_that_a_certificate_does_not_name_is_refused(
 
 
 @asynccontextmanager
-async def behind(
+async def running(
     proxy: Proxy, variable: str, monkeypatch: pytest.MonkeyPatch, *, user: str = f"somebody:{WRITTEN}@"
 ) -> AsyncGenerator[None]:
     """Run the proxy, named in the variable with its user and password."""
@@ -216,12 +216,12 @@ async def test_a_proxy_gives_a_tunnel_to_who_knows_its_password(
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
     async with secure(trusted) as (recorder, port):
         proxy = Proxy(port=port)
-        async with behind(proxy, variable, monkeypatch):
-            assert await said(name, environ(f"https://localhost:{port}")) == "ok"
+        async with running(proxy, variable, monkeypatch):
+            assert await answer_text(name, environ(f"https://localhost:{port}")) == "ok"
     (request_sent,), (sent,) = proxy.asked, recorder.requests
     assert (request_sent.method, request_sent.target) == ("CONNECT", f"localhost:{port}")
-    given = request_sent.headers["proxy-authorization"].removeprefix("Basic ")
-    assert base64.b64decode(given).decode() == f"somebody:{PASSWORD}"
+    credentials = request_sent.headers["proxy-authorization"].removeprefix("Basic ")
+    assert base64.b64decode(credentials).decode() == f"somebody:{PASSWORD}"
     assert "proxy-authorization" not in sent.headers
     assert "test-key" not in f"{request_sent.headers}", "the key is for the provider alone"
 
@@ -229,8 +229,8 @@ async def test_a_proxy_gives_a_tunnel_to_who_knows_its_password(
 @pytest.mark.parametrize("name", sampled(WIRES, 2))
 async def test_what_needs_no_tunnel_is_forwarded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = Proxy()
-    async with behind(proxy, "HTTP_PROXY", monkeypatch):
-        assert await said(name, environ("http://provider.invalid:81")) == "ok"
+    async with running(proxy, "HTTP_PROXY", monkeypatch):
+        assert await answer_text(name, environ("http://provider.invalid:81")) == "ok"
     (request_sent,) = proxy.asked
     assert request_sent.method == "POST"
     assert request_sent.target.startswith("http://provider.invalid:81/")
@@ -244,7 +244,7 @@ async def test_a_password_that_is_refused_is_reported_as_that(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
     proxy = Proxy("wants another password")
-    async with behind(proxy, "HTTPS_PROXY", monkeypatch):
+    async with running(proxy, "HTTPS_PROXY", monkeypatch):
         failed = await failure(name, environ("https://localhost:1"))
     assert (failed.fault, failed.retryable) == ("proxy_password", False)
     assert "407 Proxy Authentication Required" in str(failed)
@@ -252,7 +252,7 @@ async def test_a_password_that_is_refused_is_reported_as_that(
 
 @pytest.mark.parametrize("name", sampled(WIRES, 1))
 async def test_so_is_a_proxy_that_allows_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with behind(Proxy("refuses"), "HTTPS_PROXY", monkeypatch):
+    async with running(Proxy("refuses"), "HTTPS_PROXY", monkeypatch):
         failed = await failure(name, environ("https://localhost:1"))
     assert (failed.fault, failed.retryable) == ("proxy_refused", False)
     assert "403 Forbidden" in str(failed)
@@ -260,14 +260,14 @@ async def test_so_is_a_proxy_that_allows_nothing(name: str, monkeypatch: pytest.
 
 @pytest.mark.parametrize("name", sampled(WIRES, 1))
 async def test_the_password_of_what_is_forwarded_may_be_refused_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with behind(Proxy("wants another password"), "HTTP_PROXY", monkeypatch):
+    async with running(Proxy("wants another password"), "HTTP_PROXY", monkeypatch):
         failed = await failure(name, environ("http://provider.invalid:81"))
     assert (failed.fault, failed.retryable) == ("proxy_password", False)
 
 
 @pytest.mark.parametrize("name", sampled(WIRES, 1))
 async def test_a_proxy_that_cannot_reach_it_now_is_asked_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with behind(Proxy("cannot reach it"), "HTTPS_PROXY", monkeypatch):
+    async with running(Proxy("cannot reach it"), "HTTPS_PROXY", monkeypatch):
         failed = await failure(name, environ("https://localhost:1"))
     assert (failed.fault, failed.retryable) == ("unreachable", True)
     assert "502 Bad Gateway" in str(failed)
@@ -278,7 +278,7 @@ async def test_a_proxy_that_dies_before_there_is_a_tunnel(
     name: str, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy = Proxy(mode)
-    async with behind(proxy, "HTTPS_PROXY", monkeypatch):
+    async with running(proxy, "HTTPS_PROXY", monkeypatch):
         failed = await failure(name, environ("https://localhost:1"))
     assert failed.fault == "unreachable"
     assert str(failed).startswith(f"Connection to model {name!r} failed: ")
@@ -293,7 +293,7 @@ async def test_a_proxy_that_dies_within_the_stream(
     recorder = Recorder([(Say(LONG),)])
     async with listening(recorder.serve, tls=trusted.server("localhost")) as port:
         proxy = Proxy("leaves within the stream", port, most=40_000)
-        async with behind(proxy, "HTTPS_PROXY", monkeypatch):
+        async with running(proxy, "HTTPS_PROXY", monkeypatch):
             await unfinished(name, environ(f"https://localhost:{port}"))
     assert len(proxy.asked) == 1
 
@@ -314,8 +314,8 @@ async def test_whom_no_proxy_names_is_asked_directly(
 ) -> None:
     recorder, proxy = Recorder(), Proxy()
     monkeypatch.setenv("NO_PROXY", exempt)
-    async with listening(recorder.serve) as port, behind(proxy, "HTTP_PROXY", monkeypatch):
-        assert await said("openai-chat:m", environ(f"http://{host}:{port}")) == "ok"
+    async with listening(recorder.serve) as port, running(proxy, "HTTP_PROXY", monkeypatch):
+        assert await answer_text("openai-chat:m", environ(f"http://{host}:{port}")) == "ok"
     assert (len(recorder.requests), len(proxy.asked)) == ((1, 0) if direct else (0, 1))
 
 
@@ -342,8 +342,8 @@ async def test_where_each_provider_is_at_home(name: str, trusted: Authority, mon
     variables = {**dict.fromkeys(KEYS, "test-key"), "AWS_REGION": "eu-west-1"}
     async with secure(trusted, host) as (recorder, port):
         proxy = Proxy(port=port)
-        async with behind(proxy, "HTTPS_PROXY", monkeypatch):
-            assert await said(name, variables) == "ok"
+        async with running(proxy, "HTTPS_PROXY", monkeypatch):
+            assert await answer_text(name, variables) == "ok"
     assert proxy.places == [f"{host}:443"]
     (sent,) = recorder.requests
     assert (sent.target, sent.headers["host"]) == (target, host)
@@ -358,11 +358,11 @@ async def test_an_old_server_is_read_to_its_end(name: str) -> None:
     async with listening(old.serve) as port:
         variables = environ(f"http://127.0.0.1:{port}")
         model = await connect(resolve_endpoint(name, variables), LIMITS)
-        for whole in (False, True, False):
-            async with model.stream(prompt(name), non_streaming=whole) as streamed:
-                told = [event async for event in streamed]
-            assert isinstance(told[-1], StreamFinished)
-            assert "".join(event.text for event in told if isinstance(event, TextDelta)) == SAYS
+        for non_streaming in (False, True, False):
+            async with model.stream(prompt(name), non_streaming=non_streaming) as streamed:
+                streamed_events = [event async for event in streamed]
+            assert isinstance(streamed_events[-1], StreamFinished)
+            assert "".join(event.text for event in streamed_events if isinstance(event, TextDelta)) == SAYS
         await model.aclose()
     assert old.connections == 3
 
@@ -379,21 +379,21 @@ async def test_an_address_of_ipv6(name: str) -> None:
         pytest.skip("this machine has no IPv6")
     recorder = Recorder()
     async with listening(recorder.serve, host="::1") as port:
-        assert await said(name, environ(f"http://[::1]:{port}")) == "ok"
+        assert await answer_text(name, environ(f"http://[::1]:{port}")) == "ok"
     assert recorder.requests[0].headers["host"] == f"[::1]:{port}"
 
 
 @pytest.mark.parametrize(
     ("name", "status"), sampled([(name, status) for name in WIRES for status in (301, 302, 303, 307, 308)], 5)
 )
-@pytest.mark.parametrize("whole", [False, True])
-async def test_a_redirect_is_reported_and_not_followed(name: str, status: int, *, whole: bool) -> None:
+@pytest.mark.parametrize("non_streaming", [False, True])
+async def test_a_redirect_is_reported_and_not_followed(name: str, status: int, *, non_streaming: bool) -> None:
     elsewhere = Recorder()
     async with listening(elsewhere.serve) as there:
         redirects = Redirects(f"http://127.0.0.1:{there}/elsewhere?token=secret", status)
         async with listening(redirects.serve) as port:
             with pytest.raises(ProviderFailed) as caught:
-                await events(name, environ(f"http://127.0.0.1:{port}"), whole=whole)
+                await events(name, environ(f"http://127.0.0.1:{port}"), non_streaming=non_streaming)
     failed = caught.value
     assert (failed.fault, failed.status, elsewhere.requests) == ("redirected", status, [])
     assert f"redirects to 'http://127.0.0.1:{there}/elsewhere'. The redirect was not followed." in str(failed)
@@ -409,4 +409,4 @@ async def test_the_folder_of_trusted_authorities_may_be_named_too(
     (tmp_path / f"{out.decode().strip()}.0").write_bytes(trusted.path.read_bytes())
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     async with secure(trusted) as (_, port):
-        assert await said("openai-chat:m", environ(f"https://localhost:{port}")) == "ok"
+        assert await answer_text("openai-chat:m", environ(f"https://localhost:{port}")) == "ok"

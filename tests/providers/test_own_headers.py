@@ -68,8 +68,8 @@ async def test_what_is_in_a_variable_is_hidden_and_what_is_in_the_config_is_not(
     configured: Callable[[str], Config],
 ) -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
-        said = f"{request.headers['x-pass']} of the team {request.headers['x-team']}"
-        return httpx2.Response(403, json={"error": {"message": said}})
+        message = f"{request.headers['x-pass']} of the team {request.headers['x-team']}"
+        return httpx2.Response(403, json={"error": {"message": message}})
 
     target = endpoint(configured(OWN), "home:m", **PASS)
     assert "open-sesame-42" not in repr(target)
@@ -92,7 +92,7 @@ def test_a_variable_that_is_not_set_is_named(configured: Callable[[str], Config]
 
 
 @pytest.mark.parametrize(
-    ("headers", "said"),
+    ("headers", "message"),
     [
         ('{ "x y" = "1" }', "Header 'x y' has an invalid name"),
         ('{ Host = "elsewhere" }', "Header 'Host' is set by holdfast itself"),
@@ -104,10 +104,10 @@ def test_a_variable_that_is_not_set_is_named(configured: Callable[[str], Config]
         ("{ x = 1 }", "headers"),
     ],
 )
-def test_what_is_no_header_is_named(configured: Callable[[str], Config], headers: str, said: str) -> None:
+def test_what_is_no_header_is_named(configured: Callable[[str], Config], headers: str, message: str) -> None:
     with pytest.raises(ConfigInvalid) as failed:
         configured(f'[providers.x]\nkind = "openai-chat"\nbase_url = "http://x"\nheaders = {headers}')
-    assert said in str(failed.value)
+    assert message in str(failed.value)
     assert "SECRET" not in str(failed.value)
 
 
@@ -136,7 +136,7 @@ async def test_a_key_goes_in_the_header_that_the_server_wants_and_in_no_other(
         async with model.stream(ASKED):
             pass
     await model.aclose()
-    assert {name: held for name, held in seen[0].items() if "sk-home" in held} == {header: value}
+    assert {name: content for name, content in seen[0].items() if "sk-home" in content} == {header: value}
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_azure_gets_its_key_in_its_own_header_at_its_own_path() -> None:
     target = resolve_endpoint("azure:gpt-5.5", environ)
     assert target.address == "https://mine.openai.azure.com/openai/v1"
     assert target.key_header("bearer") == {"api-key": "k"}
-    whole = environ | {"AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.com/openai/v1"}
-    assert resolve_endpoint("azure:gpt-5.5", whole).address == "https://mine.openai.azure.com/openai/v1"
+    complete = environ | {"AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.com/openai/v1"}
+    assert resolve_endpoint("azure:gpt-5.5", complete).address == "https://mine.openai.azure.com/openai/v1"
 
 
 # --- how a server differs --------------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def test_every_difference_can_be_set_and_the_others_stay(configured: Callable[[s
             written = msgspec.json.encode(value).decode()
             text = f'[providers.x]\nkind = "{kind}"\nbase_url = "http://x"\ncompat = {{ {name} = {written} }}'
             (provider,) = known_providers(configured(text).providers).keys() & {"x"}
-            made = known_providers(configured(text).providers)[provider].compat
-            assert made == msgspec.structs.replace(usual, **{name: value})
+            compat = known_providers(configured(text).providers)[provider].compat
+            assert compat == msgspec.structs.replace(usual, **{name: value})
 
 
 async def test_a_server_that_refuses_stream_options_is_not_sent_any(configured: Callable[[str], Config]) -> None:

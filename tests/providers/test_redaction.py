@@ -32,7 +32,7 @@ QUOTED = f"Wrong credentials: Authorization: Bearer {KEY}, x-api-key: {KEY}."
 Answer = Callable[[httpx2.Request], httpx2.Response]
 
 
-async def failed(wire: str, answer: Answer, *, whole: bool = False, log: Log | None = None) -> ProviderFailed:
+async def failed(wire: str, answer: Answer, *, non_streaming: bool = False, log: Log | None = None) -> ProviderFailed:
     provider = PROVIDERS[wire]
     environ = {str(provider.key_variable): KEY, str(provider.address_variable): "http://provider.test/v1"}
     transport = httpx2.MockTransport(answer)
@@ -43,7 +43,7 @@ async def failed(wire: str, answer: Answer, *, whole: bool = False, log: Log | N
     )
     opened = SessionOpened(session="s", cwd="/", model=model.name, system="SYSTEM", tools=(), version="0")
     conversation = fold([opened, PromptAccepted(turn=1, text="hello")])
-    return await failure_of(model, conversation, non_streaming=whole)
+    return await failure_of(model, conversation, non_streaming=non_streaming)
 
 
 @pytest.mark.parametrize("how", ["streamed", "whole"])
@@ -53,11 +53,11 @@ async def test_a_refusal_that_quotes_the_key_is_shown_without_it(wire: str, how:
         assert any(KEY in value for value in request.headers.values())
         return httpx2.Response(401, json={"error": {"message": QUOTED, "code": 401, "status": "UNAUTHENTICATED"}})
 
-    told = await failed(wire, answer, whole=how == "whole")
-    assert told.fault == "credentials"
-    assert "Wrong credentials" in str(told)
-    assert HIDDEN in str(told)
-    assert KEY not in str(told)
+    failure = await failed(wire, answer, non_streaming=how == "whole")
+    assert failure.fault == "credentials"
+    assert "Wrong credentials" in str(failure)
+    assert HIDDEN in str(failure)
+    assert KEY not in str(failure)
 
 
 async def test_a_debug_log_that_began_without_the_key_learns_it() -> None:
@@ -100,25 +100,25 @@ async def test_so_is_an_error_in_a_stream(wire: str, event: str) -> None:
         body = (event % QUOTED).encode()
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body)
 
-    told = str(await failed(wire, answer))
-    assert HIDDEN in told, told
-    assert KEY not in told
+    message = str(await failed(wire, answer))
+    assert HIDDEN in message, message
+    assert KEY not in message
 
 
 @pytest.mark.parametrize("how", ["streamed", "whole"])
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_server_that_points_elsewhere_is_not_followed(wire: str, how: str) -> None:
-    asked: list[str] = []
+    hosts: list[str] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
-        asked.append(request.url.host)
+        hosts.append(request.url.host)
         return httpx2.Response(307, headers={"location": f"http://u:{KEY}@elsewhere.test/v1?key={KEY}"})
 
-    told = await failed(wire, answer, whole=how == "whole")
-    assert asked == ["provider.test"]
-    assert (told.fault, told.retryable) == ("redirected", False)
-    assert "elsewhere.test/v1'" in str(told)
-    assert KEY not in str(told)
+    failure = await failed(wire, answer, non_streaming=how == "whole")
+    assert hosts == ["provider.test"]
+    assert (failure.fault, failure.retryable) == ("redirected", False)
+    assert "elsewhere.test/v1'" in str(failure)
+    assert KEY not in str(failure)
 
 
 def test_our_own_client_follows_no_redirect() -> None:
@@ -163,6 +163,6 @@ def test_a_run_leaves_it_neither_in_the_terminal_nor_on_the_disk(tmp_path: Path,
     )
     assert b"Denied: " in ran.stderr, ran.stderr
     assert KEY.encode() not in ran.stdout + ran.stderr
-    kept = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
-    assert any(b"Denied: " in path.read_bytes() for path in kept)
-    assert not [path for path in kept if KEY.encode() in path.read_bytes()]
+    stored = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert any(b"Denied: " in path.read_bytes() for path in stored)
+    assert not [path for path in stored if KEY.encode() in path.read_bytes()]

@@ -128,7 +128,7 @@ def test_the_config_wins_over_what_is_built_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "said"),
+    ("server", "message"),
     [
         ('[providers.x]\nkind = "openai-chat"', "missing required field `base_url`"),
         ('[providers.x]\nkind = "telepathy"\nbase_url = "http://x"', "telepathy"),
@@ -150,10 +150,10 @@ def test_the_config_wins_over_what_is_built_in(tmp_path: Path) -> None:
         ('[providers.""]\nkind = "anthropic"\nbase_url = "http://x"', "Rename the provider."),
     ],
 )
-def test_what_cannot_be_meant_is_named(tmp_path: Path, server: str, said: str) -> None:
+def test_what_cannot_be_meant_is_named(tmp_path: Path, server: str, message: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
         known_providers(configured(tmp_path, server).providers)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "SECRET" not in str(caught.value)
 
 
@@ -195,11 +195,11 @@ async def sent(
 
 
 async def test_a_server_of_ones_own_is_sent_no_mark_of_anthropics_cache(providers: Providers) -> None:
-    request, _ = await sent("work:m", "sk-work", asked("work:m"), providers)
+    request, _ = await sent("work:m", "sk-work", prompted("work:m"), providers)
     assert b"cache_control" not in request.raw
 
 
-def asked(name: str) -> Conversation:
+def prompted(name: str) -> Conversation:
     opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(), version="0")
     return fold([opened, PromptAccepted(turn=1, text="go")])
 
@@ -219,7 +219,7 @@ async def test_it_gets_its_own_key_and_nothing_that_is_meant_for_others(
 ) -> None:
     for variable, value in ELSEWHERE.items():
         monkeypatch.setenv(variable, value)
-    request, _ = await sent(name, key, asked(name), providers)  # a server that wants no key refuses one
+    request, _ = await sent(name, key, prompted(name), providers)  # a server that wants no key refuses one
     assert request.path == path
     for header, value in request.headers.items():
         assert not any(value.endswith(each) for each in ELSEWHERE.values()), header
@@ -229,7 +229,7 @@ async def test_it_gets_its_own_key_and_nothing_that_is_meant_for_others(
 @pytest.mark.parametrize("name", ["home:gpt-4o", "newer:gpt-5.5", "work:claude-opus-4-5", "wing:gemini-3.8-flash"])
 async def test_a_model_at_home_has_not_the_price_of_its_namesake(providers: Providers, name: str) -> None:
     key = "sk-work" if name.startswith("work") else None
-    _, finished = await sent(name, key, asked(name), providers)
+    _, finished = await sent(name, key, prompted(name), providers)
     assert finished.usage.input_tokens > 0
     assert finished.usage.cost is None
 
@@ -241,12 +241,12 @@ def test_any_journal_makes_a_request_that_every_server_with_openais_protocols_ta
     providers: Providers, name: str, form: str, journal: list[Entry]
 ) -> None:
     opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(), version="0")
-    made = Fold([opened, *journal])
-    for entry in settle(made.conversation(), StopCause("crash")):
-        made.add(entry)
-    made.add(ModelChanged(model=name))
-    made.add(PromptAccepted(turn=99, text="go on"))
-    request, _ = asyncio.run(sent(name, None, made.conversation(), providers))
+    session = Fold([opened, *journal])
+    for entry in settle(session.conversation(), StopCause("crash")):
+        session.add(entry)
+    session.add(ModelChanged(model=name))
+    session.add(PromptAccepted(turn=99, text="go on"))
+    request, _ = asyncio.run(sent(name, None, session.conversation(), providers))
     judge(form, request.raw)
     strictest = "openai-compatible" if form == "openai-chat" else "any"
     assert check(json.loads(request.raw), format=form, profile=strictest) == []
@@ -283,8 +283,8 @@ def test_a_key_may_be_in_either_of_googles_variables() -> None:
     assert resolve_endpoint("google:m", {"GEMINI_API_KEY": " ", "GOOGLE_API_KEY": "sk-two"}).key == "sk-two"
     with pytest.raises(ModelUnusable, match=r"Set GEMINI_API_KEY \(or GOOGLE_API_KEY\)"):
         resolve_endpoint("google:m", {})
-    kept = {"GEMINI_API_KEY": ProviderKey("file", "sk-kept")}
-    keys = keys_in_use({"GOOGLE_API_KEY": "sk-two"}, PROVIDERS, kept)
+    stored = {"GEMINI_API_KEY": ProviderKey("file", "sk-kept")}
+    keys = keys_in_use({"GOOGLE_API_KEY": "sk-two"}, PROVIDERS, stored)
     assert keys["GEMINI_API_KEY"] == ProviderKey("environment", "sk-two")
     assert resolve_endpoint("google:m", with_keys({"GOOGLE_API_KEY": "sk-two"}, keys)).key == "sk-two"
 
@@ -301,7 +301,7 @@ async def answered(
     provider = ScriptedProvider(script, key=environ[PROVIDERS[name.partition(":")[0]].key_variable or ""])
     transport = ScriptedTransport(provider)
     model = open_model(resolve_endpoint(name, environ), http=lambda: httpx2.AsyncClient(transport=transport, timeout=5))
-    async with model.stream(normalize(asked(name), profile_of(name))) as events:
+    async with model.stream(normalize(prompted(name), profile_of(name))) as events:
         heard = [event async for event in events]
     await model.aclose()
     assert provider.refusals == provider.complaints == ()
@@ -347,7 +347,7 @@ def test_amazon_is_where_the_region_is(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
     async def ask() -> None:
-        async with model.stream(asked("bedrock:anthropic.m")) as events:
+        async with model.stream(prompted("bedrock:anthropic.m")) as events:
             async for _ in events:
                 pass
 
@@ -381,8 +381,8 @@ def test_the_facts_of_an_endpoint_are_the_users_before_the_tables() -> None:
 
 async def test_an_end_at_the_length_of_the_model_is_one_at_the_limit() -> None:
     chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    said = {"index": 0, "delta": {"role": "assistant", "content": "half"}, "finish_reason": "model_length"}
-    events = [Raw(f"data: {json.dumps({**chunk, 'choices': [said]})}\n\n".encode()), Raw(b"data: [DONE]\n\n")]
+    choice = {"index": 0, "delta": {"role": "assistant", "content": "half"}, "finish_reason": "model_length"}
+    events = [Raw(f"data: {json.dumps({**chunk, 'choices': [choice]})}\n\n".encode()), Raw(b"data: [DONE]\n\n")]
     _, heard = await answered("mistral:m", MISTRAL_AT, [Headers(), *events, Cut()])
     assert isinstance(heard[-1], StreamFinished)
     assert heard[-1].finish == "max_tokens"
@@ -395,5 +395,5 @@ async def test_what_mistral_says_of_a_field_is_shown() -> None:
         http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider)),
     )
     with pytest.raises(ProviderFailed, match="status 400: Expected last role User or Tool"):
-        async with model.stream(asked("mistral:m")):
+        async with model.stream(prompted("mistral:m")):
             pass

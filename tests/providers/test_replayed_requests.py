@@ -55,7 +55,7 @@ async def replayed(provider: str) -> list[Difference]:
             if name not in models:
                 models[name] = await connect(resolve_endpoint(name, environ(f"http://127.0.0.1:{port}")))
             sent = await send(models[name], conversation(situation), recorder)
-            for was, now in zip((record.streamed, record.whole), sent, strict=True):
+            for was, now in zip((record.streamed, record.in_one_piece), sent, strict=True):
                 found += differences(situation, was, now)
         for model in models.values():
             await model.aclose()
@@ -156,5 +156,5 @@ def test_what_they_may_not(model: str, was: Sent, now: Sent, place: str | None) 
 
 
 def test_a_difference_that_is_meant_and_found_nowhere_is_reported() -> None:
-    (told,) = idle([], OWN_WIRES[:1])
-    assert told.startswith("Nothing differs any more, so it need not be meant: A call's arguments go back as")
+    (message,) = idle([], OWN_WIRES[:1])
+    assert message.startswith("Nothing differs any more, so it need not be meant: A call's arguments go back as")

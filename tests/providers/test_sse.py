@@ -89,8 +89,8 @@ def until_too_long(chunks: Iterable[bytes]) -> tuple[list[tuple[str, bytes]], bo
 @example(mark=True, body=b"data: one\n\n", cuts={1, 2, 3, 4})
 @example(mark=False, body=b"event: a\r\ndata: b\r\r", cuts={9})
 def test_an_event_is_the_same_however_the_body_is_cut(body: bytes, cuts: set[int], *, mark: bool) -> None:
-    whole = b"\xef\xbb\xbf" * mark + body
-    assert fed(whole, cuts) == as_the_standard_says(whole)
+    marked = b"\xef\xbb\xbf" * mark + body
+    assert fed(marked, cuts) == as_the_standard_says(marked)
 
 
 def test_an_event_that_the_server_does_not_end_never_came() -> None:
@@ -130,10 +130,10 @@ def test_what_came_before_a_too_long_one_comes_however_it_is_cut(
     body = (b"\ndata: " + b"x" * size + b"\n\n").join([*bodies, b""])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sse, "LONGEST_EVENT", 32)
-        whole, by_byte, cut = ({1_000_000}, set(range(len(body))), cuts)
-        told = [until_too_long(chunks_of(body, each)) for each in (whole, by_byte, cut)]
-    assert told[0] == told[1] == told[2]
-    assert told[0][1] or size <= 26 or not bodies
+        in_one_piece, by_byte, cut = ({1_000_000}, set(range(len(body))), cuts)
+        events = [until_too_long(chunks_of(body, each)) for each in (in_one_piece, by_byte, cut)]
+    assert events[0] == events[1] == events[2]
+    assert events[0][1] or size <= 26 or not bodies
 
 
 class Counted(bytes):
@@ -142,9 +142,9 @@ class Counted(bytes):
     total = 0
 
     @classmethod
-    def counted(cls, made: bytes) -> Counted:
-        cls.total += len(made)
-        return cls(made)
+    def counted(cls, data: bytes) -> Counted:
+        cls.total += len(data)
+        return cls(data)
 
     def __add__(self, other: Any) -> Counted:
         return self.counted(bytes(self) + other)

@@ -73,7 +73,7 @@ arguments = st.sampled_from(
     [{}, {"path": "a.txt", "n": 1}, {"text": "Grüße 🌊\n\n", "deep": {"list": [1, 2.5, None, True]}}]
 )
 pieces = st.integers(1, 9)
-said = st.builds(Say, texts, chunk=pieces)
+spoken = st.builds(Say, texts, chunk=pieces)
 calls = st.builds(Call, st.sampled_from(["read", "list"]), arguments, chunk=pieces)
 thoughts = st.builds(Think, texts.filter(bool), chunk=pieces)
 
@@ -82,10 +82,10 @@ thoughts = st.builds(Think, texts.filter(bool), chunk=pieces)
 def replies(draw: st.DrawFn) -> tuple[ResponseAction, ...]:
     """Return what a model may say, in the order in which every protocol can say it."""
     think = draw(st.lists(thoughts, max_size=1))
-    say = draw(st.lists(said, min_size=1, max_size=2))
+    answers = draw(st.lists(spoken, min_size=1, max_size=2))
     ping = [Ping()] if draw(st.booleans()) else []
     finish = [Finish("length")] if draw(st.booleans()) else []
-    return (*think, *say, *ping, *draw(st.lists(calls, max_size=3)), *finish)
+    return (*think, *answers, *ping, *draw(st.lists(calls, max_size=3)), *finish)
 
 
 def twisted(events: Sequence[bytes], twist: Twist, name: str) -> bytes:
@@ -93,8 +93,8 @@ def twisted(events: Sequence[bytes], twist: Twist, name: str) -> bytes:
     kind = name.partition(":")[0]
     if kind == "google":  # whose SDK reads one line of data, behind a space
         twist = replace(twist, bare=False, lines=False)
-    told = [each for event in events for each in re.split(rb"\r?\n\r?\n", event) if each.strip()]
-    blocks = [block.decode().splitlines() if b"\r" not in block else block.decode().split("\r\n") for block in told]
+    framed = [each for event in events for each in re.split(rb"\r?\n\r?\n", event) if each.strip()]
+    blocks = [block.decode().splitlines() if b"\r" not in block else block.decode().split("\r\n") for block in framed]
     if twist.woven and kind == "openai-chat":
         blocks = _woven(blocks)
     return "".join(_block(lines, twist, kind) for lines in blocks).encode()
@@ -130,7 +130,7 @@ def _woven(blocks: list[list[str]]) -> list[list[str]]:
             places.append(at)
     turns: list[list[str]] = []
     while any(mine.values()):
-        turns += [own.pop(0) for own in mine.values() if own]
+        turns += [pieces_of_call.pop(0) for pieces_of_call in mine.values() if pieces_of_call]
     woven = [*blocks]
     for at, block in zip(places, turns, strict=True):
         woven[at] = block
@@ -197,9 +197,9 @@ async def by_openai_chat(url: str) -> Read:
                 text += choice.delta.content or ""
                 thinking += getattr(choice.delta, "reasoning_content", None) or ""
                 for call in choice.delta.tool_calls or ():
-                    had, told = found.get(call.index, ("", "")), call.function
-                    assert told is not None
-                    found[call.index] = had[0] + (told.name or ""), had[1] + (told.arguments or "")
+                    had, function = found.get(call.index, ("", "")), call.function
+                    assert function is not None
+                    found[call.index] = had[0] + (function.name or ""), had[1] + (function.arguments or "")
     ends = {"stop": "stop", "tool_calls": "calls", "length": "max_tokens"}
     return Read(text, thinking, _whole_calls(found), ends[finish], tokens)
 

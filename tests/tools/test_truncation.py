@@ -22,13 +22,13 @@ def test_long_text_keeps_head_and_tail() -> None:
 @given(st.text(), st.integers(2, 40))
 def test_what_is_left_out_is_counted_exactly(text: str, limit: int) -> None:
     data = text.encode()
-    kept = cap(text, limit)
+    capped = cap(text, limit)
     if len(data) <= limit:
-        assert kept == text
+        assert capped == text
         return
-    sentence = SENTENCE.search(kept)
+    sentence = SENTENCE.search(capped)
     assert sentence
-    head, tail = kept[: sentence.start()], kept[sentence.end() :]
+    head, tail = capped[: sentence.start()], capped[sentence.end() :]
     assert text.startswith(head)
     assert text.endswith(tail)
     missing = data[len(head.encode()) : len(data) - len(tail.encode())]
@@ -46,11 +46,11 @@ def test_pieces_make_no_difference(pieces: list[bytes], limit: int) -> None:
 
 
 def test_an_endless_stream_stays_small() -> None:
-    kept = HeadTail(1000)
+    output = HeadTail(1000)
     for _ in range(10_000):
-        kept.add(b"0123456789abcdef\n" * 10)
-    assert len(kept.text()) < 1100
-    assert "[... 1699000 bytes (99941 line ends)" in kept.text()
+        output.add(b"0123456789abcdef\n" * 10)
+    assert len(output.text()) < 1100
+    assert "[... 1699000 bytes (99941 line ends)" in output.text()
 
 
 def test_a_cut_never_splits_a_character() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agent_harness import Rig, says
-from compaction_sessions import LONG, TOO_LONG, compacted, long_session, sized, texts, told, uncounted
+from compaction_sessions import LONG, TOO_LONG, compacted, long_session, shortenings, sized, texts, uncounted
 from holdfast.errors import ProviderFailed, UsageError
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import UserMessage
@@ -48,10 +48,10 @@ async def test_older_messages_are_summarized_and_the_newest_turns_are_sent_uncha
 async def test_the_summary_is_asked_for_without_tools_and_of_what_goes_only() -> None:
     rig = await long_session([Say("sum")], turns=6)
     await rig.agent.compact("the names of files")
-    asked = rig.model.requests[-1]
-    assert asked.opened is not None
-    assert asked.opened.tools == ()
-    quoted, wish = texts(asked)
+    request = rig.model.requests[-1]
+    assert request.opened is not None
+    assert request.opened.tools == ()
+    quoted, wish = texts(request)
     assert '{"user": "request 1"}' in quoted
     assert "request 6" not in quoted
     assert "the names of files" in wish
@@ -88,7 +88,7 @@ async def test_a_summary_is_part_of_what_the_next_is_made_of() -> None:
 
 async def test_compactions_are_undone_one_at_a_time() -> None:
     rig = await long_session([Say("one")])
-    whole = rig.agent.conversation.messages
+    complete = rig.agent.conversation.messages
     await rig.agent.compact()
     once = rig.agent.conversation.messages
     rig.model.extend([Call("look", {})], [Say("more")], [Say("two")])
@@ -97,7 +97,7 @@ async def test_compactions_are_undone_one_at_a_time() -> None:
     await rig.agent.uncompact()
     assert rig.agent.conversation.messages[: len(once)] == once
     await rig.agent.uncompact()
-    assert rig.agent.conversation.messages[: len(whole)] == whole
+    assert rig.agent.conversation.messages[: len(complete)] == complete
     with pytest.raises(UsageError, match="not compacted"):
         await rig.agent.uncompact()
     assert fold(rig.entries) == rig.agent.conversation
@@ -105,14 +105,14 @@ async def test_compactions_are_undone_one_at_a_time() -> None:
 
 async def test_a_rewind_to_before_it_brings_the_old_turns_back() -> None:
     rig = await long_session([Say("sum")])
-    whole = rig.agent.conversation.messages
+    complete = rig.agent.conversation.messages
     rig.model.extend([Say("fifth")])
     await rig.agent.compact()
     await rig.agent.run("request 5")
     await rig.agent.rewind(5)
     assert "sum" in texts(rig.agent.conversation)[0], "that is after it"
     await rig.agent.rewind(4)
-    assert rig.agent.conversation.messages == whole[: len(rig.agent.conversation.messages)]
+    assert rig.agent.conversation.messages == complete[: len(rig.agent.conversation.messages)]
     assert rig.agent.conversation.compacted is None
 
 
@@ -143,7 +143,7 @@ async def test_a_cancellation_in_the_middle_leaves_all_as_it_was() -> None:
 async def test_attempts_are_repeated_and_told() -> None:
     rig = await long_session([Fail(503)], [Say("sum")])
     assert await rig.agent.compact()
-    assert any("retrying in" in message and "503" in message for message in told(rig.events))
+    assert any("retrying in" in message and "503" in message for message in shortenings(rig.events))
     assert not [entry for entry in rig.entries if isinstance(entry, RequestFailed)]
 
 
@@ -155,9 +155,9 @@ async def test_a_model_that_cannot_changes_nothing_and_says_why() -> None:
     assert rig.agent.conversation == before
 
 
-@pytest.mark.parametrize("said", [[Say("  ")], [Call("look", {})]])
-async def test_what_is_no_summary_is_none(said: Reply) -> None:
-    rig = await long_session(said)
+@pytest.mark.parametrize("reply", [[Say("  ")], [Call("look", {})]])
+async def test_what_is_no_summary_is_none(reply: Reply) -> None:
+    rig = await long_session(reply)
     with pytest.raises(ProviderFailed, match="wrote no summary"):
         await rig.agent.compact()
     assert compacted(rig) == []
@@ -214,7 +214,7 @@ async def test_a_model_that_cannot_summarize_is_asked_once_in_a_turn_while_all_o
     sized(rig, 15_000)
     assert (await rig.agent.run("request 5")).cause == "finished"
     assert compacted(rig) == []
-    assert sum("was not compacted" in message for message in told(rig.events)) == 1
+    assert sum("was not compacted" in message for message in shortenings(rig.events)) == 1
 
 
 async def test_older_messages_are_left_out_if_they_cannot_be_summarized() -> None:
@@ -224,7 +224,7 @@ async def test_older_messages_are_left_out_if_they_cannot_be_summarized() -> Non
     (entry,) = compacted(rig)
     assert (entry.model, entry.summary) == ("", "")
     assert "could not be summarized" in texts(rig.model.requests[-1])[0]
-    assert any("left out" in message for message in told(rig.events))
+    assert any("left out" in message for message in shortenings(rig.events))
 
 
 # --- when the provider says so ----------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ async def test_one_prompt_that_is_too_long_alone_ends_the_turn_and_says_so() -> 
 async def test_a_stop_while_it_compacts_in_a_turn_ends_the_turn() -> None:
     rig = await long_session([Fail(400, TOO_LONG)], [Hold("never")])
     turn = asyncio.create_task(rig.agent.run("request 5"))
-    while not (told(rig.events) and rig.model.open_streams):  # noqa: ASYNC110 - it has no event
+    while not (shortenings(rig.events) and rig.model.open_streams):  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(0)
     rig.agent.stop()
     assert (await turn).cause == "user"
@@ -301,16 +301,16 @@ async def test_the_note_keeps_changed_files_and_the_todo_list() -> None:
 
 async def test_every_prefix_of_the_journal_is_the_old_or_the_new() -> None:
     rig = await long_session([Say("sum")])
-    whole = rig.agent.conversation.messages
+    complete = rig.agent.conversation.messages
     await rig.agent.compact()
     new = rig.agent.conversation.messages
     await rig.agent.uncompact()
     entries = rig.entries
     at = next(place for place, entry in enumerate(entries) if isinstance(entry, Compacted))
-    assert fold(entries[:at]).messages == whole
+    assert fold(entries[:at]).messages == complete
     assert fold(entries[: at + 1]).messages == new
     assert isinstance(entries[at + 1], Uncompacted)
-    assert fold(entries[: at + 2]).messages == whole
+    assert fold(entries[: at + 2]).messages == complete
     store = MemoryStore()
     store.append(entries[: at + 1], expected=0)
     again = Rig(ScriptedModel([[Say("fine")]]), store=store)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from agent_harness import Rig, opened, says
-from compaction_sessions import LONG, TOO_LONG, compacted, long_session, sized, texts, told, uncounted
+from compaction_sessions import LONG, TOO_LONG, compacted, long_session, shortenings, sized, texts, uncounted
 from holdfast.agent.context import compaction
 from holdfast.agent.context.summary_request import quoted_summary
 from holdfast.errors import ProviderFailed, UsageError
@@ -88,9 +88,9 @@ async def test_several_results_share_what_room_there_is() -> None:
     rig = Rig(uncounted([calls, [Say("fine")]]), tools)
     sized(rig, 12_000)
     assert (await rig.agent.run("look at all")).cause == "finished"
-    asked = rig.model.requests[-1].messages[-1]
-    assert isinstance(asked, UserMessage)
-    small, large, larger = asked.results
+    last = rig.model.requests[-1].messages[-1]
+    assert isinstance(last, UserMessage)
+    small, large, larger = last.results
     assert small.text == "s" * 400
     assert len(large.text) == pytest.approx(len(larger.text), abs=50)
     assert 9_000 < len(small.text + large.text + larger.text) // 4 * 1.33 < 12_000
@@ -123,7 +123,7 @@ async def test_a_prompt_too_long_to_be_sent_does_not_stand_in_the_way_of_the_nex
     assert "begin word" in note
     assert "left out here" in note
     assert compacted(rig)[-1].said
-    assert len(told(rig.events)) == (2 if turns else 1)
+    assert len(shortenings(rig.events)) == (2 if turns else 1)
     assert (await rig.agent.run("and now?")).cause == "finished"
     assert fold(rig.entries) == rig.agent.conversation
     await rig.agent.uncompact()
@@ -243,7 +243,7 @@ async def test_instructions_that_cannot_be_read_in_time_end_an_overflow_in_words
 
     slow.seconds = 0.4
     assert await later("request 5") == "provider"
-    assert any("Reading the instruction files took longer" in message for message in told(rig.events))
+    assert any("Reading the instruction files took longer" in message for message in shortenings(rig.events))
     slow.seconds = 0.0
     rig.model.extend([Say("fine")])
     assert await later("request 6") == "finished"

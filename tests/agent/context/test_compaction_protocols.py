@@ -7,7 +7,7 @@ import pytest
 from holdfast.session.journal.entries import Compacted, RequestFailed
 from holdfast.testing.script import Call, Fail, Say, Think
 from overlong_sessions import LONG, Session
-from provider_situations import MODELS, OTHERS, THOUGHT, accepted, told
+from provider_situations import MODELS, OTHERS, THOUGHT, accepted, request_text
 from tiers import sampled
 
 SAYS = {
@@ -46,12 +46,12 @@ async def test_what_is_left_is_accepted_in_the_middle_of_a_turn_and_later(model:
     sent = session.sent()
     for name, request in sent:
         accepted(name, request)
-    shortened, whole = sent[-2][1], sent[-1][1]
-    assert "the summary" in told(shortened)
+    shortened, later = sent[-2][1], sent[-1][1]
+    assert "the summary" in request_text(shortened)
     if model.partition(":")[0] in SIGNED:
-        assert THOUGHT not in told(shortened), "what it was signed behind is not sent any more"
-    assert "request 1" not in told(shortened)
-    assert "read on" in told(shortened)
-    assert "the summary" not in told(whole)
+        assert THOUGHT not in request_text(shortened), "what it was signed behind is not sent any more"
+    assert "request 1" not in request_text(shortened)
+    assert "read on" in request_text(shortened)
+    assert "the summary" not in request_text(later)
     for turn in range(4):
-        assert f"request {turn}" in told(whole)
+        assert f"request {turn}" in request_text(later)

@@ -21,7 +21,7 @@ from holdfast.session.transfer.fork import fork_entries
 from holdfast.testing.script import Call, Fail, Hold, ReceivedRequest, Reply, Say, Think
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from provider_situations import MODELS, OTHERS, THOUGHT, look, told
+from provider_situations import MODELS, OTHERS, THOUGHT, look, request_text
 from provider_situations import Session as Matrix
 from shown_images import picture
 from tiers import sampled
@@ -165,6 +165,6 @@ async def test_the_next_prompt_works(seed: int) -> None:
             assert violations(conversation, profile) == ()
     session.plan, session.summary = [], GOOD[0]
     assert (await session.now.run("the next prompt")).cause == "finished"
-    assert "the next prompt" in told(session.provider.requests[-1])
+    assert "the next prompt" in request_text(session.provider.requests[-1])
     assert session.provider.refusals == ()
     assert not [each for each in session.entries if isinstance(each, Repaired)]

@@ -16,7 +16,7 @@ from holdfast.testing.script import Call, Say, Think
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from overlong_sessions import LONG
 from overlong_sessions import Session as Compacting
-from provider_situations import PAIRS, THOUGHT, accepted, everything_is_in, look, stop_mid_tool, told
+from provider_situations import PAIRS, THOUGHT, accepted, everything_is_in, look, request_text, stop_mid_tool
 from shown_images import picture
 from tiers import sampled
 
@@ -122,7 +122,7 @@ async def test_what_is_sent_next_is_accepted(scene: Scene, here: str, there: str
     await scene(session, agent)
     decisions = [type(each) for each in session.entries if isinstance(each, Compacted | Uncompacted | Rewound | Pruned)]
     assert tuple(decisions) == SCENES[scene]
-    before = len(session.asked)
+    before = len(session.models)
 
     session.context = ContextSettings(prune="off", compact_keep=1_000)
     away = session.agent()
@@ -144,8 +144,8 @@ async def test_what_is_sent_next_is_accepted(scene: Scene, here: str, there: str
     for name, request in sent:
         accepted(name, request)
     if scene in (uncompacted, rewound_to_before_a_summary):
-        assert "the summary" not in told(sent[before][1])
+        assert "the summary" not in request_text(sent[before][1])
     if scene is uncompacted:
         everything_is_in(session, sent[-1][1])
     if there != here:
-        assert THOUGHT not in told(sent[before][1])
+        assert THOUGHT not in request_text(sent[before][1])

@@ -17,12 +17,12 @@ from holdfast.ui.headless.json_output import StreamJsonOutput
 from holdfast.ui.headless.text_output import TextOutput
 from holdfast.ui.view.journal_listing import transcript
 from long_sessions import BIG, Long
-from provider_situations import MODELS, Session, accepted, told
+from provider_situations import MODELS, Session, accepted, request_text
 from tiers import sampled
 
 
 def bodies(session: Session) -> list[str]:
-    return [told(request) for _, request in session.sent()]
+    return [request_text(request) for _, request in session.sent()]
 
 
 @pytest.mark.parametrize("model", sampled(MODELS, 4))
@@ -47,21 +47,21 @@ async def test_an_old_output_goes_between_turns_and_the_provider_takes_what_is_l
 
 @pytest.mark.parametrize("model", sampled(MODELS, 4))
 async def test_killed_before_or_after_the_entry_the_next_process_sends_the_same(model: str) -> None:
-    whole = Long()
-    agent = whole.begin(model)
+    complete = Long()
+    agent = complete.begin(model)
     for number in (1, 2, 3):
-        await whole.turn(agent, f"prompt {number}")
-    place = next(at for at, entry in enumerate(whole.entries) if isinstance(entry, Pruned))
+        await complete.turn(agent, f"prompt {number}")
+    place = next(at for at, entry in enumerate(complete.entries) if isinstance(entry, Pruned))
     sent: list[object] = []
-    for kept in (place, place + 1):
+    for count in (place, place + 1):
         session = Long()
         session.begin(model)
         session.store = type(session.store)()
-        session.store.append(whole.entries[:kept], expected=0)
+        session.store.append(complete.entries[:count], expected=0)
         await session.turn(session.agent(), "go on")
         for name, request in session.sent():
             accepted(name, request)
-        assert [entry.outputs for entry in session.pruned] == [entry.outputs for entry in whole.pruned]
+        assert [entry.outputs for entry in session.pruned] == [entry.outputs for entry in complete.pruned]
         sent.append(json.loads(session.provider.requests[0].raw))
     assert sent[0] == sent[1]
 
@@ -72,8 +72,8 @@ async def test_pruning_is_shown_once_in_one_line_live_and_in_the_transcript() ->
     for number in (1, 2, 3):
         await session.turn(agent, f"prompt {number}")
     (entry,) = session.pruned
-    gone = "From here on the model gets a shortened output of 1 call"
-    line = f"{gone} (saves about {entry.saved:,} tokens). Nothing is deleted."
+    notice = "From here on the model gets a shortened output of 1 call"
+    line = f"{notice} (saves about {entry.saved:,} tokens). Nothing is deleted."
     out, err = io.StringIO(), io.StringIO()
     text = TextOutput(out, err, on_closed=lambda _: None)
     stream = StreamJsonOutput(out, on_closed=lambda _: None)

@@ -69,11 +69,11 @@ async def test_new_or_changed_instructions_are_sent_once_before_the_prompt() -> 
     rig = Rig(ScriptedModel([[Say("ok")]] * 6))
     box = rig.toolbox = FunctionToolbox(())
     rig.agent = rig.new_agent()
-    for held in ((), ("one",), ("one",), ("two",), (), ("two",)):
-        box.active_instructions = tuple(map(instruction, held))
+    for names in ((), ("one",), ("one",), ("two",), (), ("two",)):
+        box.active_instructions = tuple(map(instruction, names))
         await rig.agent.run("go on")
-    told = [entry for entry in rig.entries if isinstance(entry, FilesChanged)]
-    assert [[file.sha256 for file in entry.files] for entry in told] == [["one"], ["two"]]
+    changes = [entry for entry in rig.entries if isinstance(entry, FilesChanged)]
+    assert [[file.sha256 for file in entry.files] for entry in changes] == [["one"], ["two"]]
     messages = [message for message in rig.agent.conversation.messages if isinstance(message, UserMessage)]
     assert [len(message.texts) for message in messages] == [1, 2, 1, 2, 1, 1]
     note, prompt = messages[3].texts
@@ -94,5 +94,5 @@ async def test_instructions_that_a_rewind_removed_are_sent_again() -> None:
     await rig.agent.rewind(1)
     await rig.agent.run("again")
     conversation = rig.agent.conversation
-    said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
-    assert len([text for text in said if "<instructions" in text]) == 1
+    texts = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
+    assert len([text for text in texts if "<instructions" in text]) == 1

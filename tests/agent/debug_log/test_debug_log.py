@@ -61,12 +61,12 @@ class Logged:
             toolbox=FunctionToolbox(tools),
             connect=connect,
             mode="yolo",
-            emit=self.told,
+            emit=self.receive,
             limits=self.rig.limits,
             log=self.log,
         )
 
-    def told(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         self.events.append(event)
         if self.stop_at is not None and isinstance(event, self.stop_at):
             self.agent.stop()
@@ -167,8 +167,8 @@ async def test_a_stopped_tool_is_logged_without_its_output() -> None:
 async def test_a_repair_is_logged_as_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
     logged = Logged(scripted((Call("look", {}),), (Say("done"),)), [says("look")])
 
-    def loses_results(_: object, said: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
-        yield UserMessage((), said or ("(lost)",))
+    def loses_results(_: object, content: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
+        yield UserMessage((), content or ("(lost)",))
 
     monkeypatch.setattr(normalize, "user_messages", loses_results)
     await logged.agent.run("go")
@@ -200,12 +200,12 @@ def wired(kind: str, *script: Reply) -> Logged:
 
     async def connect(name: str) -> Model:
         del name
-        made = open_model(
+        created = open_model(
             resolve_endpoint(f"{kind}:m", environ),
             http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5),
             log=logged.log,
         )
-        return await logged.log.wrap_connect(lambda _: asyncio.sleep(0, made))(made.name)
+        return await logged.log.wrap_connect(lambda _: asyncio.sleep(0, created))(created.name)
 
     logged.agent._connection._connect = connect
     logged.agent.use_model(f"{kind}:m")
@@ -301,14 +301,14 @@ def test_keep_alives_are_counted_however_they_are_cut() -> None:
 async def test_without_a_log_nothing_is_done_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
-    def tells(name: str) -> Callable[..., None]:
+    def recorder(name: str) -> Callable[..., None]:
         return lambda *_, **__: done.append(name)  # pyright: ignore[reportUnknownLambdaType] - whatever it is called with
 
     for kind in (Log, Counts):
         for name in (name for name, value in list(vars(kind).items()) if isinstance(value, FunctionType)):
-            monkeypatch.setattr(kind, name, tells(name))
+            monkeypatch.setattr(kind, name, recorder(name))
     for name in ("outline", "arranged", "redact", "encode"):
-        monkeypatch.setattr(f"holdfast.agent.debug_log.log.{name}", tells(name))
+        monkeypatch.setattr(f"holdfast.agent.debug_log.log.{name}", recorder(name))
     rig = Rig(scripted((Think("hm"), Call("look", {})), (Fail(529),), (Say("done"),)), [says("look")])
     assert (await rig.agent.run("go")).cause == "finished"
     assert rig.agent._connection._model is rig.model, "what is driven is the model itself"
@@ -384,8 +384,8 @@ async def test_a_log_that_cannot_be_written_says_so_once_and_ends_itself() -> No
 
     logged.log._write = full
     assert (await logged.agent.run("go")).cause == "finished"
-    told = [event.message for event in logged.events if isinstance(event, CheckFinding)]
-    assert told == ["The debug log can no longer be written: No space left on device. The session is not affected."]
+    messages = [event.message for event in logged.events if isinstance(event, CheckFinding)]
+    assert messages == ["The debug log can no longer be written: No space left on device. The session is not affected."]
 
 
 # --- the file --------------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def others() -> set[asyncio.Task[object]]:
     return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
 
 
-async def gone() -> None:
+async def others_ended() -> None:
     while others():  # noqa: ASYNC110 - there is no event to await
         await asyncio.sleep(0)
     await asyncio.sleep(0)  # for those who were to be called at their ends
@@ -79,7 +79,7 @@ async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
     assert len(rig.agent._detached) == 2  # the stream, and the closing of its connection
     assert rig.agent.conversation.answer == "half"
     deaf.over.set()
-    await gone()
+    await others_ended()
     assert len(rig.agent._detached) == 0
     assert rig.agent.conversation.answer == "half"
 
@@ -139,7 +139,7 @@ async def test_what_an_abandoned_call_needs_is_not_swept_away() -> None:
     await rig.agent.run("two")
     while_it_runs = box.swept
     go.set()
-    await gone()
+    await others_ended()
     await rig.agent.run("three")
     assert (while_it_runs, box.swept) == (before, before + 1), "it still wrote there"
 
@@ -152,7 +152,7 @@ async def test_closing_the_session_waits_for_it_within_a_bound() -> None:
     assert (await turn).cause == "external"
     assert rig.agent._detached._tasks == others()  # the agent still holds it
     deaf.over.set()
-    await gone()
+    await others_ended()
 
 
 async def test_a_connection_deaf_to_a_stop_is_held_until_it_ends() -> None:
@@ -171,7 +171,7 @@ async def test_a_connection_deaf_to_a_stop_is_held_until_it_ends() -> None:
     assert len(rig.agent._detached) == 1
     await rig.agent.close()
     deaf.over.set()
-    await gone()
+    await others_ended()
 
 
 async def test_the_error_of_a_detached_task_is_reported() -> None:
@@ -181,13 +181,13 @@ async def test_the_error_of_a_detached_task_is_reported() -> None:
         except asyncio.CancelledError:
             raise LookupError("gone") from None
 
-    said: list[Exception] = []
+    errors: list[Exception] = []
     detached = DetachedTasks()
     task = asyncio.create_task(fails())
     await asyncio.sleep(0)
-    detached.add(task, said.append)
+    detached.add(task, errors.append)
     await detached.end(1)
-    assert [str(error) for error in said] == ["gone"]
+    assert [str(error) for error in errors] == ["gone"]
     assert len(detached) == 0
 
 

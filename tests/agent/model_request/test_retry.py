@@ -73,8 +73,8 @@ def test_seventy_seconds_of_silence_pass_by_default() -> None:
 
 @pytest.mark.parametrize(("reply", "seconds"), [((Wait(500),), 7), ((Say("half"), Wait(500)), 5)])
 def test_the_error_about_silence_names_the_provider_the_model_and_what_to_do(reply: Reply, seconds: int) -> None:
-    own = {"openai-chat": ProviderLimits(first_event=7, idle_event=5, attempts=1)}
-    ended, rig, took = turn(reply, limits=Limits(providers=own))
+    limits = {"openai-chat": ProviderLimits(first_event=7, idle_event=5, attempts=1)}
+    ended, rig, took = turn(reply, limits=Limits(providers=limits))
     assert ended.cause == "provider"
     assert took == pytest.approx(seconds, abs=1)
     assert f"Model 'openai-chat:scripted' sent nothing for {seconds} s" in ended.detail
@@ -87,8 +87,8 @@ def test_the_error_about_silence_names_the_provider_the_model_and_what_to_do(rep
 def test_each_provider_has_its_own_limits() -> None:
     limits = Limits(idle_event=3, providers={"anthropic": ProviderLimits(first_event=600, attempts=2)})
     assert limits.of("openai-chat:m") == limits
-    own = limits.of("anthropic:m:with:colons")
-    assert (own.first_event, own.idle_event, own.attempts, own.write) == (600, 3, 2, 30)
+    found = limits.of("anthropic:m:with:colons")
+    assert (found.first_event, found.idle_event, found.attempts, found.write) == (600, 3, 2, 30)
 
 
 def test_how_many_attempts_there_are_is_journalled_with_each() -> None:

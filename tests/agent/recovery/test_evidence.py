@@ -32,12 +32,12 @@ async def test_each_change_is_reported_once_before_the_next_prompt() -> None:
     files: dict[str, FileSeen] = {}
     rig.toolbox = FunctionToolbox([reads(SEEN)], files=files)
     rig.agent = rig.new_agent()
-    told: list[int] = []
+    counts: list[int] = []
     for now in (SEEN, SEEN, OTHER, OTHER, SEEN, GONE, GONE):
         files["a.py"] = now
         await rig.agent.run("go on")
-        told.append(len(notes(rig)))
-    assert told == [0, 0, 1, 1, 1, 2, 2]
+        counts.append(len(notes(rig)))
+    assert counts == [0, 0, 1, 1, 1, 2, 2]
     assert "changed since you last read or wrote them: a.py." in notes(rig)[0]
     assert "these were deleted: a.py." in notes(rig)[1]
     assert [entry for entry in rig.facts if isinstance(entry, FilesChanged)] == [
@@ -88,11 +88,11 @@ def test_what_was_told_is_no_news_and_what_was_seen_neither(journal: list[Entry]
 
 
 def test_a_change_that_landed_is_seen_and_a_command_is_looked_at_from_when_it_began() -> None:
-    asked: list[tuple[str, float]] = []
+    lookups: list[tuple[str, float]] = []
 
     class Box(FunctionToolbox):
         def traces(self, spool: str, since: float) -> None:
-            asked.append((spool, since))
+            lookups.append((spool, since))
 
     landed, not_landed = (FileChange(path=path, before=None, after="c" * 64) for path in ("a.py", "b.py"))
     started = [
@@ -104,7 +104,7 @@ def test_a_change_that_landed_is_seen_and_a_command_is_looked_at_from_when_it_be
     known = gather_evidence(started, box, seconds={}, began={"C": 12.5}, ended={}, gap=False)
     assert known.file_checks == {"A": "after", "B": "before"}
     assert known.seen == {"A": OTHER}
-    assert asked == [("C.out", 12.5)]
+    assert lookups == [("C.out", 12.5)]
 
 
 class Slow(FunctionToolbox):

@@ -107,17 +107,17 @@ async def test_damage_before_the_response_says_nothing_of_its_calls() -> None:
 
 async def test_what_may_have_been_answered_is_not_asked_again() -> None:
     """The question stands there without an answer; that it was answered, and ran, is in what cannot be read."""
-    asked: list[str] = []
+    calls: list[str] = []
 
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del plan, why
-        asked.append(call.id)
+        calls.append(call.id)
         return ApprovalAnswer(allowed=True)
 
     store = Holed(JOURNAL[:10], [8, 9, 10])
     rig = Rig(ScriptedModel([]), [says("act", effect="execute")], mode="ask", ask=ask, store=store)
     assert await rig.agent.resume_turn() is None
-    assert asked == []
+    assert calls == []
     assert [(each.call, each.text) for each in rig.facts if isinstance(each, CallEnded)] == [
         (ACT.id, model_notices.lost())
     ]
@@ -126,5 +126,5 @@ async def test_what_may_have_been_answered_is_not_asked_again() -> None:
 @pytest.mark.parametrize("places", [True, False])
 def test_the_transcript_does_not_say_that_it_did_not_start_either(*, places: bool) -> None:
     reading = Holed(JOURNAL[:9], [8, 9], places=places).read()
-    said = [line.text for line in transcript(reading.records, reading.findings)]
-    assert said[-1] == "◌ act: may have run, outcome unknown"
+    lines = [line.text for line in transcript(reading.records, reading.findings)]
+    assert lines[-1] == "◌ act: may have run, outcome unknown"

@@ -51,11 +51,11 @@ class Person:
 
     def __init__(self, *answers: ApprovalAnswer) -> None:
         self.answers = list(answers)
-        self.asked: list[str] = []
+        self.calls: list[str] = []
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del plan, why
-        self.asked.append(call.id)
+        self.calls.append(call.id)
         await asyncio.sleep(0)
         return self.answers.pop(0)
 
@@ -79,10 +79,10 @@ async def test_the_user_is_asked_again_once_and_the_turn_goes_on() -> None:
     ended = await again.agent.resume_turn()
     assert ended is not None
     assert (ended.turn, ended.cause) == (1, "finished")
-    assert person.asked == ["dead00001", "dead00002"]
+    assert person.calls == ["dead00001", "dead00002"]
     assert results(again) == [("dead00000", "interrupted"), ("dead00001", "ok"), ("dead00002", "denied")]
-    asked = [entry.call for entry in again.entries if isinstance(entry, ApprovalAsked)]
-    assert asked == ["dead00001", "dead00002"], "the question stands in the journal once"
+    questions = [entry.call for entry in again.entries if isinstance(entry, ApprovalAsked)]
+    assert questions == ["dead00001", "dead00002"], "the question stands in the journal once"
     assert again.agent.turn is None
     assert await again.agent.resume_turn() is None
     again.model.extend([Say("yes")])
@@ -105,7 +105,7 @@ async def test_what_was_asked_about_is_asked_again_whatever_the_mode() -> None:
     again.mode = "yolo"
     again.agent = again.new_agent()
     await again.agent.resume_turn()
-    assert person.asked == ["dead00001"]
+    assert person.calls == ["dead00001"]
     assert results(again) == [("dead00000", "interrupted"), ("dead00001", "denied"), ("dead00002", "ok")]
 
 
@@ -115,7 +115,7 @@ async def test_what_the_mode_forbids_now_is_not_asked_about() -> None:
     again.mode = "plan"
     again.agent = again.new_agent()
     await again.agent.resume_turn()
-    assert person.asked == []
+    assert person.calls == []
     assert results(again)[1:] == [("dead00001", "denied"), ("dead00002", "denied")]
 
 
@@ -144,9 +144,9 @@ async def test_changed_files_are_reported_before_the_turn_goes_on() -> None:
     assert "a.txt" in note
     again.model.extend([Say("yes")])
     await again.agent.run("go on")
-    (*_, said) = again.model.requests[-1].messages
-    assert isinstance(said, UserMessage)
-    assert said.texts == ("go on",), "it is told once"
+    (*_, message) = again.model.requests[-1].messages
+    assert isinstance(message, UserMessage)
+    assert message.texts == ("go on",), "it is told once"
 
 
 async def test_without_a_user_to_ask_the_turn_is_settled() -> None:
@@ -164,7 +164,7 @@ async def test_a_new_prompt_settles_the_turn_instead() -> None:
     person = Person()
     again = rig(person, crashed())
     assert (await again.agent.run("something else")).turn == 2
-    assert person.asked == []
+    assert person.calls == []
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ async def test_a_turn_that_waited_for_no_answer_is_settled(journal: list[Entry])
     person = Person()
     again = rig(person, journal)
     assert await again.agent.resume_turn() is None
-    assert person.asked == []
+    assert person.calls == []
     assert isinstance(again.entries[-1], TurnEnded)
 
 
@@ -220,5 +220,5 @@ async def test_a_crash_at_the_question_asked_again_asks_once_more() -> None:
     other = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
     again = rig(other, seen[0])
     await again.agent.resume_turn()
-    assert other.asked == ["dead00001", "dead00002"]
+    assert other.calls == ["dead00001", "dead00002"]
     assert results(again)[0] == ("dead00000", "interrupted")

@@ -38,7 +38,7 @@ async def three_turns() -> Rig:
 async def test_a_session_goes_on_from_before_the_prompt_and_counts_on() -> None:
     rig = await three_turns()
     steps = rig.agent.conversation.steps
-    assert [(asked.turn, asked.text) for asked in rig.agent.conversation.prompts] == [
+    assert [(prompt.turn, prompt.text) for prompt in rig.agent.conversation.prompts] == [
         (1, "one"),
         (2, "two"),
         (3, "three"),
@@ -49,7 +49,7 @@ async def test_a_session_goes_on_from_before_the_prompt_and_counts_on() -> None:
     assert ended.turn == 4
     assert texts(rig.model.requests[-1]) == ["one", "rather this"]
     assert rig.model.requests[-1].steps == steps
-    assert [asked.turn for asked in rig.agent.conversation.prompts] == [1, 4]
+    assert [prompt.turn for prompt in rig.agent.conversation.prompts] == [1, 4]
     prompts = [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)]
     assert prompts == ["one", "two", "three", "rather this"], "the branch that was left stays in the journal"
 
@@ -189,7 +189,7 @@ class Late:
         while not any(isinstance(entry, CallLate) for entry in self.rig.entries):  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0)
 
-    def told(self) -> list[bool]:
+    def outcome_sent(self) -> list[bool]:
         return ["it is deployed" in text for text in texts(self.rig.model.requests[-1])]
 
 
@@ -200,10 +200,10 @@ async def test_the_late_outcome_of_a_kept_call_is_sent_again() -> None:
     await agent.run("two")
     await late.ends()
     await agent.run("three")
-    assert any(late.told())
+    assert any(late.outcome_sent())
     await agent.rewind(2)
     await agent.run("four")
-    assert sum(late.told()) == 1
+    assert sum(late.outcome_sent()) == 1
 
 
 async def test_the_late_outcome_of_a_call_that_was_left_behind_is_not_told() -> None:
@@ -217,16 +217,16 @@ async def test_the_late_outcome_of_a_call_that_was_left_behind_is_not_told() -> 
             await late.ends()
             await late.rig.agent.rewind(1)
         await late.rig.agent.run("two")
-        assert not any(late.told())
+        assert not any(late.outcome_sent())
 
 
 async def test_the_branch_that_was_left_is_named_and_a_copy_knows_of_it() -> None:
     rig = await three_turns()
     await rig.agent.rewind(2)
     records = rig.store.read().records
-    said = [line.text for line in transcript(records)]
-    assert "second" in said
-    assert any(line.startswith("Rewound to before turn 2.") for line in said)
+    lines = [line.text for line in transcript(records)]
+    assert "second" in lines
+    assert any(line.startswith("Rewound to before turn 2.") for line in lines)
     document = export(rig.agent.conversation)
     assert document["rewound"] == [2]
     imported = import_document(json.dumps(document).encode())

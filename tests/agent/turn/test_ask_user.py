@@ -48,13 +48,13 @@ class User:
 
     def __init__(self, *answers: ApprovalAnswer) -> None:
         self.answers = list(answers)
-        self.asked: list[str] = []
+        self.calls: list[str] = []
         self.waits = asyncio.Event()
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         assert plan.question is not None
         assert why == plan.question.text
-        self.asked.append(call.id)
+        self.calls.append(call.id)
         self.waits.set()
         if not self.answers:
             await asyncio.Event().wait()
@@ -66,7 +66,7 @@ def consulting(mode: Mode, user: User | None, **more: object) -> Rig:
     return Rig(model, mode=mode, ask=user, toolbox=FunctionToolbox([AskUserTool()]), **more)  # pyright: ignore[reportArgumentType] - a store
 
 
-def said(rig: Rig) -> CallEnded:
+def ended_call(rig: Rig) -> CallEnded:
     (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     return ended
 
@@ -97,8 +97,8 @@ def test_the_user_is_asked_in_every_mode_unless_a_rule_denies_it(mode: Mode) -> 
 async def test_the_answer_is_the_result_in_the_user_s_words(mode: Mode, answer: ApprovalAnswer, text: str) -> None:
     rig = consulting(mode, User(answer))
     await rig.agent.run("go")
-    assert said(rig).outcome == "ok"
-    assert said(rig).text.startswith(text)
+    assert ended_call(rig).outcome == "ok"
+    assert ended_call(rig).text.startswith(text)
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
     assert (answered.chosen, answered.words) == (answer.chosen, answer.reason)
     assert rig.agent.mode == mode
@@ -122,8 +122,8 @@ async def test_answer_and_outcome_are_one_append() -> None:
 async def test_a_question_that_is_not_answered_is_no_answer() -> None:
     rig = consulting("ask", User(ApprovalAnswer(allowed=False, reason="not now")))
     await rig.agent.run("go")
-    assert said(rig).outcome == "denied"
-    assert said(rig).text.endswith("say why. They said: not now")
+    assert ended_call(rig).outcome == "denied"
+    assert ended_call(rig).text.endswith("say why. They said: not now")
 
 
 async def test_a_stop_while_it_waits_ends_the_turn_and_says_that_nothing_was_chosen() -> None:
@@ -134,9 +134,9 @@ async def test_a_stop_while_it_waits_ends_the_turn_and_says_that_nothing_was_cho
     rig.agent.stop(StopCause("user"))
     ended = await turn
     assert ended.cause == "user"
-    assert said(rig).outcome == "not_started"
+    assert ended_call(rig).outcome == "not_started"
     expected = "Not answered: the user stopped the turn while the question was open. No option was chosen."
-    assert said(rig).text == expected
+    assert ended_call(rig).text == expected
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -144,8 +144,8 @@ async def test_a_stop_while_it_waits_ends_the_turn_and_says_that_nothing_was_cho
 async def test_where_no_user_can_be_asked_the_model_decides(mode: Mode, on_approval: str) -> None:
     rig = consulting(mode, None, on_approval=on_approval)
     ended = await rig.agent.run("go")
-    assert (ended.cause, said(rig).outcome) == ("finished", "denied")
-    assert said(rig).text.startswith("Not answered: no user can be asked in this run. Decide yourself")
+    assert (ended.cause, ended_call(rig).outcome) == ("finished", "denied")
+    assert ended_call(rig).text.startswith("Not answered: no user can be asked in this run. Decide yourself")
 
 
 def crashed(*more: Entry) -> MemoryStore:
@@ -185,16 +185,16 @@ async def test_a_question_open_at_a_crash_is_asked_again_once(mode: Mode) -> Non
     user = User(ApprovalAnswer(allowed=True, chosen=("Postgres",)))
     rig = Rig(ScriptedModel([[Say("done")]]), mode=mode, ask=user, toolbox=tolerant(), store=crashed(ASKED))
     await rig.agent.resume_turn()
-    assert user.asked == ["dead00000"]
+    assert user.calls == ["dead00000"]
     assert sum(isinstance(entry, ApprovalAsked) for entry in rig.entries) == 1
-    assert (said(rig).outcome, said(rig).text) == ("ok", "The user chose: Postgres")
+    assert (ended_call(rig).outcome, ended_call(rig).text) == ("ok", "The user chose: Postgres")
 
 
 async def test_a_new_prompt_after_a_crash_leaves_it_unanswered() -> None:
     rig = Rig(ScriptedModel([[Say("done")]]), ask=User(), toolbox=tolerant(), store=crashed(ASKED))
     await rig.agent.run("never mind")
-    assert said(rig).outcome == "not_started"
-    assert said(rig).text.startswith("Not answered: holdfast's process ended")
+    assert ended_call(rig).outcome == "not_started"
+    assert ended_call(rig).text.startswith("Not answered: holdfast's process ended")
 
 
 @pytest.mark.parametrize("name", ["AskUserQuestion", "ask_user_question", "question", "askUser"])
@@ -203,7 +203,7 @@ def test_it_is_found_by_the_names_that_models_know(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         QUESTION,
         {"questions": [{**QUESTION, "header": "Database", "multiSelect": False}]},
@@ -211,21 +211,21 @@ def test_it_is_found_by_the_names_that_models_know(name: str) -> None:
         {"question": "Which database?", "options": json.dumps(QUESTION["options"])},
     ],
 )
-def test_it_is_read_as_models_write_it(given: dict[str, object]) -> None:
-    asked = TolerantTool(AskUserTool()).plan("c", json.dumps(given)).question
-    assert asked is not None
-    assert (asked.text, asked.several) == ("Which database?", False)
-    assert [(each.label, each.description) for each in asked.options] == [("SQLite", "one file"), ("Postgres", "")]
+def test_it_is_read_as_models_write_it(arguments: dict[str, object]) -> None:
+    question = TolerantTool(AskUserTool()).plan("c", json.dumps(arguments)).question
+    assert question is not None
+    assert (question.text, question.several) == ("Which database?", False)
+    assert [(each.label, each.description) for each in question.options] == [("SQLite", "one file"), ("Postgres", "")]
 
 
 def test_several_may_be_chosen_if_the_model_says_so() -> None:
-    asked = TolerantTool(AskUserTool()).plan("c", json.dumps({**QUESTION, "multiSelect": True})).question
-    assert asked is not None
-    assert asked.several
+    question = TolerantTool(AskUserTool()).plan("c", json.dumps({**QUESTION, "multiSelect": True})).question
+    assert question is not None
+    assert question.several
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("arguments", "why"),
     [
         ({**QUESTION, "question": " \n"}, "The question is blank"),
         ({**QUESTION, "options": []}, "has 0 options"),
@@ -237,9 +237,9 @@ def test_several_may_be_chosen_if_the_model_says_so() -> None:
         ({"question": "Which?"}, "options"),
     ],
 )
-def test_what_is_no_question_is_refused_with_what_to_do(given: dict[str, object], why: str) -> None:
+def test_what_is_no_question_is_refused_with_what_to_do(arguments: dict[str, object], why: str) -> None:
     with pytest.raises(ToolFailed, match=why):
-        TolerantTool(AskUserTool()).plan("c", json.dumps(given))
+        TolerantTool(AskUserTool()).plan("c", json.dumps(arguments))
 
 
 def test_a_long_question_scrolls_below_the_title() -> None:

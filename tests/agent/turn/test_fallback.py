@@ -34,7 +34,7 @@ def rig_of(chosen: list[Step], other: list[Step], *, limits: Limits = ONCE) -> R
     return Rig(ScriptedModel(chosen), fallback=ScriptedModel(other, name=OTHER), limits=limits, tools=[says("read")])
 
 
-def asked(entries: list[Entry]) -> list[str]:
+def request_models(entries: list[Entry]) -> list[str]:
     """Return the model of each request."""
     return [each.model for each in entries if isinstance(each, RequestStarted)]
 
@@ -47,11 +47,11 @@ async def test_the_turn_continues_with_it_and_the_next_prompt_goes_to_the_chosen
     rig = rig_of([OVERLOADED, [Say("back")]], [[Call("read", {})], [Say("done")]])
     ended = await rig.agent.run("go")
     assert (ended.cause, rig.agent.conversation.answer) == ("finished", "done")
-    assert asked(rig.entries) == [CHOSEN, OTHER, OTHER], "the rest of the turn stays with it"
+    assert request_models(rig.entries) == [CHOSEN, OTHER, OTHER], "the rest of the turn stays with it"
     assert switches(rig.entries) == [ModelChanged(model=OTHER, why="fallback")]
     assert rig.agent.conversation.chosen_model == CHOSEN
     await rig.agent.run("again")
-    assert asked(rig.entries)[3:] == [CHOSEN]
+    assert request_models(rig.entries)[3:] == [CHOSEN]
     assert switches(rig.entries)[1:] == [ModelChanged(model=CHOSEN, why="back")]
     back = rig.entries.index(ModelChanged(model=CHOSEN, why="back"))
     assert isinstance(rig.entries[back + 1], PromptAccepted)
@@ -74,13 +74,13 @@ async def test_every_attempt_is_made_first_and_the_switch_is_journalled_before_t
 async def test_what_sending_again_could_have_helped_falls_back(failure: Action) -> None:
     rig = rig_of([[failure]], [[Say("done")]])
     assert (await rig.agent.run("go")).cause == "finished"
-    assert asked(rig.entries) == [CHOSEN, OTHER]
+    assert request_models(rig.entries) == [CHOSEN, OTHER]
 
 
 async def test_a_longer_wait_than_the_longest_backoff_falls_back_at_once() -> None:
     rig = rig_of([[Fail(429, retry_after=3600.0)]], [[Say("done")]], limits=FAST)
     await rig.agent.run("go")
-    assert asked(rig.entries) == [CHOSEN, OTHER]
+    assert request_models(rig.entries) == [CHOSEN, OTHER]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
@@ -99,7 +99,7 @@ async def test_an_answer_that_was_shown_does_not() -> None:
 async def test_a_turn_falls_back_once() -> None:
     rig = rig_of([OVERLOADED], [[Call("read", {})], OVERLOADED])
     assert (await rig.agent.run("go")).cause == "provider"
-    assert asked(rig.entries) == [CHOSEN, OTHER, OTHER]
+    assert request_models(rig.entries) == [CHOSEN, OTHER, OTHER]
 
 
 async def test_a_turn_in_which_the_user_chose_again_falls_back_once() -> None:
@@ -110,13 +110,13 @@ async def test_a_turn_in_which_the_user_chose_again_falls_back_once() -> None:
     rig.agent.use_model(CHOSEN)
     rig.fallback.release("here")
     assert (await turn).cause == "provider"
-    assert asked(rig.entries) == [CHOSEN, OTHER, CHOSEN]
+    assert request_models(rig.entries) == [CHOSEN, OTHER, CHOSEN]
 
 
 async def test_the_model_that_is_the_fallback_has_none() -> None:
     rig = Rig(ScriptedModel(), fallback=ScriptedModel([OVERLOADED, [Say("never")]], name=CHOSEN), limits=ONCE)
     assert (await rig.agent.run("go")).cause == "provider"
-    assert (asked(rig.entries), switches(rig.entries)) == ([CHOSEN], [])
+    assert (request_models(rig.entries), switches(rig.entries)) == ([CHOSEN], [])
 
 
 async def test_a_fallback_without_its_key_changes_nothing_and_is_said() -> None:
@@ -134,7 +134,7 @@ async def test_the_user_who_chooses_the_fallback_keeps_it() -> None:
     rig.agent.use_model(OTHER)
     assert rig.agent.conversation.chosen_model == OTHER
     await rig.agent.run("again")
-    assert asked(rig.entries) == [CHOSEN, OTHER, OTHER]
+    assert request_models(rig.entries) == [CHOSEN, OTHER, OTHER]
 
 
 async def test_a_queued_prompt_goes_to_the_chosen_one() -> None:
@@ -145,7 +145,7 @@ async def test_a_queued_prompt_goes_to_the_chosen_one() -> None:
     rig.agent.queue("and then", "later")
     rig.fallback.release("here")
     await turn
-    assert asked(rig.entries) == [CHOSEN, OTHER, CHOSEN]
+    assert request_models(rig.entries) == [CHOSEN, OTHER, CHOSEN]
 
 
 async def test_a_summary_that_the_user_asks_for_is_the_chosen_ones() -> None:
@@ -184,19 +184,19 @@ async def test_thinking_of_the_chosen_model_is_not_sent_to_it() -> None:
     assert "a thought" not in repr(rig.fallback.requests[0].messages)
 
 
-@pytest.mark.parametrize("kept", [RequestFailed, ModelChanged, RequestStarted])
+@pytest.mark.parametrize("last_kind", [RequestFailed, ModelChanged, RequestStarted])
 async def test_a_crash_leaves_a_journal_that_the_next_prompt_goes_on_from(
-    kept: type[RequestFailed | ModelChanged | RequestStarted],
+    last_kind: type[RequestFailed | ModelChanged | RequestStarted],
 ) -> None:
     """Killed after the last entry of this kind, as another process then finds the journal."""
     rig = rig_of([OVERLOADED], [[Say("done")]])
     await rig.agent.run("go")
-    last = max(at for at, each in enumerate(rig.entries) if isinstance(each, kept))
+    last = max(at for at, each in enumerate(rig.entries) if isinstance(each, last_kind))
     store = MemoryStore()
     store.append(rig.entries[: last + 1], expected=0)
     again = Rig(ScriptedModel([[Say("here")]]), store=store, limits=ONCE)
     ended = await again.agent.run("go on")
     assert ended.cause == "finished"
-    assert asked(again.entries)[-1] == CHOSEN
+    assert request_models(again.entries)[-1] == CHOSEN
     assert [each.cause for each in again.entries if isinstance(each, TurnEnded)] == ["crash", "finished"]
     assert not fold(again.entries).is_open

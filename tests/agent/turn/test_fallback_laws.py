@@ -99,9 +99,9 @@ def test_both_providers_accept_what_is_sent_and_the_choice_comes_back(
         begun = next(at for at, each in enumerate(turn) if isinstance(each, PromptAccepted))
         falls = [each for each in turn[begun:] if isinstance(each, ModelChanged)]
         assert falls in ([], [ModelChanged(model=there, why="fallback")])
-        asked = [each.model for each in turn if isinstance(each, RequestStarted)]
-        assert asked[0] == here, "each prompt goes to the chosen model first"
-        assert asked == sorted(asked, key=lambda name: name != here), "and never back within its turn"
+        models = [each.model for each in turn if isinstance(each, RequestStarted)]
+        assert models[0] == here, "each prompt goes to the chosen model first"
+        assert models == sorted(models, key=lambda name: name != here), "and never back within its turn"
         if here == there:
             assert not falls
     conversation = fold(session.entries)

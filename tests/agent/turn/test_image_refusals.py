@@ -31,8 +31,8 @@ async def look(arguments: dict[str, object], context: ToolContext) -> ToolOutput
 
 def shown(sent: Conversation) -> list[str]:
     """Return the images of a request, by name."""
-    said = [one for message in sent.messages if isinstance(message, UserMessage) for one in message.content]
-    return [one.name for one in said if isinstance(one, Image)]
+    contents = [one for message in sent.messages if isinstance(message, UserMessage) for one in message.content]
+    return [one.name for one in contents if isinstance(one, Image)]
 
 
 def failures(rig: Rig) -> list[tuple[str, float | None]]:
@@ -46,10 +46,10 @@ async def test_a_prompt_with_an_image_is_sent_again_without_it_to_a_model_that_r
     assert (shown(first), shown(second)) == (["a.png"], [])
     assert "cannot be shown: this model cannot see images" in str(second.messages)
     assert failures(rig) == [("no_images", 0.0)]
-    (told,) = [each.entry for each in rig.events if isinstance(each, Fact) and isinstance(each.entry, RequestFailed)]
-    (said,) = Narrator().sentences(told)
+    (failed,) = [each.entry for each in rig.events if isinstance(each, Fact) and isinstance(each.entry, RequestFailed)]
+    (sentence,) = Narrator().sentences(failed)
     assert (
-        said.text
+        sentence.text
         == "The model does not accept images; the request is sent again without them, with notes in their place."
     )
 
@@ -104,10 +104,10 @@ async def test_one_bad_image_costs_that_one_alone() -> None:
     ]
     assert "b.png (PNG" in str(rig.model.requests[-1].messages)
     assert failures(rig) == [("bad_images", 0.0)]
-    (told,) = [each.entry for each in rig.events if isinstance(each, Fact) and isinstance(each.entry, RequestFailed)]
-    (said,) = Narrator().sentences(told)
+    (failed,) = [each.entry for each in rig.events if isinstance(each, Fact) and isinstance(each.entry, RequestFailed)]
+    (sentence,) = Narrator().sentences(failed)
     assert (
-        said.text
+        sentence.text
         == "An image was refused; the request is sent again without the newest images, with notes in their place."
     )
     assert (await rig.new_agent().run("go on")).cause == "finished"
@@ -152,7 +152,7 @@ def answered(*parts: TextPart) -> ResponseEnded:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (404, "No endpoints found that support image input"),
         (400, "messages[1]: unknown variant `image_url`, expected `text`"),
@@ -162,16 +162,16 @@ def answered(*parts: TextPart) -> ResponseEnded:
         (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
     ],
 )
-def test_words_that_refuse_images(status: int, said: str) -> None:
+def test_words_that_refuse_images(status: int, message: str) -> None:
     fault: ProviderFault = "rejected" if status < 500 else "overloaded"
     failed = ProviderFailed(
-        f"Model 'home:vision-image-1' failed with status {status}: {said}", fault=fault, status=status
+        f"Model 'home:vision-image-1' failed with status {status}: {message}", fault=fault, status=status
     )
     assert image_refusal(failed, SEEN) == "no_images"
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (400, "temperature must be at most 1"),
         (400, "no such provision"),
@@ -180,13 +180,13 @@ def test_words_that_refuse_images(status: int, said: str) -> None:
         (None, "broke off within an image"),
     ],
 )
-def test_words_that_refuse_something_else(status: int | None, said: str) -> None:
-    failed = ProviderFailed(f"Model 'home:vision-image-1' answered: {said}", fault="rejected", status=status)
+def test_words_that_refuse_something_else(status: int | None, message: str) -> None:
+    failed = ProviderFailed(f"Model 'home:vision-image-1' answered: {message}", fault="rejected", status=status)
     assert image_refusal(failed, SEEN) is None
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "Could not process image",
         "messages.3.content.1.image.source.base64.data: image exceeds 5 MB maximum: 7340032 bytes > 5242880 bytes",
@@ -201,8 +201,8 @@ def test_words_that_refuse_something_else(status: int | None, said: str) -> None
         "Too many images in request",
     ],
 )
-def test_words_that_refuse_one_image(said: str) -> None:
-    failed = ProviderFailed(f"Model 'home:vision-image-1' answered: {said}", fault="rejected", status=400)
+def test_words_that_refuse_one_image(message: str) -> None:
+    failed = ProviderFailed(f"Model 'home:vision-image-1' answered: {message}", fault="rejected", status=400)
     assert image_refusal(failed, SEEN) == "bad_images"
     later = fold([*JOURNAL, answered(TextPart("I see")), PromptAccepted(turn=2, text="and now?")])
     assert image_refusal(failed, later) == "no_images", "none is new: it is none of them alone"

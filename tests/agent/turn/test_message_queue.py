@@ -260,10 +260,10 @@ class FullBefore(MemoryStore):
 
     def append(self, entries: object, *, expected: int) -> int:
         assert isinstance(entries, list | tuple)
-        given: list[Entry] = list(entries)  # pyright: ignore[reportUnknownArgumentType] - entries
-        if self.full and any(isinstance(entry, self.kind) for entry in given):
+        appended: list[Entry] = list(entries)  # pyright: ignore[reportUnknownArgumentType] - entries
+        if self.full and any(isinstance(entry, self.kind) for entry in appended):
             raise StorageFailed("Disk is full, some space was expected. Free some.")
-        return super().append(given, expected=expected)
+        return super().append(appended, expected=expected)
 
 
 async def ended_on_a_full_disk(store: FullBefore) -> tuple[Rig, TurnEnded]:

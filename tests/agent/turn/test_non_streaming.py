@@ -77,8 +77,10 @@ def test_after_a_silence_the_same_request_goes_out_without_streaming_on_a_new_co
 def test_the_switch_to_non_streaming_is_reported_before_the_request() -> None:
     _, rig, _ = turn(NEVER, (Say("in one piece"),))
     facts = [event.entry for event in rig.events if isinstance(event, Fact)]
-    told = next(index for index, entry in enumerate(facts) if isinstance(entry, RequestFailed) and entry.retry_whole)
-    assert isinstance(facts[told + 1], RequestStarted)
+    reported = next(
+        index for index, entry in enumerate(facts) if isinstance(entry, RequestFailed) and entry.retry_whole
+    )
+    assert isinstance(facts[reported + 1], RequestStarted)
 
 
 def test_it_is_tried_once_for_each_response() -> None:

@@ -19,11 +19,11 @@ class SilentUser:
     """Never answers."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.reached = asyncio.Event()
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        self.asked.set()
+        self.reached.set()
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -38,7 +38,7 @@ async def test_a_parked_turn_has_no_end_and_resumes_when_the_user_answers() -> N
     first = Rig(ScriptedModel([[Call("act", "{}")]]), [says("act", effect="execute")], mode="ask", ask=user)
     turn = asyncio.create_task(first.agent.run("do it"))
     assert not await park(first.agent), "nothing is asked yet"
-    await user.asked.wait()
+    await user.reached.wait()
     assert await park(first.agent)
     await turn
     assert isinstance(first.entries[-1], ApprovalAsked)

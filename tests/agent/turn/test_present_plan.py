@@ -45,12 +45,12 @@ class User:
 
     def __init__(self, *answers: ApprovalAnswer) -> None:
         self.answers = list(answers)
-        self.asked: list[str] = []
+        self.calls: list[str] = []
 
     async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del why
         assert plan.presents
-        self.asked.append(call.id)
+        self.calls.append(call.id)
         return self.answers.pop(0)
 
 
@@ -59,7 +59,7 @@ def planning(mode: Mode, user: User | None, **more: object) -> Rig:
     return Rig(model, mode=mode, ask=user, toolbox=planner(), **more)  # pyright: ignore[reportArgumentType] - a store
 
 
-def said(rig: Rig) -> CallEnded:
+def ended_call(rig: Rig) -> CallEnded:
     (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     return ended
 
@@ -77,9 +77,9 @@ async def test_an_approved_plan_sets_the_mode_before_its_result(mode: Mode, to: 
     user = User(ApprovalAnswer(allowed=True, mode=to))
     rig = planning(mode, user)
     await rig.agent.run("go")
-    assert len(user.asked) == 1
-    assert said(rig).outcome == "ok"
-    assert said(rig).text.startswith(f"The user approved this plan. Mode: {to} (")
+    assert len(user.calls) == 1
+    assert ended_call(rig).outcome == "ok"
+    assert ended_call(rig).text.startswith(f"The user approved this plan. Mode: {to} (")
     kinds = [type(entry) for entry in rig.entries]
     assert kinds.index(ApprovalAnswered) + 1 == kinds.index(ModeChanged) < kinds.index(CallEnded)
     assert rig.agent.mode == rig.agent.conversation.mode == to
@@ -89,24 +89,24 @@ async def test_approved_without_a_mode_a_plan_leaves_plan_mode_and_asks() -> Non
     rig = planning("plan", User(ApprovalAnswer(allowed=True)))
     await rig.agent.run("go")
     assert rig.agent.mode == "ask"
-    assert "approved this plan. Mode: ask" in said(rig).text
+    assert "approved this plan. Mode: ask" in ended_call(rig).text
 
 
 @pytest.mark.parametrize("mode", ALL)
 async def test_a_plan_that_is_not_approved_changes_nothing(mode: Mode) -> None:
     rig = planning(mode, User(ApprovalAnswer(allowed=False, reason="smaller steps")))
     await rig.agent.run("go")
-    assert (said(rig).outcome, rig.agent.mode) == ("denied", mode)
-    assert "did not approve this plan" in said(rig).text
-    assert "They said: smaller steps" in said(rig).text
+    assert (ended_call(rig).outcome, rig.agent.mode) == ("denied", mode)
+    assert "did not approve this plan" in ended_call(rig).text
+    assert "They said: smaller steps" in ended_call(rig).text
     assert not any(isinstance(entry, ModeChanged | CallStarted) for entry in rig.entries)
 
 
 async def test_leaving_plan_mode_is_no_approval() -> None:
     rig = planning("plan", User(ApprovalAnswer(allowed=False, mode="ask")))
     await rig.agent.run("go")
-    assert (said(rig).outcome, rig.agent.mode, rig.agent.conversation.mode) == ("denied", "ask", "ask")
-    assert "did not approve this plan and left plan mode" in said(rig).text
+    assert (ended_call(rig).outcome, rig.agent.mode, rig.agent.conversation.mode) == ("denied", "ask", "ask")
+    assert "did not approve this plan and left plan mode" in ended_call(rig).text
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -115,8 +115,8 @@ async def test_where_no_user_can_be_asked_the_plan_is_the_result(mode: Mode, on_
     rig = planning(mode, None, on_approval=on_approval)
     ended = await rig.agent.run("go")
     assert ended.cause == "finished"
-    assert said(rig).outcome == "denied"
-    assert said(rig).text.startswith("Not approved: no user can be asked in this run")
+    assert ended_call(rig).outcome == "denied"
+    assert ended_call(rig).text.startswith("Not approved: no user can be asked in this run")
     assert rig.agent.mode == mode
 
 
@@ -143,9 +143,9 @@ async def test_a_plan_open_at_a_crash_is_asked_about_again_once(mode: Mode) -> N
     user = User(FREE)
     rig = Rig(ScriptedModel([[Say("done")]]), mode=mode, ask=user, toolbox=planner(), store=crashed(ASKED))
     await rig.agent.resume_turn()
-    assert user.asked == ["dead00000"]
+    assert user.calls == ["dead00000"]
     assert sum(isinstance(entry, ApprovalAsked) for entry in rig.entries) == 1
-    assert (said(rig).outcome, rig.agent.mode) == ("ok", "accept-edits")
+    assert (ended_call(rig).outcome, rig.agent.mode) == ("ok", "accept-edits")
 
 
 async def test_a_mode_answered_before_a_crash_holds_after_it() -> None:
@@ -154,7 +154,7 @@ async def test_a_mode_answered_before_a_crash_holds_after_it() -> None:
     rig.agent.permissions.resume(chosen=False)
     assert rig.agent.mode == "accept-edits"
     await rig.agent.run("go on")
-    assert said(rig).outcome != "ok", "nothing says that the model was told"
+    assert ended_call(rig).outcome != "ok", "nothing says that the model was told"
 
 
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "plan"])

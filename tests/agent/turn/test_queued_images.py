@@ -18,7 +18,7 @@ from shown_images import picture
 FIRST, SECOND = picture("first.png"), picture("second.png")
 
 
-def said(sent: Conversation) -> list[str]:
+def last_content(sent: Conversation) -> list[str]:
     """Return what the last message says behind its results, each image by its name."""
     last = sent.messages[-1]
     assert isinstance(last, UserMessage)
@@ -52,39 +52,39 @@ class Held:
 
 
 async def test_a_steers_image_goes_with_it_and_another_process_sends_the_same() -> None:
-    held = Held([Say("as you say")], [Say("still")])
-    turn = await held.begin()
-    message = held.agent.queue("rather so", "steer", images=(SECOND,))
-    held.opened.set()
+    session = Held([Say("as you say")], [Say("still")])
+    turn = await session.begin()
+    message = session.agent.queue("rather so", "steer", images=(SECOND,))
+    session.opened.set()
     assert (await turn).cause == "finished"
-    sent = held.rig.model.requests[-1]
-    assert said(sent) == [*named(SECOND), "rather so"]
-    assert Steered(queued=message, text="rather so", images=(SECOND,)) in held.rig.entries
+    sent = session.rig.model.requests[-1]
+    assert last_content(sent) == [*named(SECOND), "rather so"]
+    assert Steered(queued=message, text="rather so", images=(SECOND,)) in session.rig.entries
 
-    await held.rig.new_agent().run("go on")
-    assert held.rig.model.requests[-1].messages[: len(sent.messages)] == sent.messages
+    await session.rig.new_agent().run("go on")
+    assert session.rig.model.requests[-1].messages[: len(sent.messages)] == sent.messages
 
 
 async def test_an_image_for_later_begins_the_next_turn() -> None:
-    held = Held([Say("first")], [Say("second")])
-    turn = await held.begin()
-    message = held.agent.queue("and then", "later", images=(SECOND,))
-    held.opened.set()
+    session = Held([Say("first")], [Say("second")])
+    turn = await session.begin()
+    message = session.agent.queue("and then", "later", images=(SECOND,))
+    session.opened.set()
     await turn
-    assert said(held.rig.model.requests[1]) == []
-    assert said(held.rig.model.requests[2]) == [*named(SECOND), "and then"]
-    assert PromptAccepted(turn=2, text="and then", queued=message, images=(SECOND,)) in held.rig.entries
+    assert last_content(session.rig.model.requests[1]) == []
+    assert last_content(session.rig.model.requests[2]) == [*named(SECOND), "and then"]
+    assert PromptAccepted(turn=2, text="and then", queued=message, images=(SECOND,)) in session.rig.entries
 
 
 async def test_a_recalled_message_shows_no_image() -> None:
-    held = Held([Say("first")])
-    turn = await held.begin()
-    message = held.agent.queue("no", "steer", images=(SECOND,))
-    assert held.agent.recall(message) == "no"
-    held.opened.set()
+    session = Held([Say("first")])
+    turn = await session.begin()
+    message = session.agent.queue("no", "steer", images=(SECOND,))
+    assert session.agent.recall(message) == "no"
+    session.opened.set()
     await turn
-    assert said(held.rig.model.requests[-1]) == []
-    assert not any(SECOND.name in str(sent.messages) for sent in held.rig.model.requests)
+    assert last_content(session.rig.model.requests[-1]) == []
+    assert not any(SECOND.name in str(sent.messages) for sent in session.rig.model.requests)
 
 
 async def test_an_image_that_waits_when_the_turn_is_stopped_waits_on_with_its_words() -> None:

@@ -68,9 +68,9 @@ def test_every_cause_has_its_reason_and_its_words() -> None:
 
 @pytest.mark.parametrize("cause", CAUSES)
 def test_only_a_timeout_is_reported_as_one_and_only_the_users_stop_as_theirs(cause: Cause) -> None:
-    told = model_notices.interrupted(cause) + model_notices.not_started(cause) + model_notices.turn_note(cause, "")
-    assert ("time limit" in told) == (cause == "timeout")
-    assert ("the user stopped" in told) == (cause == "user")
+    notices = model_notices.interrupted(cause) + model_notices.not_started(cause) + model_notices.turn_note(cause, "")
+    assert ("time limit" in notices) == (cause == "timeout")
+    assert ("the user stopped" in notices) == (cause == "user")
 
 
 @pytest.mark.parametrize("finish", get_args(ModelFinish))
@@ -107,7 +107,7 @@ BEGUN: list[Entry] = [
 
 
 @pytest.mark.parametrize(
-    ("looked", "said"),
+    ("check", "message"),
     [
         ("after", "had landed all the same"),
         ("before", "did not land"),
@@ -115,13 +115,13 @@ BEGUN: list[Entry] = [
         ("unreadable", "could not be read"),
     ],
 )
-def test_an_interrupted_edit_says_what_was_found(looked: FileCheck, said: str) -> None:
+def test_an_interrupted_edit_says_what_was_found(check: FileCheck, message: str) -> None:
     change = FileChange(path="app.py", before="0" * 64, after="1" * 64)
     conversation = fold([*BEGUN, CallStarted(call="A", effect="write", change=change)])
-    ended = settle(conversation, StopCause("crash"), known=Evidence(file_checks={"A": looked}))[0]
+    ended = settle(conversation, StopCause("crash"), known=Evidence(file_checks={"A": check}))[0]
     assert isinstance(ended, CallEnded)
     assert ended.outcome == "interrupted"
-    assert said in ended.text
+    assert message in ended.text
     assert "app.py" in ended.text
 
 
@@ -156,5 +156,5 @@ def test_backing_off_doubles_up_to_its_limit_and_obeys_the_provider() -> None:
     limits = Limits(attempts=9, backoff=1, longest_backoff=5)
     failed = ProviderFailed("Busy. Wait.", fault="overloaded")
     assert [retry_delay(failed, attempt, limits=limits, shown=False) for attempt in range(1, 6)] == [1, 2, 4, 5, 5]
-    asked = ProviderFailed("Busy. Wait.", fault="rate_limited", retry_after=3)
-    assert retry_delay(asked, 1, limits=limits, shown=False) == 3
+    busy = ProviderFailed("Busy. Wait.", fault="rate_limited", retry_after=3)
+    assert retry_delay(busy, 1, limits=limits, shown=False) == 3

@@ -103,8 +103,8 @@ async def test_every_page_is_asked_for(name: str, parameter: str) -> None:
     last = {"data": [{"id": "b"}], "has_more": False, "last_id": "b", "models": [{"name": "models/b"}]}
     page, requests = await listed(name, pages(first, last))
     assert [model.id for model in page.models] == ["a", "b"]
-    asked = [parse_qs(urlsplit(each.target).query).get(parameter) for each in requests]
-    assert asked == [None, ["a&b=c"]]
+    tokens = [parse_qs(urlsplit(each.target).query).get(parameter) for each in requests]
+    assert tokens == [None, ["a&b=c"]]
 
 
 async def refused(name: str, answer: Answer) -> ProviderFailed:
@@ -266,8 +266,8 @@ async def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> Non
 def test_what_the_list_leaves_out_comes_from_the_table() -> None:
     known = with_facts(ListedModel(id="claude-opus-5"), PROVIDERS["anthropic"])
     assert (known.window, known.input_price, known.output_price) == (1_000_000, 5.0, 25.0)
-    told = ListedModel(id="claude-opus-5", window=7, input_price=1.0, output_price=2.0)
-    assert with_facts(told, PROVIDERS["anthropic"]) == told
+    listed = ListedModel(id="claude-opus-5", window=7, input_price=1.0, output_price=2.0)
+    assert with_facts(listed, PROVIDERS["anthropic"]) == listed
 
 
 def test_favourites_are_kept_and_a_damaged_file_is_not_lost(tmp_path: Path) -> None:

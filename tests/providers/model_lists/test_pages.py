@@ -16,8 +16,8 @@ from laws import law
 KINDS: tuple[ProtocolKind, ...] = get_args(ProtocolKind)
 
 
-def written(said: object) -> bytes:
-    return json.dumps(said).encode()
+def written(document: object) -> bytes:
+    return json.dumps(document).encode()
 
 
 def openai(*entries: object) -> bytes:
@@ -152,10 +152,10 @@ JSON = st.recursive(
 
 
 @law()
-@given(kind=st.sampled_from(KINDS), said=JSON)
-def test_whatever_json_comes_is_a_list_or_said_to_be_none(kind: ProtocolKind, said: object) -> None:
+@given(kind=st.sampled_from(KINDS), document=JSON)
+def test_whatever_json_comes_is_a_list_or_said_to_be_none(kind: ProtocolKind, document: object) -> None:
     try:
-        page = page_of(kind, written(said))
+        page = page_of(kind, written(document))
     except ValueError:
         return
     for model in page.models:

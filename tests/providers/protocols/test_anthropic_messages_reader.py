@@ -150,7 +150,7 @@ def test_half_a_surrogate_pair_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    ("name", "data", "message"),
     [
         ("content_block_delta", b'{"choices": [}', "JSONDecodeError"),
         ("content_block_delta", b"3", "wrong type"),
@@ -160,11 +160,11 @@ def test_half_a_surrogate_pair_is_read() -> None:
         ("", b'{"type": "content_block_start", "index": "0", "content_block": {"type": "text"}}', "index has"),
     ],
 )
-def test_what_is_not_the_protocol_is_invalid(name: str, data: bytes, said: str) -> None:
+def test_what_is_not_the_protocol_is_invalid(name: str, data: bytes, message: str) -> None:
     failed = failure([(name, data)])
     assert failed.fault == "malformed"
     assert str(failed).startswith("Model 'anthropic:m' sent an invalid response: ")
-    assert said in str(failed)
+    assert message in str(failed)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_what_is_not_the_protocol_is_invalid(name: str, data: bytes, said: str) 
     ],
 )
 def test_an_error_in_the_stream_has_the_status_of_its_kind(kind: str, fault: str, status: int | None) -> None:
-    said = json.dumps({"type": "error", "error": {"type": kind, "message": "It fell over."}}).encode()
+    error = json.dumps({"type": "error", "error": {"type": kind, "message": "It fell over."}}).encode()
     for name in ("error", ""):
-        failed = failure([(name, said)])
+        failed = failure([(name, error)])
         assert (failed.fault, failed.status) == (fault, status)
         assert "It fell over." in str(failed)
 
@@ -202,7 +202,7 @@ def test_an_unknown_reason_is_an_incomplete_response(reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"<html>", "JSONDecodeError"),
         (b'{"id": "x"}', "it has no content"),
@@ -210,8 +210,8 @@ def test_an_unknown_reason_is_an_incomplete_response(reason: str) -> None:
         (b'{"type": "error", "error": {"type": "api_error", "message": "It fell over."}}', "It fell over."),
     ],
 )
-def test_a_document_that_is_no_message_is_a_failure(body: bytes, said: str) -> None:
-    with pytest.raises(ProviderFailed, match=said):
+def test_a_document_that_is_no_message_is_a_failure(body: bytes, message: str) -> None:
+    with pytest.raises(ProviderFailed, match=message):
         list(WIRE.reader(TARGET).document(body))
 
 

@@ -37,8 +37,8 @@ def target(name: str) -> ModelEndpoint:
     return resolve_endpoint(name, ENVIRON, SERVERS)
 
 
-def written(sent: Conversation, *, whole: bool = False) -> Json:
-    raw = BodyWriter(target(sent.model), WIRE).body(sent, non_streaming=whole)
+def written(sent: Conversation, *, non_streaming: bool = False) -> Json:
+    raw = BodyWriter(target(sent.model), WIRE).body(sent, non_streaming=non_streaming)
     judge("anthropic", raw.replace(b'"redacted_thinking","data"', b'"thinking","thinking"'))  # which it does not know
     return json.loads(raw)
 
@@ -174,10 +174,10 @@ def test_the_mark_stands_on_the_last_block_that_may_have_one() -> None:
 
 
 def test_the_mark_stays_off_what_the_writer_made() -> None:
-    (made,) = WIRE.writer(target(NAME)).message(GO)
-    closed = WIRE.closing(target(NAME), made)
+    (message,) = WIRE.writer(target(NAME)).message(GO)
+    closed = WIRE.closing(target(NAME), message)
     assert "cache_control" in str(closed)
-    assert made == {"role": "user", "content": [{"type": "text", "text": "go"}]}
+    assert message == {"role": "user", "content": [{"type": "text", "text": "go"}]}
 
 
 def test_the_mark_moves_and_changes_nothing_that_was_sent() -> None:
@@ -231,8 +231,8 @@ def test_thinking_whose_conversation_has_changed_is_dropped_by_the_models_that_w
 
 
 def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it() -> None:
-    own = Server(kind="anthropic", base_url="http://gw/api/?beta=true", api_key_env="HOME_KEY", auth="x-api-key")
-    endpoint = resolve_endpoint("own:m", ENVIRON, known_providers({"own": own}))
+    server = Server(kind="anthropic", base_url="http://gw/api/?beta=true", api_key_env="HOME_KEY", auth="x-api-key")
+    endpoint = resolve_endpoint("own:m", ENVIRON, known_providers({"own": server}))
     assert WIRE.url(endpoint, non_streaming=False) == "http://gw/api/v1/messages?beta=true"
     assert WIRE.headers(endpoint, conversation(NAME)) == {"anthropic-version": "2023-06-01", "x-api-key": "sekret"}
 

@@ -46,7 +46,7 @@ _counts = st.fixed_dictionaries(
         ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"), st.none() | st.integers(0, 10**6)
     ),
 )
-_beside = st.sampled_from(
+_other_events = st.sampled_from(
     [
         b'event: ping\ndata: {"type": "ping"}\n\n',
         b": a comment\n\n",
@@ -96,7 +96,7 @@ def streams(draw: st.DrawFn) -> list[bytes]:
         events.append(_sse("content_block_start", index=index, content_block=begun))
         events.extend(_sse("content_block_delta", index=index, delta=delta) for delta in deltas)
         events.append(_sse("content_block_stop", index=index))
-        events.extend(draw(st.lists(_beside, max_size=1)))
+        events.extend(draw(st.lists(_other_events, max_size=1)))
     ended = {"stop_reason": draw(st.sampled_from(list(FINISH))), "stop_sequence": None}
     events += [_sse("message_delta", delta=ended, usage=draw(_counts)), _sse("message_stop")]
     raw = b"".join(events)

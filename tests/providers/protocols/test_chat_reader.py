@@ -19,8 +19,8 @@ Json = dict[str, Any]
 KEYS = {each.key_variable: "k" for each in PROVIDERS.values() if each.key_variable}
 
 
-def chunk(delta: Json | None, finish: object = None, **beside: object) -> Json:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **beside}
+def chunk(delta: Json | None, finish: object = None, **more: object) -> Json:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
 
 
 def call(name: str | None, arguments: object, **more: object) -> Json:
@@ -72,15 +72,15 @@ def calls(*chunks: Json) -> list[tuple[str, str, str | None]]:
 def test_thinking_between_tags_at_the_beginning_is_thinking(pieces: list[str], parts: tuple[Part, ...]) -> None:
     streamed = [chunk({"content": each}) for each in pieces]
     assert finished("ollama:m", *streamed).parts == parts
-    whole = WIRE.reader(resolve_endpoint("ollama:m", {}))
+    reader = WIRE.reader(resolve_endpoint("ollama:m", {}))
     body = {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": "stop"}]}
-    deltas = list(whole.document(json.dumps(body).encode()))
-    assert whole.finished().parts == parts
-    assert told(deltas) == told(read("ollama:m", *streamed, chunk({}, "stop"))[1])
+    deltas = list(reader.document(json.dumps(body).encode()))
+    assert reader.finished().parts == parts
+    assert thinking_and_text(deltas) == thinking_and_text(read("ollama:m", *streamed, chunk({}, "stop"))[1])
     assert finished("openai-chat:m", *streamed).parts == (TextPart("".join(pieces)),)
 
 
-def told(deltas: list[Delta]) -> tuple[str, str]:
+def thinking_and_text(deltas: list[Delta]) -> tuple[str, str]:
     thinking = "".join(each.text for each in deltas if isinstance(each, ThinkingDelta))
     return thinking, "".join(each.text for each in deltas if isinstance(each, TextDelta))
 
@@ -90,7 +90,7 @@ def test_mistrals_thinking_is_kept_and_shown() -> None:
         return {"type": "thinking", "thinking": [{"type": "text", "text": text}, {"type": "reference", "ids": [1]}]}
 
     chunks = [chunk({"content": [part("h")]}), chunk({"content": [part("m")]}), chunk({"content": "hello"})]
-    assert told(read("mistral:m", *chunks)[1]) == ("hm", "hello")
+    assert thinking_and_text(read("mistral:m", *chunks)[1]) == ("hm", "hello")
     assert finished("mistral:m", *chunks).parts == (thought("hm", "thinking", "mistral"), TextPart("hello"))
     mixed = chunk({"content": [part("hm"), {"type": "text", "text": "he"}, {"type": "reference"}, "llo"]})
     assert finished("mistral:m", mixed).parts == (thought("hm", "thinking", "mistral"), TextPart("hello"))
@@ -233,7 +233,7 @@ def test_any_other_reason_is_no_end(reason: str | None) -> None:
 
 def test_a_refusal_is_shown_and_is_the_end_once_its_reason_came() -> None:
     reader, deltas = read("openai-chat:m", chunk({"refusal": "I can"}), chunk({"refusal": "not."}))
-    assert told(deltas) == ("", "I cannot.")
+    assert thinking_and_text(deltas) == ("", "I cannot.")
     assert not reader.complete
     found = finished("openai-chat:m", chunk({"refusal": "I cannot."}))
     assert (found.finish, found.parts) == ("refusal", (TextPart("I cannot."),))
@@ -303,7 +303,7 @@ def test_what_is_not_the_protocol_is_refused_in_words(wrong: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "harmless",
     [
         b"{}",
         {"choices": []},
@@ -317,8 +317,8 @@ def test_what_is_not_the_protocol_is_refused_in_words(wrong: object) -> None:
         b'{"choices": [{"delta": {}}], "created": NaN}',
     ],
 )
-def test_what_is_odd_and_harmless_is_passed_over(odd: object) -> None:
-    assert finished("ollama:m", odd, chunk({"content": "a"})).parts == (TextPart("a"),)
+def test_what_is_odd_and_harmless_is_passed_over(harmless: object) -> None:
+    assert finished("ollama:m", harmless, chunk({"content": "a"})).parts == (TextPart("a"),)
 
 
 def test_half_a_character_waits_for_its_other_half() -> None:

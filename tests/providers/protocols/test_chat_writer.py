@@ -29,8 +29,8 @@ def written(name: str, *responses: tuple[Part, ...]) -> list[Json]:
     """Return how these responses of the model are written, one after another, by one writer."""
     target = resolve_endpoint(name, KEYS)
     writer = WIRE.writer(target)
-    said = [each for parts in responses for each in writer.message(AssistantMessage(name, parts))]
-    return cast("list[Json]", json.loads(msgspec.json.encode(said)))
+    messages = [each for parts in responses for each in writer.message(AssistantMessage(name, parts))]
+    return cast("list[Json]", json.loads(msgspec.json.encode(messages)))
 
 
 def thought(text: str, way: str | None = None, **details: object) -> ThinkingPart:
@@ -122,7 +122,7 @@ def test_results_and_content_of_a_user_are_messages_in_this_order() -> None:
 
 def test_the_head_says_model_tools_and_how_to_answer() -> None:
     tool = ToolSchema(name="read", description="Read.", parameters={"type": "object", "required": []})
-    asked = fold([SessionOpened(session="s", cwd="/", model="m", system="S", tools=(tool,), version="0")])
+    sent = fold([SessionOpened(session="s", cwd="/", model="m", system="S", tools=(tool,), version="0")])
     target = resolve_endpoint("openai-chat:m", KEYS)
     parameters: Json = {"type": "object", "required": [], "properties": {}}
     tools: list[Json] = [
@@ -130,11 +130,11 @@ def test_the_head_says_model_tools_and_how_to_answer() -> None:
     ]
     both: Json = {"tools": tools, "tool_choice": "auto"}
     streamed: Json = {"model": "m", "stream": True, "stream_options": {"include_usage": True}, **both}
-    assert WIRE.head(target, asked, non_streaming=False) == streamed
-    assert WIRE.head(target, asked, non_streaming=True) == {"model": "m", **both}
+    assert WIRE.head(target, sent, non_streaming=False) == streamed
+    assert WIRE.head(target, sent, non_streaming=True) == {"model": "m", **both}
     mistral = resolve_endpoint("mistral:m", KEYS)
-    assert WIRE.head(mistral, asked, non_streaming=False) == {"model": "m", "stream": True, **both}
-    assert WIRE.writer(target).opening(asked) == [{"role": "system", "content": "S"}]
+    assert WIRE.head(mistral, sent, non_streaming=False) == {"model": "m", "stream": True, **both}
+    assert WIRE.writer(target).opening(sent) == [{"role": "system", "content": "S"}]
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_the_query_of_a_base_url_stays_behind_the_path(base: str, url: str) -> N
 
 def conversation(name: str, *parts: Part) -> list[object]:
     result: Json = {"role": "tool", "tool_call_id": CALL.id, "content": "text"}
-    asked: Json = {"role": "user", "content": "go"}
-    return [asked, *written(name, parts), result, *written(name, (thought("so", "thinking"), TEXT)), asked]
+    prompt: Json = {"role": "user", "content": "go"}
+    return [prompt, *written(name, parts), result, *written(name, (thought("so", "thinking"), TEXT)), prompt]
 
 
 def test_mistrals_own_library_reads_what_mistral_gets_back() -> None:
@@ -171,6 +171,6 @@ def test_mistrals_own_library_reads_what_mistral_gets_back() -> None:
 
 @pytest.mark.parametrize("name", ["openai-chat:m", "ollama:m", "deepseek:m"])
 def test_the_types_of_openais_sdk_have_every_message(name: str) -> None:
-    asked: Json = {"role": "user", "content": "go"}
-    messages: list[object] = [asked, *written(name, (thought("hm", "reasoning_content"), TEXT, CALL), (CALL,))]
+    prompt: Json = {"role": "user", "content": "go"}
+    messages: list[object] = [prompt, *written(name, (thought("hm", "reasoning_content"), TEXT, CALL), (CALL,))]
     assert JUDGES["openai-chat"].refusal("openai-chat", messages) == ""

@@ -23,7 +23,7 @@ SIGNED = {"thoughtSignature": "c2ln"}
 SEAL = ThinkingPart("", signature="c2ln", provider="google")
 
 
-def said(text: str, **more: object) -> dict[str, object]:
+def text_part(text: str, **more: object) -> dict[str, object]:
     return {"text": text, **more}
 
 
@@ -33,13 +33,13 @@ def event(*parts: object, reason: str | None = None, **more: object) -> dict[str
     return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, **ending}], **more}
 
 
-def read(*events: object, whole: bool = False) -> tuple[ResponseReader, list[Delta]]:
-    """Read the events; `whole` reads one of them as a document."""
+def read(*events: object, document: bool = False) -> tuple[ResponseReader, list[Delta]]:
+    """Read the events; `document` reads one of them as a document."""
     reader = WIRE.reader(TARGET)
     deltas: list[Delta] = []
     for each in events:
         raw = each if isinstance(each, bytes) else json.dumps(each).encode()
-        deltas.extend(reader.document(raw) if whole else reader.event("", raw))
+        deltas.extend(reader.document(raw) if document else reader.event("", raw))
     return reader, deltas
 
 
@@ -53,14 +53,18 @@ def finished(*events: object) -> StreamFinished:
 def parts_of(*parts: object) -> Sequence[Part]:
     """Return what the reader makes of the parts: of each in a separate event, and of all in one document."""
     streamed = finished(*(event(part) for part in parts), event(reason="STOP")).parts
-    reader, _ = read(event(*parts, reason="STOP"), whole=True)
+    reader, _ = read(event(*parts, reason="STOP"), document=True)
     assert reader.finished().parts == streamed
     return streamed
 
 
 def test_pieces_of_one_kind_are_one_part() -> None:
     assert parts_of(
-        said("h", thought=True), said("m", thought=True), said("a"), said("b"), said("c", thought=True)
+        text_part("h", thought=True),
+        text_part("m", thought=True),
+        text_part("a"),
+        text_part("b"),
+        text_part("c", thought=True),
     ) == (
         ThinkingPart("hm"),
         TextPart("ab"),
@@ -70,26 +74,26 @@ def test_pieces_of_one_kind_are_one_part() -> None:
 
 def test_what_arrives_is_emitted_at_once() -> None:
     call = {"functionCall": {"id": "x", "name": "read", "args": {"path": "ä", "n": 1}}}
-    _, deltas = read(event(said("hm", thought=True)), event(said("so"), call), event(said("")))
+    _, deltas = read(event(text_part("hm", thought=True)), event(text_part("so"), call), event(text_part("")))
     written = '{"path": "ä", "n": 1}'
     assert deltas == [ThinkingDelta("hm"), TextDelta("so"), CallDelta(2, "read", written)]
 
 
 def test_a_signature_on_a_text_is_empty_thinking_before_it() -> None:
-    assert parts_of(said("a"), said("b", **SIGNED)) == (SEAL, TextPart("ab"))
-    assert parts_of(said("a"), said("", **SIGNED)) == (SEAL, TextPart("a"))
-    assert parts_of(said("", **SIGNED)) == (SEAL, TextPart(""))
+    assert parts_of(text_part("a"), text_part("b", **SIGNED)) == (SEAL, TextPart("ab"))
+    assert parts_of(text_part("a"), text_part("", **SIGNED)) == (SEAL, TextPart("a"))
+    assert parts_of(text_part("", **SIGNED)) == (SEAL, TextPart(""))
 
 
 def test_nothing_is_joined_to_what_is_signed() -> None:
     other = ThinkingPart("", signature="b3RoZXI=", provider="google")
-    signed_again = said("b", thoughtSignature="b3RoZXI=")
-    assert parts_of(said("a", **SIGNED), signed_again, said("c")) == (
+    signed_again = text_part("b", thoughtSignature="b3RoZXI=")
+    assert parts_of(text_part("a", **SIGNED), signed_again, text_part("c")) == (
         *(SEAL, TextPart("a")),
         *(other, TextPart("b")),
         TextPart("c"),
     )
-    assert parts_of(said("h", thought=True, **SIGNED), said("m", thought=True)) == (
+    assert parts_of(text_part("h", thought=True, **SIGNED), text_part("m", thought=True)) == (
         ThinkingPart("h", provider="google", details={"thought_signature": "c2ln"}),
         ThinkingPart("m"),
     )
@@ -118,7 +122,7 @@ def test_a_signature_is_kept_byte_for_byte(signature: str) -> None:
 
 def test_kinds_of_parts_that_were_not_requested_are_left_out() -> None:
     code: dict[str, object] = {"executableCode": {"language": "PYTHON", "code": "1"}}
-    assert parts_of(said("a"), code, {"inlineData": {"data": ""}}, SIGNED, {}, said("b")) == (
+    assert parts_of(text_part("a"), code, {"inlineData": {"data": ""}}, SIGNED, {}, text_part("b")) == (
         TextPart("a"),
         TextPart("b"),
     )
@@ -138,7 +142,7 @@ def test_kinds_of_parts_that_were_not_requested_are_left_out() -> None:
     ],
 )
 def test_how_it_finished(reason: str, finish: ModelFinish) -> None:
-    assert finished(event(said("so")), event(reason=reason)).finish == finish
+    assert finished(event(text_part("so")), event(reason=reason)).finish == finish
     called = finished(event({"functionCall": {"name": "read"}}, reason=reason)).finish
     assert called == ("calls" if finish == "stop" else finish)
 
@@ -156,12 +160,12 @@ def test_any_other_reason_means_that_it_is_cut_off(reason: str) -> None:
 
 @pytest.mark.parametrize("ending", [{}, {"finishReason": None}, {"finishReason": ""}])
 def test_without_a_reason_it_is_not_complete(ending: dict[str, object]) -> None:
-    reader, _ = read({"candidates": [{"content": {"parts": [said("half")]}, **ending}]})
+    reader, _ = read({"candidates": [{"content": {"parts": [text_part("half")]}, **ending}]})
     assert not reader.complete
 
 
 def test_what_comes_after_the_reason_counts() -> None:
-    found = finished(event(said("a"), reason="STOP"), event(said("b"), usageMetadata={"promptTokenCount": 3}))
+    found = finished(event(text_part("a"), reason="STOP"), event(text_part("b"), usageMetadata={"promptTokenCount": 3}))
     assert (found.parts, found.usage.input_tokens) == ((TextPart("ab"),), 3)
 
 
@@ -240,7 +244,7 @@ def test_json_that_only_python_reads_is_read(sent: str, arguments: str) -> None:
 )
 def test_an_error_in_the_stream_is_what_it_says(error: object, fault: str, status: int | None) -> None:
     with pytest.raises(ProviderFailed) as caught:
-        read(event(said("half")), {"error": error})
+        read(event(text_part("half")), {"error": error})
     assert (caught.value.fault, caught.value.status) == (fault, status)
     assert str(caught.value).endswith(": It fell over." if status != 429 else ": Slow down.")
 

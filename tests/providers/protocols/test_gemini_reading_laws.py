@@ -123,34 +123,34 @@ async def googles(chunks: Sequence[bytes]) -> tuple[Heard, list[GenerateContentR
 def ours(chunks: Sequence[bytes]) -> tuple[Heard, Heard, dict[str, int]]:
     """Return what our reader tells while it reads, what its parts say, and the usage."""
     reader, splitter = WIRE.reader(TARGET), EventSplitter()
-    told, kept = Heard(), Heard()
+    live, stored = Heard(), Heard()
     written: dict[int, str] = {}
     for chunk in chunks:
         for name, data in splitter.feed(chunk):
             for delta in reader.event(name, data):
                 match delta:
                     case TextDelta(text):
-                        told.text += text
+                        live.text += text
                     case ThinkingDelta(text):
-                        told.thinking += text
+                        live.thinking += text
                     case CallDelta(index, name, arguments):
                         written[index] = written.get(index, "") + name + arguments
     finished = reader.finished()
     for part in finished.parts:
         match part:
             case TextPart():
-                kept.text += part.text
+                stored.text += part.text
             case ThinkingPart():
-                kept.thinking += part.text
-                kept.signatures.extend(filter(None, [_bytes(part.signature), _bytes(_signature(part))]))
+                stored.thinking += part.text
+                stored.signatures.extend(filter(None, [_bytes(part.signature), _bytes(_signature(part))]))
             case CallPart():
                 arguments = json.loads(part.arguments) if part.arguments else None
-                kept.calls.append((part.wire_id, part.name, arguments, _bytes(_signature(part))))
+                stored.calls.append((part.wire_id, part.name, arguments, _bytes(_signature(part))))
     assert list(written.values()) == [
         part.name + part.arguments for part in finished.parts if isinstance(part, CallPart)
     ]
     usage = finished.usage
-    return told, kept, {"in": usage.input_tokens, "out": usage.output_tokens, "cached": usage.cache_read_tokens}
+    return live, stored, {"in": usage.input_tokens, "out": usage.output_tokens, "cached": usage.cache_read_tokens}
 
 
 def _signature(part: ThinkingPart | CallPart) -> str | None:
@@ -171,9 +171,9 @@ async def test_what_googles_sdk_reads_is_read(sent: list[Json], data: st.DataObj
     cuts = sorted(data.draw(st.sets(st.integers(0, len(raw)), max_size=5)))
     chunks = [raw[start:end] for start, end in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
     heard, responses = await googles(chunks)
-    told, kept, usage = ours(chunks)
-    assert kept == heard
-    assert (told.text, told.thinking) == (heard.text, heard.thinking)
+    live, stored, usage = ours(chunks)
+    assert stored == heard
+    assert (live.text, live.thinking) == (heard.text, heard.thinking)
     event(f"calls: {min(len(heard.calls), 3)}, signatures: {min(len(heard.signatures), 3)}")
     counted = [each.usage_metadata for each in responses if each.usage_metadata]
     assert usage == {

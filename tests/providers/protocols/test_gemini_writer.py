@@ -220,8 +220,8 @@ def test_where_a_model_is(model: str, address: str | None, url: str) -> None:
 
 
 def test_a_server_without_a_key_gets_none() -> None:
-    own: Providers = known_providers({"mine": Server(kind="gemini", base_url="http://here")})
-    provider: Provider = own["mine"]
+    providers: Providers = known_providers({"mine": Server(kind="gemini", base_url="http://here")})
+    provider: Provider = providers["mine"]
     assert provider.kind == "gemini"
-    assert WIRE.headers(resolve_endpoint("mine:m", {}, own), conversation()) == {}
+    assert WIRE.headers(resolve_endpoint("mine:m", {}, providers), conversation()) == {}
     assert WIRE.headers(TARGET, conversation()) == {"x-goog-api-key": "sekret"}

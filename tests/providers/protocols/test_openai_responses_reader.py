@@ -25,9 +25,9 @@ def event(kind: str, **fields: object) -> Json:
     return {"type": f"response.{kind}", **fields}
 
 
-def call(own: str, arguments: str = "", *, name: str = "read") -> Json:
-    about = {"call_id": f"call_{own}", "name": name, "arguments": arguments}
-    return {"type": "function_call", "id": own, **about}
+def call(item_id: str, arguments: str = "", *, name: str = "read") -> Json:
+    fields = {"call_id": f"call_{item_id}", "name": name, "arguments": arguments}
+    return {"type": "function_call", "id": item_id, **fields}
 
 
 def read(*events: Json) -> tuple[list[Delta], StreamFinished]:
@@ -36,8 +36,8 @@ def read(*events: Json) -> tuple[list[Delta], StreamFinished]:
     return deltas, reader.finished()
 
 
-def called(own: str, arguments: str) -> CallPart:
-    return CallPart("", "read", arguments, wire_id=f"call_{own}", item_id=own, provider="openai")
+def called(item_id: str, arguments: str) -> CallPart:
+    return CallPart("", "read", arguments, wire_id=f"call_{item_id}", item_id=item_id, provider="openai")
 
 
 def test_a_gateway_that_changes_the_ids_is_understood_by_the_index() -> None:
@@ -239,7 +239,7 @@ def test_a_count_that_is_none_is_nothing(usage: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    ("name", "data", "message"),
     [
         ("response.output_text.delta", b'{"choices": [}', "JSONDecodeError"),
         ("response.output_text.delta", b"3", "wrong type"),
@@ -248,8 +248,8 @@ def test_a_count_that_is_none_is_nothing(usage: object) -> None:
         ("", json.dumps(event("completed", response={"status": 3})).encode(), "status has the wrong type"),
     ],
 )
-def test_what_is_not_the_protocol_is_invalid(name: str, data: bytes, said: str) -> None:
-    with pytest.raises(ProviderFailed, match=said) as caught:
+def test_what_is_not_the_protocol_is_invalid(name: str, data: bytes, message: str) -> None:
+    with pytest.raises(ProviderFailed, match=message) as caught:
         list(WIRE.reader(TARGET).event(name, data))
     assert caught.value.fault == "malformed"
 
@@ -260,7 +260,7 @@ def test_an_error_that_is_no_json_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"<html>", "JSONDecodeError"),
         (b'{"id": "x"}', "it has no output"),
@@ -268,8 +268,8 @@ def test_an_error_that_is_no_json_is_shown_as_it_is() -> None:
         (b'{"error": {"code": "server_error", "message": "It fell over."}}', "status 500: It fell over"),
     ],
 )
-def test_a_document_that_is_no_response_is_a_failure(body: bytes, said: str) -> None:
-    with pytest.raises(ProviderFailed, match=said):
+def test_a_document_that_is_no_response_is_a_failure(body: bytes, message: str) -> None:
+    with pytest.raises(ProviderFailed, match=message):
         list(WIRE.reader(TARGET).document(body))
 
 

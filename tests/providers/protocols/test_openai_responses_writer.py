@@ -29,8 +29,8 @@ def target(name: str) -> ModelEndpoint:
     return resolve_endpoint(name, {"OPENAI_API_KEY": "sekret"}, SERVERS)
 
 
-def written(sent: Conversation, *, whole: bool = False) -> Json:
-    raw = BodyWriter(target(sent.model), WIRE).body(sent, non_streaming=whole)
+def written(sent: Conversation, *, non_streaming: bool = False) -> Json:
+    raw = BodyWriter(target(sent.model), WIRE).body(sent, non_streaming=non_streaming)
     judge("openai-responses", raw)
     return json.loads(raw)
 
@@ -111,9 +111,9 @@ def test_reasoning_is_asked_for_where_there_is_any(model: str, seals: bool, keep
 
 
 def test_in_one_piece_it_is_the_same_but_for_streaming() -> None:
-    streamed, whole = (written(conversation(NAME, GO), whole=each) for each in (False, True))
+    streamed, in_one_piece = (written(conversation(NAME, GO), non_streaming=each) for each in (False, True))
     assert streamed.pop("stream") is True
-    assert streamed == whole
+    assert streamed == in_one_piece
 
 
 def test_an_open_models_own_reasoning_goes_back_as_it_came() -> None:
@@ -151,9 +151,9 @@ def test_where_it_is_sent_and_with_which_key() -> None:
 
 
 def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it() -> None:
-    own = Server(
+    server = Server(
         kind="openai-responses", base_url="http://azure/openai/v1?api-version=1", api_key_env="KEY", auth="api-key"
     )
-    endpoint = resolve_endpoint("azure-own:m", {"KEY": "sekret"}, known_providers({"azure-own": own}))
+    endpoint = resolve_endpoint("azure-own:m", {"KEY": "sekret"}, known_providers({"azure-own": server}))
     assert WIRE.url(endpoint, non_streaming=False) == "http://azure/openai/v1/responses?api-version=1"
     assert WIRE.headers(endpoint, conversation(NAME)) == {"api-key": "sekret"}

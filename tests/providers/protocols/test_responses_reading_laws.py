@@ -59,17 +59,17 @@ def _items(draw: st.DrawFn) -> list[Json]:
                 content: list[Json] = [
                     {"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts
                 ]
-                about = {"role": "assistant", "status": "completed"}
-                items.append({"type": "message", "id": f"msg_{place}", **about, "content": content})
+                fields = {"role": "assistant", "status": "completed"}
+                items.append({"type": "message", "id": f"msg_{place}", **fields, "content": content})
             case "function_call":
                 arguments = json.dumps(draw(st.dictionaries(_texts, _texts, max_size=2)))
-                about = {"call_id": f"call_{place}", "name": draw(st.sampled_from(["read", "list"]))}
-                call = {"type": "function_call", "id": f"fc_{place}", **about, "arguments": arguments}
+                fields = {"call_id": f"call_{place}", "name": draw(st.sampled_from(["read", "list"]))}
+                call = {"type": "function_call", "id": f"fc_{place}", **fields, "arguments": arguments}
                 items.append({**call, "status": "completed"})
             case _:
                 action = {"type": "search", "query": "x"}
-                about = {"status": "completed", "action": action}
-                items.append({"type": "web_search_call", "id": f"ws_{place}", **about})
+                fields = {"status": "completed", "action": action}
+                items.append({"type": "web_search_call", "id": f"ws_{place}", **fields})
     return items
 
 

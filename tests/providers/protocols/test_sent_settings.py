@@ -31,13 +31,15 @@ OWN = known_providers(
 )
 
 
-def asked(name: str, **settings: Any) -> Conversation:
+def with_settings(name: str, **settings: Any) -> Conversation:
     return msgspec.structs.replace(conversation(name, GO), settings=ModelSettings(**settings))
 
 
 def body(name: str, known: Providers = OWN, **settings: Any) -> JsonObject:
     target = resolve_endpoint(name, ENVIRON, known)
-    raw = BodyWriter(target, protocol_of(target.provider.kind)).body(asked(name, **settings), non_streaming=False)
+    raw = BodyWriter(target, protocol_of(target.provider.kind)).body(
+        with_settings(name, **settings), non_streaming=False
+    )
     return msgspec.json.decode(raw, type=dict[str, object])
 
 
@@ -193,24 +195,24 @@ def test_other_settings_have_the_names_of_each_protocol() -> None:
     ],
 )
 def test_the_user_reads_what_is_sent_in_place_of_a_setting(name: str, settings: dict[str, Any], note: str) -> None:
-    assert " ".join(setting_notes(asked(name, **settings), OWN)) == note
+    assert " ".join(setting_notes(with_settings(name, **settings), OWN)) == note
 
 
 def test_a_model_that_holdfast_does_not_know_of_has_no_notes() -> None:
-    assert setting_notes(asked("mine:m", effort="high"), OWN) == ()
+    assert setting_notes(with_settings("mine:m", effort="high"), OWN) == ()
 
 
 def test_nothing_is_sent_through_pydantic_ai_and_the_user_reads_it() -> None:
-    (note,) = setting_notes(asked("pydantic-ai:groq:m", effort="high"), OWN)
+    (note,) = setting_notes(with_settings("pydantic-ai:groq:m", effort="high"), OWN)
     assert note == "pydantic-ai:groq:m gets no settings: none is sent through pydantic-ai."
 
 
 def test_thinking_with_a_budget_is_interleaved_at_anthropic() -> None:
     target = resolve_endpoint("anthropic:claude-sonnet-4-5", ENVIRON)
     wire = protocol_of("anthropic")
-    thinking = wire.headers(target, asked("anthropic:claude-sonnet-4-5", effort="high"))
+    thinking = wire.headers(target, with_settings("anthropic:claude-sonnet-4-5", effort="high"))
     assert thinking["anthropic-beta"] == "interleaved-thinking-2025-05-14"
-    assert "anthropic-beta" not in wire.headers(target, asked("anthropic:claude-sonnet-4-5"))
+    assert "anthropic-beta" not in wire.headers(target, with_settings("anthropic:claude-sonnet-4-5"))
 
 
 def test_extra_body_is_merged_into_the_head_and_headers_are_sent() -> None:
@@ -239,6 +241,6 @@ def test_extra_body_cannot_have_what_holdfast_writes(field: str) -> None:
 
 
 def test_extra_body_cannot_turn_thinking_on_where_only_some_requests_may_have_it() -> None:
-    own = {"anthropic:claude-sonnet-4-5": ModelOverrides(extra_body={"thinking": {"type": "enabled"}})}
+    overrides = {"anthropic:claude-sonnet-4-5": ModelOverrides(extra_body={"thinking": {"type": "enabled"}})}
     with pytest.raises(ConfigInvalid, match="Set `effort`"):
-        known_providers({}, own)
+        known_providers({}, overrides)

@@ -62,13 +62,13 @@ def test_what_is_written_is_what_the_vendors_types_declare(name: str, data: st.D
 def test_a_longer_conversation_begins_with_the_bytes_of_a_shorter_one(name: str, data: st.DataObject) -> None:
     endpoint, protocol = spoken(name)
     sent = data.draw(sendable(name, SERVERS))
-    body_writer, kept = BodyWriter(endpoint, protocol), b""
+    body_writer, beginning = BodyWriter(endpoint, protocol), b""
     for length in range(1, len(sent.messages) + 1):
         shorter = replace(sent, messages=sent.messages[:length])
         body = body_writer.body(shorter, non_streaming=False)
         assert body == BodyWriter(endpoint, protocol).body(shorter, non_streaming=False)
-        assert body.startswith(kept)
-        kept = _without_the_last(body, protocol)
+        assert body.startswith(beginning)
+        beginning = _without_the_last(body, protocol)
 
 
 def _without_the_last(body: bytes, protocol: ProviderProtocol) -> bytes:

@@ -60,8 +60,8 @@ def test_a_read_that_asks_a_host_is_asked_about(mode: Mode) -> None:
 
 def test_a_question_names_the_call_and_the_place() -> None:
     assert decide(plan("execute"), Policy("ask")) == Ask("The call 'do src/app.py' runs a command.")
-    asked = decide(plan("read", outside="/etc/hosts"), Policy("plan"))
-    assert asked == Ask("The call 'do src/app.py' reads outside the workspace, at '/etc/hosts'.")
+    decision = decide(plan("read", outside="/etc/hosts"), Policy("plan"))
+    assert decision == Ask("The call 'do src/app.py' reads outside the workspace, at '/etc/hosts'.")
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,9 @@ def test_what_a_shell_acts_on_is_matched_only_as_what_it_makes_of_it(
         for part in line.parts:
             assert not part.writes, "no pattern of a command allows a file"
             assert part.words, "bash hands over exactly these words"
-            wanted = [pattern_words(each.text) for each in known]
+            expected = [pattern_words(each.text) for each in known]
             assert any(part.words[: len(each) - (each[-1:] == ("*",))] == each[: len(each) - (each[-1:] == ("*",))]
-                       for each in wanted if each)  # fmt: skip
+                       for each in expected if each)  # fmt: skip
     for each in suggest_patterns(plan).patterns:
         assert not line.unclear
         assert unmatchable(each) == ""
@@ -302,9 +302,9 @@ def test_a_pattern_that_is_accepted_matches_something(each: tuple[Effect, str]) 
     ],
 )
 def test_why_a_pattern_matches_nothing(effect: Effect, text: str, why: str) -> None:
-    said = unmatchable(Pattern(effect=effect, text=text))
-    assert why in said
-    assert repr(text) in said
+    reason = unmatchable(Pattern(effect=effect, text=text))
+    assert why in reason
+    assert repr(text) in reason
 
 
 @pytest.mark.parametrize(

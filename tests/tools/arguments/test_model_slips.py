@@ -43,18 +43,18 @@ class Slip:
     tool: str
     arguments: str
     works: bool
-    says: tuple[str, ...]
+    words: tuple[str, ...]
     leaves: str
 
 
 def _slips() -> list[Slip]:
     found: list[Slip] = []
     for line in Path(__file__).with_name("model_slips.tsv").read_text(encoding="utf-8").splitlines():
-        family, name, tool, arguments, outcome, says, *leaves = line.split("\t")
+        family, name, tool, arguments, outcome, words, *leaves = line.split("\t")
         works = {"ok": True, "refused": False}[outcome]
         shown = arguments.replace("⏎", "\n")
         found.append(
-            Slip(family, name, tool, shown, works, tuple(says.split(" | ")), "".join(leaves).replace("⏎", "\n"))
+            Slip(family, name, tool, shown, works, tuple(words.split(" | ")), "".join(leaves).replace("⏎", "\n"))
         )
     return found
 
@@ -99,7 +99,7 @@ def test_a_slip_works_or_has_a_reason_to_act_on(slip: Slip) -> None:
     with place() as (root, toolbox):
         works, text = outcome(toolbox, slip.tool, slip.arguments.replace("{ROOT}", str(root)))
         changed = (root / "a.py").read_text()
-    assert (works, [each for each in slip.says if each not in text]) == (slip.works, []), text
+    assert (works, [each for each in slip.words if each not in text]) == (slip.works, []), text
     assert slip.leaves in changed, text
     if not works:
         assert changed == FILES["a.py"], "what is refused changes nothing"

@@ -67,7 +67,7 @@ def test_whatever_a_model_writes_is_read_or_left_alone_and_reading_it_again_chan
 @given(data=st.data(), tool=st.sampled_from(sorted(MEANT)))
 def test_only_fields_of_the_schema_are_left(data: st.DataObject, tool: str) -> None:
     schema = next(each for each in DECLARATIONS if each.name == tool)
-    extra = data.draw(_objects.filter(lambda given: not {*given} & MEANINGFUL_FIELDS.get(tool, frozenset())))
+    extra = data.draw(_objects.filter(lambda fields: not {*fields} & MEANINGFUL_FIELDS.get(tool, frozenset())))
     read = _read(json.dumps({**extra, **MEANT[tool]}), schema)
     properties = schema.parameters["properties"]
     if read is not None:

@@ -141,8 +141,8 @@ def test_the_result_ends_with_what_was_done(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     (place.root / "a.py").write_text("x = 1\n")
     tools = ToolNames({"read": ReadTool(place)})
-    said = called(tools["read_file"], file_path="a.py").text
-    assert said.splitlines()[-2:] == [
+    text = called(tools["read_file"], file_path="a.py").text
+    assert text.splitlines()[-2:] == [
         "[Tool 'read_file' is 'read' here.]",
         "[Arguments: 'file_path' was read as 'path'.]",
     ]
@@ -154,7 +154,7 @@ def test_the_result_ends_with_what_was_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (
             '{"items":[{"text":"a"},{"text":"b","state":"x"}]}',
@@ -164,8 +164,8 @@ def test_the_result_ends_with_what_was_done(tmp_path: Path) -> None:
         ('{"items":5}', "items: .* Its fields are: items."),
     ],
 )
-def test_an_error_names_the_inner_field(raw: str, said: str) -> None:
-    with pytest.raises(ToolFailed, match=said.replace("[", r"\[").replace("]", r"\]")):
+def test_an_error_names_the_inner_field(raw: str, message: str) -> None:
+    with pytest.raises(ToolFailed, match=message.replace("[", r"\[").replace("]", r"\]")):
         parse_arguments(raw, TodoArguments, tool="todo")
 
 
@@ -175,8 +175,8 @@ def test_a_patch_in_a_shell_command_is_a_change_of_files_to_rules_and_modes(tmp_
     (place.root / "src").mkdir()
     tools = ToolNames({"bash": BashTool(place, Supervisors(tmp_path)), "apply_patch": ApplyPatchTool(place)})
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
-    given = json.dumps({"command": f"apply_patch <<'EOF'\n{patch}\nEOF"})
-    plan = tools["Bash"].plan("call_1", given)
+    arguments = json.dumps({"command": f"apply_patch <<'EOF'\n{patch}\nEOF"})
+    plan = tools["Bash"].plan("call_1", arguments)
     assert (plan.tool, plan.effect, plan.command, [each.path for each in plan.files]) == (
         "apply_patch",
         "write",
@@ -187,20 +187,20 @@ def test_a_patch_in_a_shell_command_is_a_change_of_files_to_rules_and_modes(tmp_
     assert isinstance(decide(plan, Policy("ask"), tool=plan.tool), Ask)
     for more in ({"cwd": "src"}, {"background": True}):
         with pytest.raises(ToolFailed, match="apply_patch"):
-            tools["bash"].plan("call_1", json.dumps({**json.loads(given), **more}))
+            tools["bash"].plan("call_1", json.dumps({**json.loads(arguments), **more}))
     with pytest.raises(ToolFailed, match="apply_patch"):
-        tools["bash"].plan("call_1", json.dumps({"command": f"{json.loads(given)['command']}\nls"}))
+        tools["bash"].plan("call_1", json.dumps({"command": f"{json.loads(arguments)['command']}\nls"}))
 
 
 def test_the_editor_is_a_change_of_files_to_rules_and_modes(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     (place.root / "a.py").write_text("x = 1\n")
     tools = ToolNames({"read": ReadTool(place), "edit": EditTool(place)})
-    asked = {"command": "str_replace", "path": "a.py", "old_str": "1", "new_str": "2"}
-    plan = tools["str_replace_editor"].plan("call_1", json.dumps(asked))
+    arguments = {"command": "str_replace", "path": "a.py", "old_str": "1", "new_str": "2"}
+    plan = tools["str_replace_editor"].plan("call_1", json.dumps(arguments))
     assert (plan.tool, plan.effect) == ("edit", "write")
     assert tools["str_replace_editor"].plan("call_1", '{"command": "view", "path": "a.py"}').effect == "read"
     assert list(tools) == ["read", "edit"]
     patching = ToolNames({"read": ReadTool(place), "apply_patch": ApplyPatchTool(place)})
     with pytest.raises(ToolFailed, match=r"Nothing was done\. Change files with apply_patch\."):
-        patching["str_replace_editor"].plan("call_1", json.dumps(asked))
+        patching["str_replace_editor"].plan("call_1", json.dumps(arguments))

@@ -45,9 +45,9 @@ def output(folder: Path, *, stop_at: str = "", **arguments: object) -> ToolOutpu
             if stop_at and stop_at in "".join(shown):
                 stop.set()
 
-        made: Tool = BashTool(Workspace(root=folder, spool=folder), supervisor)
+        tool: Tool = BashTool(Workspace(root=folder, spool=folder), supervisor)
         try:
-            return await made.plan("call-1", json.dumps(arguments)).run(
+            return await tool.plan("call-1", json.dumps(arguments)).run(
                 ToolContext(call="call-1", stop=stop, emit=emit)
             )
         finally:
@@ -56,17 +56,17 @@ def output(folder: Path, *, stop_at: str = "", **arguments: object) -> ToolOutpu
     return asyncio.run(main())
 
 
-def finished(**told: object) -> CommandFinished:
+def finished(**fields: object) -> CommandFinished:
     base: dict[str, object] = {"cause": "exit", "code": 0, "signal": None, "seconds": 1.25, "text": ""}
-    return CommandFinished(**{**base, **told})  # pyright: ignore[reportArgumentType] - the test names the fields it means
+    return CommandFinished(**{**base, **fields})  # pyright: ignore[reportArgumentType] - the test names the fields it means
 
 
 def test_a_plan_shows_the_whole_command_and_does_nothing(tmp_path: Path) -> None:
-    made = plan(tmp_path, command="touch here\necho done")
-    assert (made.effect, made.title, made.detail) == ("execute", "run: touch here…", "touch here\necho done")
-    assert made.spool is not None
-    assert re.fullmatch(r"call-1\.[0-9a-f]{32}\.out", made.spool)
-    assert (made.change, made.outside) == (None, None)
+    planned = plan(tmp_path, command="touch here\necho done")
+    assert (planned.effect, planned.title, planned.detail) == ("execute", "run: touch here…", "touch here\necho done")
+    assert planned.spool is not None
+    assert re.fullmatch(r"call-1\.[0-9a-f]{32}\.out", planned.spool)
+    assert (planned.change, planned.outside) == (None, None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -139,7 +139,7 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("fields", "sentence"),
     [
         ({"code": 1}, "exit code 1, 1.2 s"),
         ({"leftovers": 1}, f"exit code 0, 1.2 s; 1 process it left behind was ended; {ALONE}"),
@@ -166,17 +166,17 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_facts_are_stated_as_they_are(told: dict[str, object], sentence: str) -> None:
-    assert how_command_ended(finished(**told)) == sentence
+def test_the_facts_are_stated_as_they_are(fields: dict[str, object], sentence: str) -> None:
+    assert how_command_ended(finished(**fields)) == sentence
 
 
 def test_it_runs_in_a_folder_of_the_workspace_and_asks_outside(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     assert output(tmp_path, command="pwd", cwd="sub").text.startswith(f"{tmp_path / 'sub'}\n")
-    made = plan(tmp_path, command="make test", cwd="sub")
-    assert (made.folder, made.outside, made.title) == ("sub", None, "run: make test (in sub)")
+    planned = plan(tmp_path, command="make test", cwd="sub")
+    assert (planned.folder, planned.outside, planned.title) == ("sub", None, "run: make test (in sub)")
     policy = Policy("ask", (Pattern(effect="execute", text="make test"),))
-    assert decide(made, policy) == decide(plan(tmp_path, command="cd sub && make test"), policy) == Allow()
+    assert decide(planned, policy) == decide(plan(tmp_path, command="cd sub && make test"), policy) == Allow()
     assert plan(tmp_path, command="make", cwd=".").folder == ""
     assert plan(tmp_path, command="make", cwd="/").outside == "/"
     (tmp_path / "link").symlink_to("/usr")
@@ -194,13 +194,13 @@ def test_the_whole_of_a_long_output_is_kept_and_read_without_asking(tmp_path: Pa
     async def main(command: str, call: str) -> ToolOutput:
         supervisors = Supervisors(tmp_path)
         try:
-            made = BashTool(workspace, supervisors).plan(call, json.dumps({"command": command}))
-            return await made.run(ToolContext(call=call, stop=asyncio.Event(), emit=lambda _: None))
+            planned = BashTool(workspace, supervisors).plan(call, json.dumps({"command": command}))
+            return await planned.run(ToolContext(call=call, stop=asyncio.Event(), emit=lambda _: None))
         finally:
             await supervisors.close()
 
-    said = asyncio.run(main("seq 1 20000", "long")).text
-    assert said.endswith(f"[All of its output that was stored is in {str(outputs / 'long.txt')!r}: read it.]")
+    text = asyncio.run(main("seq 1 20000", "long")).text
+    assert text.endswith(f"[All of its output that was stored is in {str(outputs / 'long.txt')!r}: read it.]")
     assert (outputs / "long.txt").read_text() == "".join(f"{number}\n" for number in range(1, 20001))
     assert "stored" not in asyncio.run(main("seq 1 20", "short")).text
     assert [each.name for each in outputs.iterdir()] == ["long.txt"]

@@ -70,9 +70,9 @@ def test_ambiguous_names_every_line(space: Workspace) -> None:
 
 
 def test_absent_shows_the_lines_most_like_it(space: Workspace) -> None:
-    said = failure(space, "    value = compute(3)\n")
-    assert "does not occur in 'app.py'" in said
-    assert "2\t    value = compute(1)\n7\t    value = compute(2)" in said
+    message = failure(space, "    value = compute(3)\n")
+    assert "does not occur in 'app.py'" in message
+    assert "2\t    value = compute(1)\n7\t    value = compute(2)" in message
     assert "No line is similar to 'something quite different'" in failure(space, "something quite different")
     assert "It is only white space" in failure(space, "\t\t \n")
 
@@ -81,9 +81,9 @@ def test_absent_shows_the_lines_most_like_it(space: Workspace) -> None:
     "old", ["def two():\n value = compute(2)\n  return value", "\tvalue =  compute(2)\n", "compute(2)  \n"]
 )
 def test_absent_says_if_only_white_space_differs(space: Workspace, old: str) -> None:
-    said = failure(space, old)
-    assert "differ only in white space or line endings" in said
-    assert "7\t    value = compute(2)" in said
+    message = failure(space, old)
+    assert "differ only in white space or line endings" in message
+    assert "7\t    value = compute(2)" in message
 
 
 def test_absent_stays_quick_and_short_in_a_large_file(space: Workspace) -> None:
@@ -170,10 +170,10 @@ def test_an_edit_is_what_str_replace_does_or_nothing(
 
 
 def test_holdfasts_own_files_are_refused_wherever_they_lie(tmp_path: Path) -> None:
-    own = tmp_path / "state"
-    own.mkdir()
-    (own / "config.toml").write_text("permission_mode = 'ask'\n")
-    workspace = Workspace(root=tmp_path, spool=tmp_path, private=(own,))
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "config.toml").write_text("permission_mode = 'ask'\n")
+    workspace = Workspace(root=tmp_path, spool=tmp_path, private=(state,))
     with pytest.raises(ToolFailed, match="belongs to holdfast itself"):
         EditTool(workspace).plan("c", '{"path": "state/config.toml", "old": "ask", "new": "yolo"}')
     with pytest.raises(ToolFailed, match="belongs to holdfast itself"):

@@ -29,7 +29,7 @@ class Site:
     pages: dict[str, tuple[int, dict[str, str], bytes]] = field(
         default_factory=dict[str, tuple[int, dict[str, str], bytes]]
     )
-    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    requests: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     looked_up: list[str] = field(default_factory=list[str])
     addresses: tuple[str, ...] = ("127.0.0.1",)
     port: int = 0
@@ -58,7 +58,7 @@ def site() -> Generator[Site]:
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            site.asked.append((self.headers["Host"], self.path))
+            site.requests.append((self.headers["Host"], self.path))
             status, headers, body = site.pages.get(self.path, (404, {"Content-Type": "text/plain"}, b"nothing"))
             self.send_response(status)
             for name, value in headers.items():
@@ -96,7 +96,7 @@ def test_a_page_is_asked_of_the_address_that_was_judged_under_its_own_name(site:
     site.pages["/a?b=c"] = page(b"<h1>Hello</h1>", "text/html; charset=utf-8")
     output = site.fetch("/a?b=c#part")
     assert output == ToolOutput(text=f"[{site.url('/a?b=c')}: 200 OK, text/html]\n# Hello")
-    assert site.asked == [(f"{HOST}:{site.port}", "/a?b=c")]
+    assert site.requests == [(f"{HOST}:{site.port}", "/a?b=c")]
     assert site.looked_up == [HOST]
 
 
@@ -105,14 +105,14 @@ def test_a_host_with_an_address_that_is_not_public_is_not_asked(site: Site, addr
     site.addresses = addresses
     with pytest.raises(ToolFailed, match=r"not a public address.*Nothing was sent"):
         called(site.tool(), url=site.url("/a"))
-    assert site.asked == []
+    assert site.requests == []
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "[::1]", "0x7f.0.0.1"])
 def test_names_of_this_machine_are_seen_through(site: Site, host: str) -> None:
     with pytest.raises(ToolFailed, match=r"not a public address|cannot be resolved|Address .* is invalid"):
         called(FetchTool(), url=site.url("/a", host))
-    assert site.asked == []
+    assert site.requests == []
 
 
 def test_each_redirect_is_looked_up_and_judged_again(site: Site) -> None:
@@ -123,7 +123,7 @@ def test_each_redirect_is_looked_up_and_judged_again(site: Site) -> None:
     tool.networks = ("127.0.0.0/8",)
     with pytest.raises(ToolFailed, match=r"is at 169\.254\.169\.254"):
         called(tool, url=site.url("/a"))
-    assert [path for _, path in site.asked] == ["/a"]
+    assert [path for _, path in site.requests] == ["/a"]
 
 
 def test_redirects_are_followed_on_the_same_host_only_and_not_for_ever(site: Site) -> None:
@@ -143,8 +143,8 @@ def test_redirects_are_followed_on_the_same_host_only_and_not_for_ever(site: Sit
     site.pages["/file"] = moved("file:/etc/passwd")
     with pytest.raises(ToolFailed, match=r"expected http:// or https://"):
         site.fetch("/file")
-    for number, odd in enumerate(("http://[::1", "http://x.example/\x7f", "http://127.0.0.1:port/", "//u:p@x/")):
-        site.pages[f"/odd{number}"] = moved(odd)
+    for number, invalid in enumerate(("http://[::1", "http://x.example/\x7f", "http://127.0.0.1:port/", "//u:p@x/")):
+        site.pages[f"/odd{number}"] = moved(invalid)
         with pytest.raises(ToolFailed, match=r"is invalid|contains a user name"):
             site.fetch(f"/odd{number}")
 
@@ -191,7 +191,7 @@ def test_a_stop_ends_a_download_at_once_and_says_what_had_come(site: Site) -> No
     async def run() -> ToolOutput:
         stop = asyncio.Event()
         running = asyncio.ensure_future(plan.run(ToolContext(call="c", stop=stop, emit=lambda _: None)))
-        await asyncio.to_thread(eventually, lambda: site.asked)
+        await asyncio.to_thread(eventually, lambda: site.requests)
         stop.set()
         return await running
 

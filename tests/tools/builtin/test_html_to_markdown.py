@@ -21,12 +21,12 @@ def test_html_becomes_markdown_without_its_scripts_styles_and_menus() -> None:
         b"<img alt=dot src='data:image/png;base64,AAAA'></p><pre><code>x = 1\n  y</code></pre>"
         b"<table><tr><th>k</th></tr><tr><td>v</td></tr></table></main>beside</body></html>"
     )
-    said = text(html)
-    assert said.startswith("# A page\n\n## Part\n\nSome **bold** [link](http://a.example/c) odd")
-    assert "```\nx = 1\n  y\n```" in said
-    assert "| v |" in said
+    markdown = text(html)
+    assert markdown.startswith("# A page\n\n## Part\n\nSome **bold** [link](http://a.example/c) odd")
+    assert "```\nx = 1\n  y\n```" in markdown
+    assert "| v |" in markdown
     for word in ("evil", "menu", "beside", "base64", "p{}"):
-        assert word not in said
+        assert word not in markdown
 
 
 @pytest.mark.parametrize(

@@ -452,14 +452,14 @@ def test_a_pattern_that_backtracks_for_ever_stops_no_other_thread(space: Workspa
             ticks += 1
             time.sleep(0.01)
 
-    beside = threading.Thread(target=tick)
-    beside.start()
+    ticking = threading.Thread(target=tick)
+    ticking.start()
     try:
         with pytest.raises(ToolFailed, match="takes too long on a line of 'trap' because it backtracks"):
             called(GrepTool(space, None), pattern="(a|aa)+$", path="trap")
     finally:
         done.set()
-        beside.join()
+        ticking.join()
     assert ticks > 5, "the interpreter was let go of"
 
 
@@ -478,14 +478,14 @@ def test_what_rules_hide_is_neither_searched_nor_listed_and_that_is_said(
     space = workspace(tmp_path)
     plant(space.root, aDOTpy="needle\n", keysDOTenv="needle secret\n", deep__moreDOTenv="needle secret\n")
 
-    async def told(plan: Plan) -> str:
+    async def output_of(plan: Plan) -> str:
         context = ToolContext(
             call="c", stop=asyncio.Event(), emit=lambda _: None, may_read=lambda path: not path.endswith(".env")
         )
         return (await plan.run(context)).text
 
     left_out = "[2 left out: rules do not allow them to be read here. Continue without, or ask the user.]"
-    found = asyncio.run(told(planned(GrepTool(space, run=run), pattern="needle")))
+    found = asyncio.run(output_of(planned(GrepTool(space, run=run), pattern="needle")))
     assert found.splitlines() == ["a.py:1:needle", left_out]
-    listed = asyncio.run(told(planned(GlobTool(space), pattern="**/*")))
+    listed = asyncio.run(output_of(planned(GlobTool(space), pattern="**/*")))
     assert listed.splitlines() == ["a.py", left_out]

@@ -34,10 +34,10 @@ def called(folder: Path, steps: Callable[[MovedLoop, list[str]], None], **limits
         assert isinstance(loop, MovedLoop)
         server: McpServer = msgspec.structs.replace(stdio("stepping", folder), **limits)
         heard: list[str] = []
-        async with connected(server, folder) as made:
-            await made.listed("srv", asyncio.Event())
+        async with connected(server, folder) as connections:
+            await connections.listed("srv", asyncio.Event())
             since = loop.time()
-            call = asyncio.create_task(made.call("srv", "mcp__srv__steps", {}, context(heard=heard.append)))
+            call = asyncio.create_task(connections.call("srv", "mcp__srv__steps", {}, context(heard=heard.append)))
             path = folder / "marker.calls"
             await asyncio.to_thread(eventually, lambda: path.exists() and "steps" in path.read_text())
             await asyncio.to_thread(steps, loop, heard)
@@ -49,9 +49,9 @@ def called(folder: Path, steps: Callable[[MovedLoop, list[str]], None], **limits
 
 def step(folder: Path, heard: list[str]) -> None:
     """Have the server report progress, and wait until it has."""
-    told = len(heard)
-    (folder / f"marker.{told}").touch()
-    eventually(lambda: len(heard) > told)
+    reports = len(heard)
+    (folder / f"marker.{reports}").touch()
+    eventually(lambda: len(heard) > reports)
 
 
 def move(loop: MovedLoop, seconds: float) -> None:

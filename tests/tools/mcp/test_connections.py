@@ -29,23 +29,23 @@ def stdio(kind: str, folder: Path, **more: str) -> McpServer:
 
 
 @asynccontextmanager
-async def connected(server: McpServer, folder: Path, *, asks: bool = False) -> AsyncGenerator[McpConnections]:
+async def connected(server: McpServer, folder: Path, *, can_ask_user: bool = False) -> AsyncGenerator[McpConnections]:
     spool = folder / ("deep" * 30) / "spool"  # longer than the path of a socket may be
     spool.mkdir(parents=True, exist_ok=True)
-    settings = McpSettings(servers=(server,), lists=folder / "lists", can_ask_user=asks)
-    made = McpConnections(settings, folder=folder, spool=spool, root=folder)
+    settings = McpSettings(servers=(server,), lists=folder / "lists", can_ask_user=can_ask_user)
+    connections = McpConnections(settings, folder=folder, spool=spool, root=folder)
     try:
-        yield made
+        yield connections
     finally:
-        await made.close()
+        await connections.close()
 
 
 def context(stop: asyncio.Event | None = None, heard: Callable[[str], None] = lambda _: None) -> ToolContext:
     return ToolContext(call="c1", stop=stop or asyncio.Event(), emit=heard)
 
 
-async def asked(made: McpConnections, tool: str, **arguments: object) -> ToolOutput:
-    return await made.call("srv", f"mcp__srv__{tool}", arguments, context())
+async def output_of(connections: McpConnections, tool: str, **arguments: object) -> ToolOutput:
+    return await connections.call("srv", f"mcp__srv__{tool}", arguments, context())
 
 
 def calls(folder: Path) -> list[str]:
@@ -54,22 +54,22 @@ def calls(folder: Path) -> list[str]:
 
 
 async def test_answers_become_outputs(tmp_path: Path) -> None:
-    async with connected(stdio("plain", tmp_path, SECRET="told"), tmp_path) as made:
-        assert await asked(made, "echo", text="hi") == ToolOutput(text="echo hi")
-        assert await asked(made, "fail") == ToolOutput(text="it failed", ok=False)
-        assert (await asked(made, "structured")).text == '{"a":1}'
-        (image,) = (await asked(made, "picture")).images
+    async with connected(stdio("plain", tmp_path, SECRET="told"), tmp_path) as connections:
+        assert await output_of(connections, "echo", text="hi") == ToolOutput(text="echo hi")
+        assert await output_of(connections, "fail") == ToolOutput(text="it failed", ok=False)
+        assert (await output_of(connections, "structured")).text == '{"a":1}'
+        (image,) = (await output_of(connections, "picture")).images
         assert (image.media_type, image.width) == ("image/png", 1)
-        big = await asked(made, "big")
+        big = await output_of(connections, "big")
         assert len(big.text) < 31_000
         assert "left out here" in big.text
-        seen = (await asked(made, "environment")).text
+        seen = (await output_of(connections, "environment")).text
         assert "HOLDFAST_CALL" in seen
         assert seen.endswith("told")
         with pytest.raises(ToolFailed, match="answered with an error: bad arguments"):
-            await asked(made, "refuse")
+            await output_of(connections, "refuse")
         with pytest.raises(ToolFailed, match=r"does not offer 'mcp__srv__gone'.*Nothing was sent\."):
-            await asked(made, "gone")
+            await output_of(connections, "gone")
     stored = StoredTools(tmp_path / "lists").get(stdio("plain", tmp_path, SECRET="told"))
     assert stored is not None
     assert stored.version == "plain 1.0"
@@ -77,52 +77,52 @@ async def test_answers_become_outputs(tmp_path: Path) -> None:
 
 async def test_keys_of_providers_are_not_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
-    async with connected(stdio("plain", tmp_path), tmp_path) as made:
-        assert "OPENAI_API_KEY" not in (await asked(made, "environment")).text
+    async with connected(stdio("plain", tmp_path), tmp_path) as connections:
+        assert "OPENAI_API_KEY" not in (await output_of(connections, "environment")).text
 
 
 async def test_a_server_that_dies_leaves_an_unknown_effect_and_is_started_again(tmp_path: Path) -> None:
-    async with connected(stdio("plain", tmp_path), tmp_path) as made:
-        output = await asked(made, "die")
+    async with connected(stdio("plain", tmp_path), tmp_path) as connections:
+        output = await output_of(connections, "die")
         assert output.interrupted
         assert "It exited with code 3. Its last lines on stderr:\nabout to die" in output.text
         assert "Whether it acted is unknown" in output.text
-        assert (await asked(made, "echo", text="again")).text == "echo again"
-        await asked(made, "die")
-        await asked(made, "die")
+        assert (await output_of(connections, "echo", text="again")).text == "echo again"
+        await output_of(connections, "die")
+        await output_of(connections, "die")
         with pytest.raises(ToolFailed, match=r"ended 3 times within 60 s.*Nothing was sent\."):
-            await asked(made, "echo")
+            await output_of(connections, "echo")
     assert calls(tmp_path) == ["die", "echo", "die", "die"]  # nothing was sent twice
 
 
 async def test_a_stop_tells_the_server_and_does_not_wait(tmp_path: Path) -> None:
-    async with connected(stdio("plain", tmp_path), tmp_path) as made:
-        await asked(made, "echo")
+    async with connected(stdio("plain", tmp_path), tmp_path) as connections:
+        await output_of(connections, "echo")
         stop = asyncio.Event()
-        task = asyncio.create_task(made.call("srv", "mcp__srv__slow", {}, context(stop)))
+        task = asyncio.create_task(connections.call("srv", "mcp__srv__slow", {}, context(stop)))
         await asyncio.to_thread(lambda: eventually(lambda: "slow" in calls(tmp_path)))
         stop.set()
         output = await task
         assert output.interrupted
         assert "was asked to stop. Whether it acted is unknown" in output.text
         await asyncio.to_thread(lambda: eventually(lambda: "cancelled" in calls(tmp_path)))
-        assert (await asked(made, "echo", text="lives")).text == "echo lives"
+        assert (await output_of(connections, "echo", text="lives")).text == "echo lives"
 
 
 async def test_a_call_is_given_up_after_its_timeout(tmp_path: Path) -> None:
     server = McpServer(
         name="srv", command=sys.executable, args=(str(SERVER), "plain", str(tmp_path / "marker")), timeout=0.2
     )
-    async with connected(server, tmp_path) as made:
-        output = await asked(made, "slow")
+    async with connected(server, tmp_path) as connections:
+        output = await output_of(connections, "slow")
         assert output.interrupted
         assert "gave no answer within" in output.text
 
 
 async def test_a_call_is_given_up_after_silence(tmp_path: Path) -> None:
     server = msgspec.structs.replace(stdio("plain", tmp_path), idle_timeout=0.2)
-    async with connected(server, tmp_path) as made:
-        output = await asked(made, "slow")
+    async with connected(server, tmp_path) as connections:
+        output = await output_of(connections, "slow")
         assert output.interrupted
         assert "gave no answer within 0 s and was asked to stop." in output.text
 
@@ -130,30 +130,30 @@ async def test_a_call_is_given_up_after_silence(tmp_path: Path) -> None:
 async def test_a_hint_counts_only_if_the_user_trusts_it_and_the_server_still_gives_it(tmp_path: Path) -> None:
     server = stdio("unhinted", tmp_path)
     trusted = msgspec.structs.replace(server, trust_hints=True)
-    async with connected(trusted, tmp_path) as made:
-        assert made.effect("srv", "mcp__srv__echo") == "remote"  # not known yet
-        await made.listed("srv", asyncio.Event())
-        assert [made.effect("srv", f"mcp__srv__{tool}") for tool in ("echo", "fail")] == ["read", "remote"]
-        assert (await made.call("srv", "mcp__srv__echo", {}, context(), effect="read")).ok
+    async with connected(trusted, tmp_path) as connections:
+        assert connections.effect("srv", "mcp__srv__echo") == "remote"  # not known yet
+        await connections.listed("srv", asyncio.Event())
+        assert [connections.effect("srv", f"mcp__srv__{tool}") for tool in ("echo", "fail")] == ["read", "remote"]
+        assert (await connections.call("srv", "mcp__srv__echo", {}, context(), effect="read")).ok
         with pytest.raises(ToolFailed, match=r"no longer says that 'mcp__srv__fail' only reads\. Nothing was sent\."):
-            await made.call("srv", "mcp__srv__fail", {}, context(), effect="read")
-    async with connected(server, tmp_path) as made:
-        assert made.effect("srv", "mcp__srv__echo") == "remote"
-    async with connected(trusted, tmp_path) as made:  # by the stored list it reads; the server says so no more
-        assert made.effect("srv", "mcp__srv__echo") == "read"
+            await connections.call("srv", "mcp__srv__fail", {}, context(), effect="read")
+    async with connected(server, tmp_path) as connections:
+        assert connections.effect("srv", "mcp__srv__echo") == "remote"
+    async with connected(trusted, tmp_path) as connections:  # by the stored list it reads; the server says so no more
+        assert connections.effect("srv", "mcp__srv__echo") == "read"
         with pytest.raises(ToolFailed, match=r"no longer says.*Nothing was sent\. Call it again: then it needs"):
-            await made.call("srv", "mcp__srv__echo", {}, context(), effect="read")
-        assert made.effect("srv", "mcp__srv__echo") == "remote"
+            await connections.call("srv", "mcp__srv__echo", {}, context(), effect="read")
+        assert connections.effect("srv", "mcp__srv__echo") == "remote"
     assert calls(tmp_path) == ["echo"]
 
 
 async def test_calls_of_a_server_wait_for_each_other_and_a_stop_ends_the_wait(tmp_path: Path) -> None:
-    async with connected(stdio("hinted", tmp_path), tmp_path) as made:
+    async with connected(stdio("hinted", tmp_path), tmp_path) as connections:
         first, second = asyncio.Event(), asyncio.Event()
-        slow = asyncio.create_task(made.call("srv", "mcp__srv__slow", {}, context(first)))
+        slow = asyncio.create_task(connections.call("srv", "mcp__srv__slow", {}, context(first)))
         await asyncio.to_thread(lambda: eventually(lambda: calls(tmp_path) == ["slow"]))
-        waiting = asyncio.create_task(made.call("srv", "mcp__srv__echo", {}, context(second)))
-        later = asyncio.create_task(made.call("srv", "mcp__srv__echo", {}, context()))
+        waiting = asyncio.create_task(connections.call("srv", "mcp__srv__echo", {}, context(second)))
+        later = asyncio.create_task(connections.call("srv", "mcp__srv__echo", {}, context()))
         await asyncio.sleep(0)
         second.set()
         with pytest.raises(ToolFailed, match=r"Stopped before MCP server 'srv' was asked\. Nothing was sent\."):
@@ -165,11 +165,11 @@ async def test_calls_of_a_server_wait_for_each_other_and_a_stop_ends_the_wait(tm
 
 
 async def test_banners_are_skipped_and_noise_is_an_end(tmp_path: Path) -> None:
-    async with connected(stdio("banners", tmp_path), tmp_path) as made:
-        assert (await asked(made, "echo", text="x")).text == "echo x"
-    async with connected(stdio("noisy", tmp_path), tmp_path) as made:
+    async with connected(stdio("banners", tmp_path), tmp_path) as connections:
+        assert (await output_of(connections, "echo", text="x")).text == "echo x"
+    async with connected(stdio("noisy", tmp_path), tmp_path) as connections:
         with pytest.raises(ToolFailed, match=r"printed 100 lines on stdout that are no messages\. Nothing was sent\."):
-            await asked(made, "echo")
+            await output_of(connections, "echo")
 
 
 @pytest.mark.parametrize(
@@ -182,23 +182,23 @@ async def test_banners_are_skipped_and_noise_is_an_end(tmp_path: Path) -> None:
     ],
 )
 async def test_a_server_that_cannot_be_reached_says_so(tmp_path: Path, server: McpServer, why: str) -> None:
-    async with connected(server, tmp_path) as made:
+    async with connected(server, tmp_path) as connections:
         with pytest.raises(ToolFailed, match=why) as failed:
-            await asked(made, "echo")
+            await output_of(connections, "echo")
     assert str(failed.value).endswith("Nothing was sent.")
 
 
 async def test_a_stop_during_the_start_of_a_server(tmp_path: Path) -> None:
-    async with connected(stdio("mute", tmp_path), tmp_path) as made:
+    async with connected(stdio("mute", tmp_path), tmp_path) as connections:
         stop = asyncio.Event()
         asyncio.get_running_loop().call_later(0.1, stop.set)
         with pytest.raises(ToolFailed, match=r"Stopped while MCP server 'srv' was starting\. Nothing was sent\."):
-            await made.call("srv", "mcp__srv__echo", {}, context(stop))
+            await connections.call("srv", "mcp__srv__echo", {}, context(stop))
 
 
 async def test_a_stubborn_server_ends_with_its_children(tmp_path: Path) -> None:
-    async with connected(stdio("stubborn", tmp_path), tmp_path) as made:
-        await asked(made, "echo")
+    async with connected(stdio("stubborn", tmp_path), tmp_path) as connections:
+        await output_of(connections, "echo")
         pids = [int(each) for each in (tmp_path / "marker").read_text().split()]
         assert all(lives(each) for each in pids)
     assert not any(lives(each) for each in pids)
@@ -213,9 +213,9 @@ def lives(pid: int) -> bool:
 
 
 async def test_servers_of_the_official_sdk(tmp_path: Path) -> None:
-    async with connected(stdio("sdk", tmp_path), tmp_path) as made:
-        assert (await asked(made, "echo", text="x")).text == "official x"
-        assert (await made.listed("srv", asyncio.Event())).protocol == "2026-07-28"
+    async with connected(stdio("sdk", tmp_path), tmp_path) as connections:
+        assert (await output_of(connections, "echo", text="x")).text == "official x"
+        assert (await connections.listed("srv", asyncio.Event())).protocol == "2026-07-28"
 
 
 async def test_a_server_over_http(tmp_path: Path) -> None:
@@ -226,11 +226,11 @@ async def test_a_server_over_http(tmp_path: Path) -> None:
     try:
         await asyncio.to_thread(lambda: eventually(lambda: reachable(port)))
         server = McpServer(name="srv", url=f"http://127.0.0.1:{port}/mcp", headers={"X-Own": "1"})
-        async with connected(server, tmp_path) as made:
-            assert (await asked(made, "echo", text="x")).text == "official x"
+        async with connected(server, tmp_path) as connections:
+            assert (await output_of(connections, "echo", text="x")).text == "official x"
             process.kill()
             process.wait()
-            output = await asked(made, "echo", text="x")
+            output = await output_of(connections, "echo", text="x")
             assert output.interrupted
             assert "Whether it acted is unknown" in output.text
     finally:

@@ -41,7 +41,7 @@ def test_each_prompt_of_a_known_server_is_a_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "given"),
+    ("words", "expected"),
     [
         ("ann", {"who": "ann"}),
         ("ann very nicely", {"who": "ann", "how": "very nicely"}),
@@ -54,8 +54,8 @@ def test_each_prompt_of_a_known_server_is_a_command() -> None:
         ('"" x', {"who": "", "how": "x"}),
     ],
 )
-def test_arguments_are_words_and_the_last_takes_the_rest(words: str, given: dict[str, str]) -> None:
-    assert prompt_arguments(command("greet_me"), words) == given
+def test_arguments_are_words_and_the_last_takes_the_rest(words: str, expected: dict[str, str]) -> None:
+    assert prompt_arguments(command("greet_me"), words) == expected
 
 
 def test_what_does_not_fit_is_said() -> None:

@@ -21,17 +21,17 @@ def test_states_say_why_and_a_restart_begins_again(tmp_path: Path) -> None:
 
     async def go() -> None:
         settings = McpSettings(servers=(server("plain"), server("broken"), server("banners")), lists=tmp_path)
-        made = McpConnections(settings, folder=tmp_path, spool=tmp_path, root=tmp_path)
+        connections = McpConnections(settings, folder=tmp_path, spool=tmp_path, root=tmp_path)
         stop = asyncio.Event()
         try:
-            assert [each.state for each in await made.states()] == ["not started"] * 3
+            assert [each.state for each in await connections.states()] == ["not started"] * 3
             for _ in range(3):
                 with pytest.raises(ToolFailed, match="no such database"):
-                    await made.listed("broken", stop)
+                    await connections.listed("broken", stop)
             with pytest.raises(ToolFailed, match="not started again yet"):
-                await made.listed("broken", stop)
-            await made.listed("banners", stop)
-            plain, broken, banners = await made.states()
+                await connections.listed("broken", stop)
+            await connections.listed("banners", stop)
+            plain, broken, banners = await connections.states()
             assert (plain.state, banners.state, banners.version, banners.tools) == (
                 "not started",
                 "connected",
@@ -42,10 +42,10 @@ def test_states_say_why_and_a_restart_begins_again(tmp_path: Path) -> None:
             assert (broken.state, broken.log) == ("failed", "no such database")
             assert "exited with code 4" in broken.why
             with pytest.raises(ToolFailed, match="no such database"):  # it is tried again at once
-                await made.restart("broken", stop)
-            await made.restart("banners", stop)
-            assert (await made.states())[2].state == "connected"
+                await connections.restart("broken", stop)
+            await connections.restart("banners", stop)
+            assert (await connections.states())[2].state == "connected"
         finally:
-            await made.close()
+            await connections.close()
 
     asyncio.run(go())

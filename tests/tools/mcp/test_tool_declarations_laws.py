@@ -52,9 +52,9 @@ def test_it_changes_only_with_what_is_known(known_first: dict[str, str], known_l
     assert next_schemas(now, SERVERS, later) == now
     assert bool(change_note(declared, now)) is (now != declared)
     assert len({each.name for each in now}) == len(now)
-    own = [each for each in now if each.name.startswith("mcp__")]
-    assert declared_tokens([each for each in own if server_of(each.name, names) != "w"]) <= MOST_DECLARED_TOKENS
-    assert len(own) <= MOST_DECLARED
+    of_servers = [each for each in now if each.name.startswith("mcp__")]
+    assert declared_tokens([each for each in of_servers if server_of(each.name, names) != "w"]) <= MOST_DECLARED_TOKENS
+    assert len(of_servers) <= MOST_DECLARED
     if any(each.name == "mcp_find" for each in declared):
         known = {server_of(each.name, names) for each in declared}
         assert {server_of(each.name, names) for each in now} <= known  # what is reached on demand stays so

@@ -94,7 +94,7 @@ def test_one_file_is_a_change_like_an_edit(space: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("*** Add File: a.py\n+x", "exists already"),
         ("*** Update File: none.py\n@@\n-x\n+y", "none.py"),
@@ -107,9 +107,9 @@ def test_one_file_is_a_change_like_an_edit(space: Workspace) -> None:
         ("", "names no file"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_nothing_is(space: Workspace, body: str, said: str) -> None:
+def test_what_cannot_be_done_is_said_and_nothing_is(space: Workspace, body: str, message: str) -> None:
     before = present(space)
-    with pytest.raises(ToolFailed, match=said):
+    with pytest.raises(ToolFailed, match=message):
         patched(space, body)
     assert present(space) == before
 

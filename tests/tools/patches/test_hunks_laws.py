@@ -94,12 +94,12 @@ def test_whatever_is_between_the_marks_is_parsed_or_refused_with_its_line(text: 
 )
 def test_a_hunk_is_found_as_models_write_it(text: str, patch: str, after: str | None) -> None:
     (file,) = parse_patch(f"*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch")
-    wanted = after or "class A:\n  def f\n    x\nclass B:\n  def f\n    y\n"
-    assert apply_hunks(text, file.hunks, "f").text == wanted
+    expected = after or "class A:\n  def f\n    x\nclass B:\n  def f\n    y\n"
+    assert apply_hunks(text, file.hunks, "f").text == expected
 
 
 @pytest.mark.parametrize(
-    ("patch", "said"),
+    ("patch", "message"),
     [
         ("@@\n-x\n+y", "The hunk for 'f' was not found"),
         ("@@ none\n-a\n+y", "no line behind line 0 contains 'none'"),
@@ -107,8 +107,8 @@ def test_a_hunk_is_found_as_models_write_it(text: str, patch: str, after: str | 
         ("@@\n a\n-c\n+d", r"'a' is at line 1. Read around it"),
     ],
 )
-def test_why_a_hunk_does_not_fit_is_said(patch: str, said: str) -> None:
+def test_why_a_hunk_does_not_fit_is_said(patch: str, message: str) -> None:
     (file,) = parse_patch(f"*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch")
-    with pytest.raises(ToolFailed, match=f"(?s){said}") as failed:
+    with pytest.raises(ToolFailed, match=f"(?s){message}") as failed:
         apply_hunks("a\nb\nc\n", file.hunks, "f")
     assert "Nothing was written" in str(failed.value)

@@ -28,8 +28,8 @@ def test_a_unified_diff_turns_the_one_text_into_the_other(before: list[str], aft
     assume(before != after and before)
     old, new = ("".join(f"{line}\n" for line in lines) for lines in (before, after))
     diff = "".join(difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), "a/x", "b/x"))
-    text, said = complete_patch(diff)
-    assert "unified diff" in said
+    text, note = complete_patch(diff)
+    assert "unified diff" in note
     (patch,) = parse_patch(text)
     assert (patch.kind, patch.path) == ("update", "x")
     assert apply_hunks(old, patch.hunks, "x").text == new
@@ -40,11 +40,11 @@ def test_a_unified_diff_turns_the_one_text_into_the_other(before: list[str], aft
     cut=st.sets(st.sampled_from(["*** Begin Patch", "*** End Patch"]), min_size=1), fence=st.sampled_from(["", "```"])
 )
 def test_ends_that_are_missing_are_added_and_told(cut: set[str], fence: str) -> None:
-    whole = "*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n*** End Patch"
-    given = "\n".join(line for line in whole.split("\n") if line not in cut)
-    text, said = complete_patch(f"{fence}\n{given}\n{fence}\n")
-    assert parse_patch(text) == parse_patch(whole)
-    assert all(repr(line) in said for line in cut)
+    complete = "*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n*** End Patch"
+    left = "\n".join(line for line in complete.split("\n") if line not in cut)
+    text, note = complete_patch(f"{fence}\n{left}\n{fence}\n")
+    assert parse_patch(text) == parse_patch(complete)
+    assert all(repr(line) in note for line in cut)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_what_is_no_patch_is_refused(text: str) -> None:
 
 
 def test_a_whole_patch_is_left_as_it_is() -> None:
-    whole = "*** Begin Patch\n*** Update File: x\n@@\n--- a/x\n++++ b/x\n*** End Patch\n"
-    assert complete_patch(whole) == (whole, "")
+    complete = "*** Begin Patch\n*** Update File: x\n@@\n--- a/x\n++++ b/x\n*** End Patch\n"
+    assert complete_patch(complete) == (complete, "")
 
 
 def test_a_diff_makes_deletes_and_moves_files() -> None:
@@ -81,6 +81,6 @@ def test_a_diff_makes_deletes_and_moves_files() -> None:
             "diff --git a/made b/made\nnew file mode 100644\n--- /dev/null\n+++ b/made\n@@ -0,0 +1 @@\n+d\n"
             "\\ No newline at end of file\n"
         ).replace("similarity\n", "index 1..2 100644\n")
-        said = called(ApplyPatchTool(place), input=diff).text
-        assert said.endswith("[The unified diff was read as a patch; its line numbers were not looked at.]")
+        output = called(ApplyPatchTool(place), input=diff).text
+        assert output.endswith("[The unified diff was read as a patch; its line numbers were not looked at.]")
         assert {path.name: path.read_text() for path in place.root.iterdir()} == {"new": "A\nb\n", "made": "d\n"}

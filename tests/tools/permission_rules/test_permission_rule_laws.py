@@ -30,14 +30,16 @@ TOOLS = {"bash", "read", "edit", "write", "grep", "glob", "fetch", "todo"}
 @example(text="Read([)")
 @example(text="Edit(" + "*a" * 900 + ")")
 def test_whatever_is_written_is_a_rule_or_an_error_that_names_it(text: str) -> None:
-    said = ""
+    message = ""
     try:
         rule = permission_rule(text, "deny", source="the config", base="/p")
         assert rule.text == text.strip()
         assert rule.tool == rule.tool.lower()
     except ConfigInvalid as error:
-        said = str(error)
-    assert not said or re.fullmatch(r"Rule .* in the config cannot be used: .* Fix or remove it\.", said, re.DOTALL)
+        message = str(error)
+    assert not message or re.fullmatch(
+        r"Rule .* in the config cannot be used: .* Fix or remove it\.", message, re.DOTALL
+    )
 
 
 @pytest.mark.parametrize(

@@ -42,15 +42,15 @@ def fetches(host: str) -> Plan:
 
 def rules(**texts: str | tuple[str, ...]) -> RuleSet:
     """Return rules by their verdict: `rules(deny="Bash", allow=("Read", "Edit"))`."""
-    made: list[PermissionRule] = []
+    created: list[PermissionRule] = []
     verdicts: tuple[RuleVerdict, ...] = ("deny", "ask", "allow")
     for verdict in verdicts:
-        said = texts.get(verdict, ())
-        made += [
+        written = texts.get(verdict, ())
+        created += [
             permission_rule(text, verdict, source="the config", base="/settings")
-            for text in ((said,) if isinstance(said, str) else said)
+            for text in ((written,) if isinstance(written, str) else written)
         ]
-    return RuleSet(rules=tuple(made), root="/srv/work", home="/srv/me")
+    return RuleSet(rules=tuple(created), root="/srv/work", home="/srv/me")
 
 
 def decided(plan: Plan, these: RuleSet, mode: Mode = "ask", *, tool: str = "bash") -> Decision:
@@ -63,10 +63,10 @@ def test_deny_wins_over_ask_over_allow_and_binds_in_every_mode(mode: Mode) -> No
     denied = decided(runs("git push origin"), every, mode)
     assert isinstance(denied, Deny)
     assert "Rule `Bash(git push *)` (the config) denies 'run'. It was not run." in denied.why
-    asked = decided(runs("git status"), every, mode)
-    assert isinstance(asked, Allow if mode == "yolo" else Ask)
-    if isinstance(asked, Ask):
-        assert "by the rule `Bash(git *)` (the config)" in asked.why
+    decision = decided(runs("git status"), every, mode)
+    assert isinstance(decision, Allow if mode == "yolo" else Ask)
+    if isinstance(decision, Ask):
+        assert "by the rule `Bash(git *)` (the config)" in decision.why
 
 
 @pytest.mark.parametrize(

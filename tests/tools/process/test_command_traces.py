@@ -13,7 +13,7 @@ ALONE = "to keep one running, start it with background: true"
 
 
 @pytest.mark.parametrize(
-    ("ended", "ok", "interrupted", "said"),
+    ("ended", "ok", "interrupted", "text"),
     [
         ({"status": 0}, True, False, "out\n(exit code 0, 1.2 s)"),
         ({"status": 2}, False, False, "out\n(exit code 2, 1.2 s)"),
@@ -47,12 +47,12 @@ ALONE = "to keep one running, start it with background: true"
     ],
 )
 def test_the_supervisors_word_is_reported_as_if_it_had_been_heard(
-    tmp_path: Path, ended: dict[str, Any], *, ok: bool, interrupted: bool, said: str
+    tmp_path: Path, ended: dict[str, Any], *, ok: bool, interrupted: bool, text: str
 ) -> None:
     found = traces_of(left(tmp_path, "out\n", **ended), 0.0)
     assert found is not None
     assert (found.output.ok, found.output.interrupted, found.seconds) == (ok, interrupted, 1.235)
-    assert found.output.text.startswith(said)
+    assert found.output.text.startswith(text)
 
 
 def test_without_it_only_what_was_printed_is_known(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_a_command_that_printed_nothing_and_ended_says_how(tmp_path: Path) -> No
 
 
 def test_forgetting_takes_both_files_and_no_other(tmp_path: Path) -> None:
-    gone = left(tmp_path, "out\n", status=0)
+    forgotten = left(tmp_path, "out\n", status=0)
     other = left(tmp_path, "out\n", status=0)
-    forget(gone)
-    forget(gone)
+    forget(forgotten)
+    forget(forgotten)
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, f"{other.name}.end"]

@@ -31,13 +31,13 @@ def test_what_is_written_with_the_seal_is_read(tmp_path: Path) -> None:
 def test_a_record_that_is_altered_or_cut_short_anywhere_does_not_count(tmp_path: Path) -> None:
     spool = left(tmp_path, "out", status=0)
     end = end_of(spool)
-    whole = end.read_bytes()
-    for cut in range(len(whole)):
-        end.write_bytes(whole[:cut])
+    complete = end.read_bytes()
+    for cut in range(len(complete)):
+        end.write_bytes(complete[:cut])
         assert read_end(spool) is None, cut
-        end.write_bytes(whole[:cut] + bytes([whole[cut] ^ 1]) + whole[cut + 1 :])
+        end.write_bytes(complete[:cut] + bytes([complete[cut] ^ 1]) + complete[cut + 1 :])
         assert read_end(spool) is None, cut
-    end.write_bytes(whole)
+    end.write_bytes(complete)
     assert read_end(spool) is not None
 
 
@@ -160,10 +160,10 @@ def test_one_who_asked_for_a_stop_reads_of_a_stop(tmp_path: Path) -> None:
 @linux_only
 def test_the_seal_is_not_where_a_command_looks_first(tmp_path: Path) -> None:
     """It is in no argument, no environment and no file while the command runs."""
-    wanted = (
+    command = (
         "cat spool/*; env; cat /proc/$PPID/cmdline /proc/$PPID/environ /proc/self/environ 2>/dev/null | tr '\\0' '\\n'"
     )
-    output, spool = ran(tmp_path, wanted)
+    output, spool = ran(tmp_path, command)
     seal = end_of(spool).read_text().partition(" ")[0]
     assert len(seal) == 32
     assert seal not in output.text

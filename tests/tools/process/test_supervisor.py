@@ -86,7 +86,7 @@ def calls(commands: dict[str, str]) -> dict[str, str]:
     return {f"call-{uuid.uuid4().hex}": command for command in commands.values()}
 
 
-def gone(folder: Path, seconds: float = 5.0) -> bool:
+def all_ended(folder: Path, seconds: float = 5.0) -> bool:
     return asyncio.run(wait_for_exit(folder, seconds))
 
 
@@ -100,7 +100,7 @@ def test_nothing_outlives_an_agent_however_it_ends(tmp_path: Path, ending: str) 
         if ending.startswith("is killed"):
             eventually((tmp_path / "waits").exists)
             process.kill()
-        assert gone(tmp_path)
+        assert all_ended(tmp_path)
         assert [call for call in commands if alive(call)] == []  # at once: the lock was free
     assert all("ready" in stored_output(tmp_path / f"{call}.out") for call in commands)
 
@@ -123,7 +123,7 @@ def test_a_command_that_freezes_its_supervisor_and_watchdog_does_not_outlive_the
     with agent(tmp_path, commands) as process:
         give_the_sign(tmp_path)
         process.kill()
-        assert gone(tmp_path)
+        assert all_ended(tmp_path)
         assert alive(call) == []
 
 
@@ -137,21 +137,21 @@ def test_a_supervisor_that_is_frozen_and_loses_its_watchdog_is_not_left(tmp_path
     (call,) = commands = calls({"strikes": at_a_sign(faults)})
     with agent(tmp_path, commands) as process:
         (tmp_path / "sign").touch()
-        assert gone(tmp_path), "also while the agent lives"
+        assert all_ended(tmp_path), "also while the agent lives"
         assert alive(call) == []
         assert process.poll() is None
 
 
 def test_a_frozen_supervisor_that_loses_its_watchdog_goes_on_without_an_agent(tmp_path: Path) -> None:
-    with spoken(tmp_path) as made:
+    with spoken(tmp_path) as speaker:
         call = f"call-{uuid.uuid4().hex}"
-        made.ask(call, NASTY["has a daemon"])
+        speaker.ask(call, NASTY["has a daemon"])
         eventually(lambda: "ready" in stored_output(tmp_path / f"{call}.out"))
-        supervisor = made.supervisor
-        made.process.send_signal(signal.SIGSTOP)  # so that it thaws no process
+        supervisor = speaker.supervisor
+        speaker.process.send_signal(signal.SIGSTOP)  # so that it thaws no process
         os.kill(supervisor, signal.SIGSTOP)
-        made.process.kill()
-        assert gone(tmp_path)
+        speaker.process.kill()
+        assert all_ended(tmp_path)
         assert alive(call) == []
 
 
@@ -198,39 +198,39 @@ class Spoken:
 
     def hear(self) -> tuple[dict[str, object], bytes]:
         assert self.process.stdout is not None
-        told: dict[str, object] = json.loads(self.process.stdout.readline())
-        size = told.get("size", 0)
+        report: dict[str, object] = json.loads(self.process.stdout.readline())
+        size = report.get("size", 0)
         assert isinstance(size, int)
-        return told, self.process.stdout.read(size)
+        return report, self.process.stdout.read(size)
 
     def hear_end(self) -> dict[str, object]:
-        while (told := self.hear()[0])["kind"] != "ended":
+        while (report := self.hear()[0])["kind"] != "ended":
             pass
-        return told
+        return report
 
 
 @contextmanager
 def spoken(folder: Path, *within: str) -> Generator[Spoken]:
-    made = Spoken(folder, *within)
-    with made.process:
+    speaker = Spoken(folder, *within)
+    with speaker.process:
         try:
-            yield made
+            yield speaker
         finally:
-            made.process.kill()
+            speaker.process.kill()
 
 
 def test_it_speaks_lines(tmp_path: Path) -> None:
-    with spoken(tmp_path) as made:
-        assert made.hear() == ({"kind": "ready", "pid": made.supervisor}, b"")
+    with spoken(tmp_path) as speaker:
+        assert speaker.hear() == ({"kind": "ready", "pid": speaker.supervisor}, b"")
         go = tmp_path / "go"  # a command that has ended before it is looked at is not reported as started
-        made.ask("c", f"echo ab; until [ -e {go} ]; do sleep 0.01; done")
-        started, _ = made.hear()
+        speaker.ask("c", f"echo ab; until [ -e {go} ]; do sleep 0.01; done")
+        started, _ = speaker.hear()
         assert started.keys() == {"kind", "call", "pid", "start", "boot"}
         assert (started["kind"], started["call"]) == ("started", "c")
-        assert made.hear() == ({"kind": "live", "call": "c", "size": 3, "dropped": 0}, b"ab\n")
+        assert speaker.hear() == ({"kind": "live", "call": "c", "size": 3, "dropped": 0}, b"ab\n")
         go.touch()
-        told = made.hear_end()
-        assert (told["call"], told["cause"], told["status"], told["seen"]) == ("c", "exit", 0, 3)
+        report = speaker.hear_end()
+        assert (report["call"], report["cause"], report["status"], report["seen"]) == ("c", "exit", 0, 3)
 
 
 def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
@@ -244,21 +244,21 @@ def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
     assert b'{"kind": "ready", ' in done.stdout
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert not imported & {"typing", "pathlib", "subprocess", "asyncio"}
-    own = {name for name in imported if name.startswith("holdfast")}
+    holdfast = {name for name in imported if name.startswith("holdfast")}
     process = {f"holdfast.tools.process.{name}" for name in ("supervisor", "end_record", "watchdog", "process_table")}
-    assert own == {"holdfast", "holdfast.tools", "holdfast.tools.process", *process}
+    assert holdfast == {"holdfast", "holdfast.tools", "holdfast.tools.process", *process}
 
 
 @pytest.mark.parametrize(("killed", "code"), [("supervisor", 0), ("watchdog", -signal.SIGKILL)])
 def test_supervisor_and_watchdog_each_end_what_the_other_kept(tmp_path: Path, killed: str, code: int) -> None:
     """All the others, and the agent beside them, are in `tests/faults/test_nasty_children.py`."""
-    with spoken(tmp_path) as made:
+    with spoken(tmp_path) as speaker:
         call = f"call-{uuid.uuid4().hex}"
-        made.ask(call, NASTY["has a daemon"])
+        speaker.ask(call, NASTY["has a daemon"])
         eventually(lambda: "ready" in stored_output(tmp_path / f"{call}.out"))
-        os.kill(made.supervisor if killed == "supervisor" else made.process.pid, signal.SIGKILL)
-        assert made.process.wait(HANGS) == code
-        assert gone(tmp_path)
+        os.kill(speaker.supervisor if killed == "supervisor" else speaker.process.pid, signal.SIGKILL)
+        assert speaker.process.wait(HANGS) == code
+        assert all_ended(tmp_path)
         assert alive(call) == []
         assert left_nothing(tmp_path) is (killed == "supervisor"), (
             "who ends by its own death what is left, writes nothing"
@@ -267,22 +267,22 @@ def test_supervisor_and_watchdog_each_end_what_the_other_kept(tmp_path: Path, ki
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_and_everything_it_keeps(tmp_path: Path, number: signal.Signals) -> None:
-    with spoken(tmp_path) as made:
+    with spoken(tmp_path) as speaker:
         call = f"call-{uuid.uuid4().hex}"
-        made.ask(call, NASTY["has a daemon"])
+        speaker.ask(call, NASTY["has a daemon"])
         eventually(lambda: "ready" in stored_output(tmp_path / f"{call}.out"))
-        made.process.send_signal(number)
-        assert made.process.wait(HANGS) == 0
+        speaker.process.send_signal(number)
+        assert speaker.process.wait(HANGS) == 0
         assert alive(call) == []
 
 
 def test_an_agent_that_does_not_listen_stops_nothing(tmp_path: Path) -> None:
-    with spoken(tmp_path) as made:
-        made.ask("c", "yes | head -c 50000000; sleep 0.2; yes no | head -c 50000000; touch finished")
+    with spoken(tmp_path) as speaker:
+        speaker.ask("c", "yes | head -c 50000000; sleep 0.2; yes no | head -c 50000000; touch finished")
         eventually((tmp_path / "finished").exists)
-        assert peak_memory(made.supervisor) < 60_000
+        assert peak_memory(speaker.supervisor) < 60_000
         shown = dropped = 0
-        while (heard := made.hear())[0]["kind"] != "ended":
+        while (heard := speaker.hear())[0]["kind"] != "ended":
             if heard[0]["kind"] == "live":
                 shown += len(heard[1])
                 dropped += int(str(heard[0]["dropped"]))
@@ -306,19 +306,19 @@ def test_a_second_supervisor_waits_until_the_first_is_gone(tmp_path: Path) -> No
 
 
 def test_the_lock_is_not_inherited_by_commands(tmp_path: Path) -> None:
-    with spoken(tmp_path) as made:
-        made.ask("c", "echo ready; exec sleep 300")
+    with spoken(tmp_path) as speaker:
+        speaker.ask("c", "echo ready; exec sleep 300")
         eventually(lambda: stored_output(tmp_path / "c.out"))
-        os.kill(made.supervisor, signal.SIGKILL)
-        made.process.wait(HANGS)
+        os.kill(speaker.supervisor, signal.SIGKILL)
+        speaker.process.wait(HANGS)
         with (tmp_path / SUPERVISOR_LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_a_command_starts_with_the_default_signals_and_few_files(tmp_path: Path) -> None:
-    with spoken(tmp_path) as made:
-        made.ask("c", "grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -w")
-        made.hear_end()
+    with spoken(tmp_path) as speaker:
+        speaker.ask("c", "grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -w")
+        speaker.hear_end()
     blocked, ignored, files = stored_output(tmp_path / "c.out").splitlines()
     of_the_c_library = 1 << 31 | 1 << 32  # 32 and 33, which no program can set: however the tests were started
     assert int(blocked.split()[1], 16) == 0
@@ -327,11 +327,11 @@ def test_a_command_starts_with_the_default_signals_and_few_files(tmp_path: Path)
 
 
 def test_a_spool_that_cannot_be_written_is_reported_at_the_end(tmp_path: Path) -> None:
-    with spoken(tmp_path) as made:
-        made.ask("c", "echo lost", spool="/dev/full")
-        told = made.hear_end()
-        assert (told["status"], told["seen"]) == (0, 5)
-        assert "space" in str(told["unkept"])
+    with spoken(tmp_path) as speaker:
+        speaker.ask("c", "echo lost", spool="/dev/full")
+        report = speaker.hear_end()
+        assert (report["status"], report["seen"]) == (0, 5)
+        assert "space" in str(report["unkept"])
 
 
 WITHOUT_CAP_KILL = ("setpriv", "--bounding-set=-kill", "--inh-caps=-all")
@@ -342,21 +342,21 @@ WITHOUT_CAP_KILL = ("setpriv", "--bounding-set=-kill", "--inh-caps=-all")
 def test_what_cannot_be_ended_is_counted_once(tmp_path: Path) -> None:
     another = "setpriv --reuid=65534 --clear-groups sleep 300"
     commands = calls({"first": f"{another} & sleep 300 & sleep 0.3", "second": "true", "third": another})
-    with spoken(tmp_path, *WITHOUT_CAP_KILL) as made:
+    with spoken(tmp_path, *WITHOUT_CAP_KILL) as speaker:
         try:
             for call, command in commands.items():
-                made.ask(call, command, timeout=0.7)
-            ends = {str(end["call"]): end for end in (made.hear_end() for _ in commands)}
+                speaker.ask(call, command, timeout=0.7)
+            ends = {str(end["call"]): end for end in (speaker.hear_end() for _ in commands)}
             counted = [(ends[call]["cause"], ends[call]["leftovers"], ends[call]["survivors"]) for call in commands]
             assert counted == [("exit", 1, 1), ("exit", 0, 0), ("timeout", 0, 1)]
             began = time.monotonic()
-            made.ask("another", "sleep 300 & sleep 0.2")
-            end = made.hear_end()
+            speaker.ask("another", "sleep 300 & sleep 0.2")
+            end = speaker.hear_end()
             assert (end["leftovers"], end["survivors"]) == (1, 0)
             expect_within(2, began)
-            assert made.process.stdin is not None
-            made.process.stdin.close()
-            assert made.process.wait(HANGS) == 1
+            assert speaker.process.stdin is not None
+            speaker.process.stdin.close()
+            assert speaker.process.wait(HANGS) == 1
         finally:
             for pid in [pid for call in commands for pid in alive(call)]:
                 os.kill(pid, signal.SIGKILL)

@@ -109,9 +109,9 @@ def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     assert len(got.text) < 31_000
     (spool,) = tmp_path.glob("*.out")
     assert spool.stat().st_size <= program.SPOOL_HEAD + 2 * program.SPOOL_TAIL + program.OUTPUT_CHUNK
-    kept = spool.read_bytes()
-    assert kept[program.SPOOL_HEAD :].startswith(program.SPOOL_MARK)
-    assert kept.endswith(b"xxx\nlast\n")
+    stored = spool.read_bytes()
+    assert stored[program.SPOOL_HEAD :].startswith(program.SPOOL_MARK)
+    assert stored.endswith(b"xxx\nlast\n")
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
@@ -173,7 +173,7 @@ def test_a_command_never_sees_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_environment_is_an_allow_list() -> None:
-    own = {
+    environ = {
         "PATH": "/p",
         "LC_ALL": "C.UTF-8",
         "XDG_CACHE_HOME": "/c",
@@ -181,7 +181,7 @@ def test_the_environment_is_an_allow_list() -> None:
         "X_API_KEY": "k",
         "PYTHONPATH": "x",
     }
-    assert child_environment(own) == {
+    assert child_environment(environ) == {
         "PATH": "/p",
         "LC_ALL": "C.UTF-8",
         "XDG_CACHE_HOME": "/c",

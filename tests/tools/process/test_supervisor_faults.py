@@ -131,9 +131,9 @@ def test_a_search_whose_supervisor_was_killed_leaves_that_of_another_session_alo
     async def act(other: Bench) -> None:
         searching = asyncio.create_task(other.capture("sleep", "300"))
         pid = await other.supervisor_pid()
-        own = tmp_path / "own"
-        own.mkdir()
-        async with bench(own) as killed:
+        folder = tmp_path / "own"
+        folder.mkdir()
+        async with bench(folder) as killed:
             supervisor = await killed.supervisor_pid()
             lost = asyncio.create_task(killed.capture("sleep", "300"))
             await killed.run("sleep 0.1")

@@ -11,7 +11,7 @@ from holdfast.tools.shell.parse import parse_command
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "danger"),
     [
         ("rm -rf build", "deletes folders and everything in them"),
         ("rm a", "deletes files"),
@@ -47,8 +47,8 @@ from holdfast.tools.shell.parse import parse_command
         ("rm -r a; f() { ls; }", "deletes folders and everything in them"),
     ],
 )
-def test_a_danger_is_said(command: str, said: str) -> None:
-    assert said in dangers(parse_command(command))
+def test_a_danger_is_said(command: str, danger: str) -> None:
+    assert danger in dangers(parse_command(command))
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def test_most_of_a_session_that_only_reads_asks_nothing() -> None:
     wrong = [(shows, each) for shows, each in SESSIONS if (shows == "free") != only_reads(each)]
     assert wrong == []
     assert len(SESSIONS) > 200
-    asking = [parse_command(command) for _, command in SESSIONS if not only_reads(command)]
-    assert len(asking) / len(SESSIONS) < 0.45
-    never = [line for line in asking if not may_be_remembered(line)]
+    asked_about = [parse_command(command) for _, command in SESSIONS if not only_reads(command)]
+    assert len(asked_about) / len(SESSIONS) < 0.45
+    never = [line for line in asked_about if not may_be_remembered(line)]
     assert len(never) / len(SESSIONS) < 0.15, "the aim of 15 in 100, once the programs of the project are allowed"
 
 
@@ -324,10 +324,10 @@ def test_strace_sees_no_line_that_only_reads_write_or_connect(lines: list[str]) 
 
 def test_many_of_the_lines_that_are_put_together_only_read() -> None:
     tried = [
-        put_together(around, [f"{before}{each}{behind}"], [])
+        put_together(around, [f"{before}{each}{after}"], [])
         for around in AROUND
         for before in BEFORE
-        for behind in BEHIND
+        for after in BEHIND
         for each in ("cat a.txt", "git log", "find . -name x")
     ]
     free = sum(only_reads(line) for line in tried)

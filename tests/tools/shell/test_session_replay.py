@@ -58,7 +58,7 @@ def runs(command: str) -> Plan:
     return Plan(effect="execute", title="run", run=_never, command=command, line=line)
 
 
-def asking(mode: Mode, allowed: tuple[Pattern, ...] = ()) -> list[str]:
+def approvals_needed(mode: Mode, allowed: tuple[Pattern, ...] = ()) -> list[str]:
     """Return the commands of the sessions that ask."""
     return [each for _, each in SESSIONS if isinstance(decide(runs(each), Policy(mode, allowed)), Ask)]
 
@@ -66,15 +66,15 @@ def asking(mode: Mode, allowed: tuple[Pattern, ...] = ()) -> list[str]:
 @cache
 def usual() -> tuple[Pattern, ...]:
     """Return what the questions about these sessions offer to remember, of the usual programs."""
-    offered = (pattern for each in asking("ask") for pattern in suggest_patterns(runs(each)).patterns)
+    offered = (pattern for each in approvals_needed("ask") for pattern in suggest_patterns(runs(each)).patterns)
     return tuple(dict.fromkeys(each for each in offered if each.effect == "execute" and USUAL.match(each.text)))
 
 
 def test_how_many_commands_of_a_session_ask() -> None:
     assert len(SESSIONS) == EARLIER > 200
     assert sum(not PLAIN.fullmatch(each) for _, each in SESSIONS) == EARLIER_ALLOWED
-    assert len(asking("ask")) == NOW
-    assert len(asking("accept-edits", usual())) == NOW_ALLOWED
+    assert len(approvals_needed("ask")) == NOW
+    assert len(approvals_needed("accept-edits", usual())) == NOW_ALLOWED
     assert NOW_ALLOWED / len(SESSIONS) <= AIM
 
 
@@ -100,6 +100,6 @@ def test_usual_programs_allow_no_attack_but_their_own_calls() -> None:
 
 
 def test_the_document_has_these_numbers() -> None:
-    said = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
-    assert f"Of {len(SESSIONS)} commands from typical coding sessions, {NOW} need approval" in said
-    assert f"accept edits, {NOW_ALLOWED} still do" in said
+    text = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
+    assert f"Of {len(SESSIONS)} commands from typical coding sessions, {NOW} need approval" in text
+    assert f"accept edits, {NOW_ALLOWED} still do" in text

@@ -26,36 +26,36 @@ NAMES: tuple[SearchName, ...] = ("searxng", "brave", "tavily", "exa")
 
 
 def backend(name: SearchName, address: str | None = None) -> SearchBackend:
-    own = address or ("http://localhost:8888" if name == "searxng" else None)
-    return SearchBackend(name=name, address=address_of_backend(name, own), key=lambda: KEY)
+    configured = address or ("http://localhost:8888" if name == "searxng" else None)
+    return SearchBackend(name=name, address=address_of_backend(name, configured), key=lambda: KEY)
 
 
 def answer(name: SearchName, *results: object) -> bytes:
     """Return results as the service wraps them."""
-    whole: object = {"web": {"results": results}} if name == "brave" else {"results": results}
-    return json.dumps(whole).encode()
+    document: object = {"web": {"results": results}} if name == "brave" else {"results": results}
+    return json.dumps(document).encode()
 
 
 def test_searxng_is_asked_by_get_for_json_without_a_key() -> None:
-    asked = search_request(backend("searxng", "http://localhost:8888/searx/"), "", "a & b", 3)
-    assert (asked.url, asked.body) == ("http://localhost:8888/searx/search?q=a+%26+b&format=json", None)
-    assert KEY not in str(asked)
+    request = search_request(backend("searxng", "http://localhost:8888/searx/"), "", "a & b", 3)
+    assert (request.url, request.body) == ("http://localhost:8888/searx/search?q=a+%26+b&format=json", None)
+    assert KEY not in str(request)
 
 
 def test_brave_is_asked_by_get_with_its_own_header() -> None:
-    asked = search_request(backend("brave"), KEY, "a & b", 3)
-    assert urlsplit(asked.url).path == "/res/v1/web/search"
-    assert parse_qs(urlsplit(asked.url).query) == {"q": ["a & b"], "count": ["3"]}
-    assert (asked.headers["X-Subscription-Token"], asked.body) == (KEY, None)
+    request = search_request(backend("brave"), KEY, "a & b", 3)
+    assert urlsplit(request.url).path == "/res/v1/web/search"
+    assert parse_qs(urlsplit(request.url).query) == {"q": ["a & b"], "count": ["3"]}
+    assert (request.headers["X-Subscription-Token"], request.body) == (KEY, None)
 
 
 def test_tavily_and_exa_are_asked_by_post() -> None:
-    asked = search_request(backend("tavily"), KEY, "a & b", 3)
-    assert (asked.url, asked.headers["Authorization"]) == ("https://api.tavily.com/search", f"Bearer {KEY}")
-    assert json.loads(asked.body or b"") == {"query": "a & b", "max_results": 3}
-    asked = search_request(backend("exa"), KEY, "a & b", 3)
-    assert (asked.url, asked.headers["x-api-key"]) == ("https://api.exa.ai/search", KEY)
-    assert json.loads(asked.body or b"")["numResults"] == 3
+    request = search_request(backend("tavily"), KEY, "a & b", 3)
+    assert (request.url, request.headers["Authorization"]) == ("https://api.tavily.com/search", f"Bearer {KEY}")
+    assert json.loads(request.body or b"") == {"query": "a & b", "max_results": 3}
+    request = search_request(backend("exa"), KEY, "a & b", 3)
+    assert (request.url, request.headers["x-api-key"]) == ("https://api.exa.ai/search", KEY)
+    assert json.loads(request.body or b"")["numResults"] == 3
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -46,7 +46,7 @@ class Searched:
     sent: int = 0
     left: bool = False
     """Whether the client left before it had read them all."""
-    asked: list[tuple[str, str, dict[str, str], bytes]] = field(
+    requests: list[tuple[str, str, dict[str, str], bytes]] = field(
         default_factory=list[tuple[str, str, dict[str, str], bytes]]
     )
     go_on: threading.Event = field(default_factory=threading.Event)
@@ -73,7 +73,7 @@ def service() -> Generator[Searched]:
     class Answer(BaseHTTPRequestHandler):
         def _answered(self) -> None:
             size = int(self.headers.get("content-length", "0"))
-            service.asked.append((self.command, self.path, dict(self.headers), self.rfile.read(size)))
+            service.requests.append((self.command, self.path, dict(self.headers), self.rfile.read(size)))
             if service.hangs == "head":
                 service.go_on.wait(20)
                 return
@@ -123,9 +123,9 @@ def test_each_service_is_asked_in_its_way(
     service: Searched, name: SearchName, method: str, path: str, header: str, value: str
 ) -> None:
     assert called(service.tool(name), query=" the\n answer ") == ToolOutput(text=RESULTS)
-    ((asked, target, headers, body),) = service.asked
-    assert (asked, target) == (method, path)
-    assert {each.lower(): said for each, said in headers.items()}[header.lower()] == value
+    ((used_method, target, headers, body),) = service.requests
+    assert (used_method, target) == (method, path)
+    assert {each.lower(): content for each, content in headers.items()}[header.lower()] == value
     assert (b"the answer" in body) is (method == "POST")
 
 
@@ -156,25 +156,27 @@ def test_too_many_searches(service: Searched) -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_key_is_named_by_its_variable_and_not_quoted(service: Searched, status: int) -> None:
     service.status, service.body = status, f"bad key {KEY}".encode()
-    said = service.fails()
-    assert "refuses the key in BRAVE_API_KEY" in said
-    assert "bad key [hidden]" in said
+    message = service.fails()
+    assert "refuses the key in BRAVE_API_KEY" in message
+    assert "bad key [hidden]" in message
     service.body = b"no"
     assert "search.formats" in service.fails("searxng")
 
 
-@pytest.mark.parametrize(("status", "said"), [(500, "failed (500)"), (404, "failed (404)"), (204, "gave no results")])
-def test_other_answers_are_failures(service: Searched, status: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "message"), [(500, "failed (500)"), (404, "failed (404)"), (204, "gave no results")]
+)
+def test_other_answers_are_failures(service: Searched, status: int, message: str) -> None:
     service.status, service.body = status, b"<html>no such thing</html>" if status != 204 else b""
     failed = service.fails()
-    assert said in failed
+    assert message in failed
     assert "<html>" not in failed
 
 
 def test_a_redirect_is_not_followed(service: Searched) -> None:
     service.status, service.headers = 302, {"Location": f"http://127.0.0.1:{service.port}/other?key={KEY}"}
     assert f"redirects to 'http://127.0.0.1:{service.port}/other'" in service.fails()
-    assert len(service.asked) == 1
+    assert len(service.requests) == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"web": {"results": 1}}', b"\xff", KEY.encode()])
@@ -204,7 +206,7 @@ def test_a_stop_does_not_wait_for_the_service(service: Searched, hangs: str) -> 
     async def stopped() -> ToolOutput:
         stop = asyncio.Event()
         running = asyncio.ensure_future(plan.run(ToolContext(call="c", stop=stop, emit=lambda _: None)))
-        await asyncio.to_thread(eventually, lambda: bool(service.asked))
+        await asyncio.to_thread(eventually, lambda: bool(service.requests))
         before = time.monotonic()
         stop.set()
         output = await running
@@ -220,14 +222,14 @@ def test_a_service_that_is_not_there(service: Searched) -> None:
     backend = SearchBackend(name="brave", address="http://127.0.0.1:9", key=lambda: KEY)
     with pytest.raises(ToolFailed, match=r"cannot be reached: ConnectError"):
         called(SearchTool(backend), query="q")
-    assert service.asked == []
+    assert service.requests == []
 
 
 @pytest.mark.parametrize("key", ["", "two words", "schlüssel", "a\nb"])
 def test_without_a_key_that_can_be_sent_nothing_is(service: Searched, key: str) -> None:
     with pytest.raises(ToolFailed, match=r"BRAVE_API_KEY.*Nothing was sent"):
         called(service.tool(key=key), query="q")
-    assert service.asked == []
+    assert service.requests == []
 
 
 def test_a_locked_keyring_is_said(service: Searched) -> None:
@@ -249,15 +251,15 @@ def test_a_blank_query_is_refused(service: Searched) -> None:
         planned(service.tool(), query=" \n ")
 
 
-@pytest.mark.parametrize(("mode", "asks"), [("ask", True), ("accept-edits", True), ("plan", True), ("yolo", False)])
-def test_the_first_use_asks_about_the_service(service: Searched, mode: Mode, *, asks: bool) -> None:
+@pytest.mark.parametrize(("mode", "must_ask"), [("ask", True), ("accept-edits", True), ("plan", True), ("yolo", False)])
+def test_the_first_use_asks_about_the_service(service: Searched, mode: Mode, *, must_ask: bool) -> None:
     plan = planned(service.tool(), query="q")
     assert (plan.effect, plan.host) == ("read", "127.0.0.1")
-    assert isinstance(decide(plan, Policy(mode), tool="search"), Ask) == asks
+    assert isinstance(decide(plan, Policy(mode), tool="search"), Ask) == must_ask
     assert isinstance(decide(plan, Policy(mode, suggest_patterns(plan).patterns), tool="search"), Allow)
     rules = RuleSet(rules=(permission_rule("WebSearch", "allow", source="config.toml"),), root="/", home="/")
     assert isinstance(decide(plan, Policy(mode, (), rules), tool="search"), Allow)
-    assert service.asked == []
+    assert service.requests == []
 
 
 @pytest.mark.parametrize("name", ["WebSearch", "web_search", "google_web_search", "search_web"])

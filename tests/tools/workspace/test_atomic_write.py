@@ -27,8 +27,8 @@ def test_the_bytes_are_synced_before_the_rename_and_the_folder_after_it(
     def synced(descriptor: int) -> None:
         fsync(descriptor)
         name = Path(f"/proc/self/fd/{descriptor}").readlink()
-        held = name.read_bytes() if name.is_file() else b""
-        trace.append("folder" if name.is_dir() else f"file of {held.decode()!r}")
+        content = name.read_bytes() if name.is_file() else b""
+        trace.append("folder" if name.is_dir() else f"file of {content.decode()!r}")
 
     def renamed(*names: Any, **how: Any) -> None:
         rename(*names, **how)

@@ -145,7 +145,7 @@ def test_a_link_is_asked_about_by_either_name(tmp_path: Path) -> None:
         assert plan.known_as == name
         assert f"by themselves (as {name!r})." in decision.why
         assert suggest_patterns(plan).patterns == ()
-    asked = decide(planned(EditTool(space), path="env.sh", old="old", new="new"), Policy("accept-edits"))
-    assert isinstance(asked, Ask)
+    verdict = decide(planned(EditTool(space), path="env.sh", old="old", new="new"), Policy("accept-edits"))
+    assert isinstance(verdict, Ask)
     for path in ("scripts/free.sh", "harmless/free.sh", "sub/deep/x", "tools/x", "tools/hooksx"):
         assert decide(planned(WriteTool(space), path=path, content="x"), Policy("accept-edits")) == Allow(), path

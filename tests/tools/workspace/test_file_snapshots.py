@@ -102,5 +102,5 @@ def test_of_what_is_out_of_reach_nothing_is_said(space: Workspace) -> None:
     assert current_snapshot(space.root / "gone", known) is known
     (space.root / "a.txt").symlink_to("b.txt")  # not ours to follow: it is read under the name it leads to
     assert current_snapshot(space.root, known) is known
-    odd = FileSeen(path="a\0b", size=4)
-    assert current_snapshot(space.root, odd) is odd
+    unreachable = FileSeen(path="a\0b", size=4)
+    assert current_snapshot(space.root, unreachable) is unreachable

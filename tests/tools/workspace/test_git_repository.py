@@ -26,8 +26,8 @@ class Place:
 
     def git(self, *words: str, at: Path) -> None:
         """Run git as an invented user."""
-        own = ["-c", "user.name=a", "-c", "user.email=b", "-c", "protocol.file.allow=always"]
-        subprocess.run(["git", *own, *words], cwd=at, check=True, capture_output=True, env=self.environ, timeout=60)
+        options = ["-c", "user.name=a", "-c", "user.email=b", "-c", "protocol.file.allow=always"]
+        subprocess.run(["git", *options, *words], cwd=at, check=True, capture_output=True, env=self.environ, timeout=60)
 
     @property
     def environ(self) -> dict[str, str]:

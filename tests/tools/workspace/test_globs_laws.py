@@ -54,17 +54,17 @@ def test_a_match_takes_no_more_steps_than_both_lengths_multiplied(stars: int, de
 
 def test_nothing_is_matched_after_a_stop() -> None:
     stop = threading.Event()
-    asked: list[str] = []
+    names: list[str] = []
 
     def stops(name: str) -> bool:
-        asked.append(name)
+        names.append(name)
         stop.set()
         return False
 
     assert matches_any(globs("{b,a}"), ["a"], stop)
     assert not matches_any((Glob("", (stops,)), *globs("a")), ["a"], stop)
     assert not matches_any((Glob("", (stops,)),), ["a"], stop)
-    assert asked == ["a"]
+    assert names == ["a"]
 
 
 def test_alternatives_are_of_the_whole_pattern() -> None:

@@ -19,51 +19,51 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def held(root: Path, own: Path | None = None) -> dict[str, str]:
+def texts_by_name(root: Path, user_file: Path | None = None) -> dict[str, str]:
     """Return what holds in `root`, by the name of its file, in order."""
-    return {each.snapshot.path: each.text for each in instructions(root, own or root / "nowhere")}
+    return {each.snapshot.path: each.text for each in instructions(root, user_file or root / "nowhere")}
 
 
 def test_the_persons_own_come_first_then_the_repository_from_its_root_to_the_folder(root: Path) -> None:
-    own = root.parents[2] / "config" / "AGENTS.md"
-    own.parent.mkdir()
-    for path, text in ((own, "mine"), (root.parents[1] / "AGENTS.md", "whole"), (root / "AGENTS.md", "here")):
+    user_file = root.parents[2] / "config" / "AGENTS.md"
+    user_file.parent.mkdir()
+    for path, text in ((user_file, "mine"), (root.parents[1] / "AGENTS.md", "whole"), (root / "AGENTS.md", "here")):
         path.write_text(f"\n{text}\n\n")
     (root.parents[2] / "AGENTS.md").write_text("above the repository")
     (root.parents[1] / "other").mkdir()
     (root.parents[1] / "other" / "AGENTS.md").write_text("beside it")
-    expected = {str(own): "mine", str(root.parents[1] / "AGENTS.md"): "whole", "AGENTS.md": "here"}
-    assert held(root, own) == expected
-    assert list(held(root, own)) == list(expected)
+    expected = {str(user_file): "mine", str(root.parents[1] / "AGENTS.md"): "whole", "AGENTS.md": "here"}
+    assert texts_by_name(root, user_file) == expected
+    assert list(texts_by_name(root, user_file)) == list(expected)
 
 
 def test_of_two_names_the_first_counts_and_a_blank_file_says_nothing(root: Path) -> None:
     (root / "CLAUDE.md").write_text("theirs")
-    assert held(root) == {"CLAUDE.md": "theirs"}
+    assert texts_by_name(root) == {"CLAUDE.md": "theirs"}
     (root / "AGENTS.md").write_text("ours")
     (root.parent / "AGENTS.md").write_text(" \n")
-    assert held(root) == {"AGENTS.md": "ours"}
+    assert texts_by_name(root) == {"AGENTS.md": "ours"}
 
 
 def test_without_a_repository_only_the_folder_itself_counts(root: Path) -> None:
     (root.parents[1] / ".git").rmdir()
     (root.parent / "AGENTS.md").write_text("not asked for")
-    assert held(root) == {}
+    assert texts_by_name(root) == {}
     (root / "AGENTS.md").write_text("here")
-    assert held(root) == {"AGENTS.md": "here"}
+    assert texts_by_name(root) == {"AGENTS.md": "here"}
 
 
 def test_a_link_is_followed_within_the_repository_only(root: Path) -> None:
     secret = root.parents[2] / "secret.md"
     secret.write_text("the secret")
     (root / "AGENTS.md").symlink_to(secret)
-    assert held(root) == {"AGENTS.md": "[Not shown: it is a link out of the repository.]"}
+    assert texts_by_name(root) == {"AGENTS.md": "[Not shown: it is a link out of the repository.]"}
     (root / "AGENTS.md").unlink()
     (root / "AGENTS.md").symlink_to("CLAUDE.md")
     (root / "CLAUDE.md").write_text("both")
-    assert held(root) == {"CLAUDE.md": "both"}
+    assert texts_by_name(root) == {"CLAUDE.md": "both"}
     (root / "CLAUDE.md").unlink()
-    (one,) = held(root).values()
+    (one,) = texts_by_name(root).values()
     assert one.startswith("[Not shown: File 'CLAUDE.md' does not exist.")
 
 
@@ -88,12 +88,15 @@ def test_room_goes_to_the_innermost_first_and_what_is_cut_is_said_exactly(root: 
     (root.parents[1] / "AGENTS.md").write_text("r" * 9000)
     (root.parent / "AGENTS.md").write_text("ü" * (ROOM // 2))
     (root / "AGENTS.md").write_text("i" * 1001)
-    whole, middle, inner = held(root).items()
+    outermost, middle, inner = texts_by_name(root).items()
     assert inner == ("AGENTS.md", "i" * 1001)
     left = ROOM - 1001
     cut = f"\n[Cut: the first {left} of {ROOM} bytes of {middle[0]!r} are shown here. Read the file for the rest.]"
     assert middle[1] == "ü" * (left // 2) + cut
-    assert whole[1] == f"[Cut: the first 0 of 9000 bytes of {whole[0]!r} are shown here. Read the file for the rest.]"
+    assert (
+        outermost[1]
+        == f"[Cut: the first 0 of 9000 bytes of {outermost[0]!r} are shown here. Read the file for the rest.]"
+    )
 
 
 def test_the_file_is_seen_as_a_read_would_see_it(root: Path) -> None:
