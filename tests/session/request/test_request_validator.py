@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -19,9 +20,9 @@ from holdfast.session.conversation.conversation import (
     Result,
     UserMessage,
 )
-from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal.entries import Entry, Part, PromptAccepted, RequestStarted
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.conversation.fold import Fold, fold
+from holdfast.session.journal.entries import CallEnded, Entry, Part, PromptAccepted, RequestStarted, ResponseEnded
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.request.validate import FULL_CHECK, RequestValidator, ValidRequest, validate_request
 from journals import opened, sessions
 from laws import law
@@ -123,6 +124,30 @@ def test_only_what_was_added_is_checked_and_every_fiftieth_request_whole(monkeyp
         messages += _step(f"call{number:05}")
     assert [at for at, length in enumerate(checked) if length > LONGEST_WINDOW] == [FULL_CHECK, 2 * FULL_CHECK]
     assert set(checked[2:FULL_CHECK]) == {LONGEST_WINDOW}
+
+
+@pytest.mark.parametrize("profile", ["anthropic", "bedrock"])
+def test_a_request_that_continues_declares_the_tool_of_an_earlier_call_too(profile: str) -> None:
+    """A session whose tools are all gone (an MCP server that was removed): these providers refuse undeclared calls."""
+    journal = [
+        msgspec.structs.replace(opened, tools=()),
+        PromptAccepted(turn=1, text="go"),
+        RequestStarted(step=1, attempt=1, model=MODEL),
+        ResponseEnded(step=1, model=MODEL, parts=(CallPart("c1", "read", "{}"),), usage=Usage()),
+        CallEnded(call="c1", outcome="ok", text="done"),
+        RequestStarted(step=2, attempt=1, model=MODEL),
+        ResponseEnded(step=2, model=MODEL, parts=(TextPart("Done."),), usage=Usage()),
+        PromptAccepted(turn=2, text="more"),
+        RequestStarted(step=3, attempt=1, model=MODEL),
+        ResponseEnded(step=3, model=MODEL, parts=(TextPart("Done."),), usage=Usage()),
+        PromptAccepted(turn=3, text="more"),
+    ]
+    validator = RequestValidator()
+    for end in (2, 5, 8, 11):
+        request = validator.validate(fold(journal[:end]), PROFILES[profile])
+        assert request == validate_request(fold(journal[:end]), PROFILES[profile])
+        assert request.conversation.opened is not None
+        assert [tool.name for tool in request.conversation.opened.tools] == (["read"] if end > 2 else [])
 
 
 def test_a_call_id_used_before_is_found_however_long_ago() -> None:

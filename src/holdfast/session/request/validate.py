@@ -107,12 +107,13 @@ class RequestValidator:
         normalizer.add(conversation.messages[known:])
         if normalizer.pending is not None or not self._is_local(messages[count:]):
             return None
+        sent = normalizer.normalized(conversation)
         window = messages[begin:] if begin == 0 else [_EARLIER, *messages[begin:]]
         form = OwnFormat(profile, conversation.model)
-        if rules.check_shape(_shape(form, form.written(window), conversation), profile):
+        if rules.check_shape(_shape(form, form.written(window), sent), profile):
             return None
         self._remember(normalizer, conversation, self._left - 1)
-        return ValidRequest(msgspec.structs.replace(conversation, messages=tuple(messages)), ())
+        return ValidRequest(sent, ())
 
     def _is_local(self, messages: Sequence[c.ConversationMessage]) -> bool:
         """Return whether no rule that counts over the whole conversation applies to them; remember their calls."""
