@@ -47,7 +47,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.session.model_notices import REASONS
 from holdfast.tool_calls import (
     FileChange,
@@ -174,7 +174,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(ShellEnded, id=ids, outcome=outcomes, text=texts, note=texts),
     st.builds(TaskStarted, id=ids, call=ids, command=texts, moved=st.booleans()),
     st.builds(TaskEnded, id=ids, outcome=outcomes, text=texts, note=texts),
-    st.builds(TaskTold, task=ids),
+    st.builds(TaskEndSent, task=ids),
     st.builds(
         CallWaits,
         call=ids,

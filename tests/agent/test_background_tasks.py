@@ -22,7 +22,7 @@ from holdfast.session.conversation.conversation import Result, UserMessage
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import CallEnded, Entry, ProcessStarted
 from holdfast.session.journal.store import MemoryStore
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.testing.script import Call, Reply, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tools.process.process_table import running_process
@@ -131,7 +131,7 @@ async def test_a_server_is_started_in_one_call_used_in_three_and_stopped(tmp_pat
         assert end.text.startswith("It was stopped by stop_task.")
         assert alive(it.call()) == []
         assert len(end_notes(it.entries)) == 1
-        assert TaskTold(task=FIRST) in it.entries
+        assert TaskEndSent(task=FIRST) in it.entries
 
 
 async def test_a_task_outlives_turns_and_a_stop_and_its_end_opens_the_next_message(tmp_path: Path) -> None:

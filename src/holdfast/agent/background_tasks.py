@@ -27,7 +27,7 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError, ToolFailed
 from holdfast.session.conversation.conversation import Conversation, OpenTask
 from holdfast.session.journal.entries import CallEnded, ProcessStarted
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Outcome, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
@@ -347,9 +347,9 @@ class BackgroundTasks:
         return self._outputs[task][0].since(0) if task in self._outputs else ""
 
 
-def unsent_task_ends(conversation: Conversation) -> tuple[TaskTold, ...]:
+def unsent_task_ends(conversation: Conversation) -> tuple[TaskEndSent, ...]:
     """Return entries for the ends of tasks that the next request of the running turn reports."""
-    return tuple(TaskTold(task=task) for task in conversation.unreported_tasks)
+    return tuple(TaskEndSent(task=task) for task in conversation.unreported_tasks)
 
 
 async def _body(plan: Plan, context: ToolContext) -> ToolOutput:

@@ -14,7 +14,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Store
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.testing.named_law import NamedLaw
 from holdfast.tool_calls import (
     FileChange,
@@ -165,7 +165,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.Repaired(findings=("Entry 3 is missing.",), note="[Note: an entry was lost.]"),
     TaskStarted(id="t21", call="c7f2", command="npm run dev", spool="c7f2.out", moved=True),
     TaskEnded(id="t21", outcome="failed", text="(exit code 1, 0.1 s)", seconds=0.125, note="[Note: t21 has ended.]"),
-    TaskTold(task="t21"),
+    TaskEndSent(task="t21"),
     e.ToolsChanged(
         tools=(ToolSchema(name="mcp__trip__book", description="Book.", parameters={"type": "object"}),),
         note="[Note: book is new.]",

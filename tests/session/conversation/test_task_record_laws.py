@@ -25,7 +25,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.journal.store import Reading, StoredEntry
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.session.transfer.fork import fork_entries
 from holdfast.tool_calls import ProcessId
 from journals import journals, opened
@@ -126,7 +126,7 @@ def test_an_end_twice_is_sent_once_and_a_task_is_open_until_its_end() -> None:
     ended: list[Entry] = [*began, end, end]
     assert fold(ended).open_tasks == ()
     assert fold(ended).unreported_tasks == ("t1",)
-    once = fold([*ended, TaskTold(task="t1"), TaskTold(task="t1"), PromptAccepted(turn=2, text="on")])
+    once = fold([*ended, TaskEndSent(task="t1"), TaskEndSent(task="t1"), PromptAccepted(turn=2, text="on")])
     assert task_notes(once) == {note("t1"): 1}
 
 
@@ -138,5 +138,5 @@ def test_an_end_is_sent_at_most_once_in_any_journal(journal: list[Entry], suffix
     end = TaskEnded(id=f"mine{suffix}", outcome="ok", text="", note=mine)
     entries: list[Entry] = []
     for entry in journal:
-        entries += [entry, end, TaskTold(task=end.id)]
+        entries += [entry, end, TaskEndSent(task=end.id)]
         assert task_notes(fold(entries))[mine] <= 1

@@ -1,6 +1,6 @@
 """The queue of messages sent during a turn: when each is delivered, decided from the conversation alone. Pure.
 
-A message that the user took back is never sent. A held message (`Waiting`) is not sent by itself.
+A message that the user took back is never sent. A message on hold (`QueuedMessage.on_hold`) is not sent by itself.
 """
 
 from __future__ import annotations

@@ -22,31 +22,31 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     opens: bool
 
 
-def cut(exchanges: Sequence[Round], *, keep: int, most: int) -> int:
-    """Return how many exchanges to remove. The results of the next exchange are removed too.
+def cut(rounds: Sequence[Round], *, keep: int, most: int) -> int:
+    """Return how many rounds to remove. The results of the next round are removed too.
 
     The rest is the longest end of at most `keep` tokens, or one that begins with a turn if that is at least half as
-    long. The newest answered exchange stays even if it is longer, up to `most`. An unanswered exchange does not count:
+    long. The newest answered round stays even if it is longer, up to `most`. An unanswered round does not count:
     its texts always stay, and its results stay with their call.
 
-    Laws (`tests/history/test_cut_point_laws.py`): an exchange without an answer is never removed, nothing is removed if
-    everything fits, and the rest is more than `keep` only if one exchange alone is.
+    Laws (`tests/history/test_cut_point_laws.py`): a round without an answer is never removed, nothing is removed if
+    everything fits, and the rest is more than `keep` only if one round alone is.
     """
-    if not exchanges:
+    if not rounds:
         return 0
-    last = len(exchanges) - (exchanges[-1].answer is None)
-    stays = [0] * (last + 1)  # tokens that stay, by the number of removed exchanges
+    last = len(rounds) - (rounds[-1].answer is None)
+    stays = [0] * (last + 1)  # tokens that stay, by the number of removed rounds
     newer = 0
-    for place in range(len(exchanges) - 1, -1, -1):
-        words = exchanges[place].texts + (exchanges[place].answer or 0)
+    for place in range(len(rounds) - 1, -1, -1):
+        words = rounds[place].texts + (rounds[place].answer or 0)
         if place <= last:
             stays[place] = newer + words
-        newer += words + exchanges[place].results
+        newer += words + rounds[place].results
     longest = next((removed for removed in range(last) if stays[removed] <= keep), last)
     if longest == last:
-        unseen = exchanges[-1].results if exchanges[-1].answer is None else 0
+        unseen = rounds[-1].results if rounds[-1].answer is None else 0
         return last - 1 if last and stays[last - 1] - unseen <= most else last
     turns = (
-        removed for removed in range(longest, last) if exchanges[removed].opens and 2 * stays[removed] >= stays[longest]
+        removed for removed in range(longest, last) if rounds[removed].opens and 2 * stays[removed] >= stays[longest]
     )
     return next(turns, longest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.rules.media_limits import Album
+from holdfast.history.rules.media_limits import MediaCounter
 from holdfast.history.rules.profile import Profile
 from holdfast.history.rules.rule import Rule, RuleFinding, item_finding, message_finding
 from holdfast.history.shape import Flag, InvalidString, Item, Message, MessageFlag, Shape
@@ -307,7 +307,7 @@ _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
 
 def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every content that a message may not have."""
-    album = Album(shape, profile)
+    media_counter = MediaCounter(shape, profile)
     called = False
     yield from _unclean(shape.invalid_strings)
     yield from (found for block in shape.blocks for found in _flagged(block))
@@ -334,7 +334,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 if shape.tools and name not in shape.tools:
                     yield item_finding("tool-not-declared", item, "is of a tool that the request does not declare")
             if item.media and not shape.text_only:
-                yield from album.of(item)
+                yield from media_counter.of(item)
             if item.references:
                 yield from _references(item, declared)
     if called and shape.tools is not None and not shape.tools:

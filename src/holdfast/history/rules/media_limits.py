@@ -13,7 +13,7 @@ from holdfast.history.shape import Item, Media, Shape
 _NOT_READ = {NO_PDF: "is none by its bytes", "empty": "holds nothing", "broken": "is no base64"}
 
 
-class Album:
+class MediaCounter:
     """The images and files of a conversation; if too many, or too many for large ones, the first are reported."""
 
     def __init__(self, shape: Shape, profile: Profile) -> None:

@@ -31,7 +31,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.file_changes import known_files
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
 
 
@@ -124,7 +124,7 @@ class Fold:
                 self._shells[entry.id] = c.OpenShell(entry)
             case e.FilesChanged() | e.ShellEnded() | e.Repaired():
                 self._finding(entry)
-            case TaskStarted() | TaskEnded() | TaskTold():
+            case TaskStarted() | TaskEnded() | TaskEndSent():
                 self._task(entry)
 
     def _set_up(
@@ -374,13 +374,13 @@ class Fold:
             for seen in known_files(entry):
                 self._see_file(seen.path, (seen,))
 
-    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
+    def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> None:
         match entry:
             case TaskStarted():
                 self.tasks.begin(entry, self._builder.open.get(entry.call))
             case TaskEnded():
                 self._note(entry.note if self.tasks.end(entry) else "", lasts=True)
-            case TaskTold():
+            case TaskEndSent():
                 if note := self.tasks.note(entry.task, self._notes):
                     self._builder.content.append(self._notes.pop(self._notes.index(note)))
 

@@ -18,7 +18,7 @@ from holdfast.session.journal.approvals import CallWaits as CallWaits  # noqa: P
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, RemoteCall, ToolSchema
 from holdfast.typed_data import json_decoder
@@ -371,7 +371,7 @@ Entry = (
     | Repaired
     | TaskStarted
     | TaskEnded
-    | TaskTold
+    | TaskEndSent
     | ToolsChanged
 )
 

@@ -32,7 +32,7 @@ class TaskStarted(_TaskFact, frozen=True, tag="task-started"):
 class TaskEnded(_TaskFact, frozen=True, tag="task-ended"):
     """How task `id` ended, with the end of its output. The model reads `note`, once on any branch.
 
-    It joins the next request of the running turn (`TaskTold`), or opens the next user message.
+    It joins the next request of the running turn (`TaskEndSent`), or opens the next user message.
     """
 
     id: str
@@ -42,7 +42,7 @@ class TaskEnded(_TaskFact, frozen=True, tag="task-ended"):
     note: str = ""
 
 
-class TaskTold(_TaskFact, frozen=True, tag="task-told"):
+class TaskEndSent(_TaskFact, frozen=True, tag="task-told"):
     """The end of `task` joins the next request of the running turn."""
 
     task: str

@@ -21,7 +21,7 @@ from holdfast.agent.events import (
 )
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.session.model_notices import clause_for_user
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
 from holdfast.ui.headless.status_lines import last_turn_status
@@ -99,7 +99,7 @@ class JsonLines:
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
             case e.Queued() | e.Recalled() | e.Steered() | e.Rewound() | e.ShellStarted() | e.ShellEnded():
                 self._user_action(entry)
-            case e.Pruned() | e.Compacted() | e.Uncompacted() | TaskStarted() | TaskEnded() | TaskTold():
+            case e.Pruned() | e.Compacted() | e.Uncompacted() | TaskStarted() | TaskEnded() | TaskEndSent():
                 self._context_or_task(entry)
             case e.ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
@@ -153,7 +153,7 @@ class JsonLines:
             case e.Repaired():
                 self._line(type="damage", findings=list(entry.findings))
 
-    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
+    def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> None:
         match entry:
             case TaskStarted():
                 self._line(type="task_start", id=entry.id, call=entry.call, command=entry.command, moved=entry.moved)
@@ -161,11 +161,11 @@ class JsonLines:
                 self._line(
                     type="task_result", id=entry.id, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
                 )
-            case TaskTold():
+            case TaskEndSent():
                 self._line(type="task_told", id=entry.task)
 
     def _context_or_task(
-        self, entry: e.Pruned | e.Compacted | e.Uncompacted | TaskStarted | TaskEnded | TaskTold
+        self, entry: e.Pruned | e.Compacted | e.Uncompacted | TaskStarted | TaskEnded | TaskEndSent
     ) -> None:
         if isinstance(entry, e.Pruned | e.Compacted | e.Uncompacted):
             self._context(entry)

@@ -297,7 +297,7 @@ class HoldfastApp(App[int]):
         else:
             self.dialogs.attempt(lambda: pick_turn(self._target))
 
-    def on_composer_left(self) -> None:
+    def on_composer_focus_left(self) -> None:
         """Move the focus to the approval prompt."""
         self.approval.take()
 

@@ -17,7 +17,7 @@ import msgspec
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.session.model_notices import NO_OUTPUT, ONLY_USER_DECIDES, clause_for_user, files_changed
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
@@ -137,7 +137,7 @@ class Narrator:
                     yield Sentence("end", f"Turn {how}: {clause_for_user(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
-            case e.CallWaits() | e.CallAnswered() | e.ToolsChanged() | TaskStarted() | TaskEnded() | TaskTold():
+            case e.CallWaits() | e.CallAnswered() | e.ToolsChanged() | TaskStarted() | TaskEnded() | TaskEndSent():
                 yield from self._other(entry)
 
     def _message(self, entry: _Message) -> Iterator[Sentence]:
@@ -187,14 +187,14 @@ class Narrator:
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
 
     def _other(
-        self, entry: e.CallWaits | e.CallAnswered | e.ToolsChanged | TaskStarted | TaskEnded | TaskTold
+        self, entry: e.CallWaits | e.CallAnswered | e.ToolsChanged | TaskStarted | TaskEnded | TaskEndSent
     ) -> Iterator[Sentence]:
-        if isinstance(entry, TaskStarted | TaskEnded | TaskTold):
+        if isinstance(entry, TaskStarted | TaskEnded | TaskEndSent):
             yield from self._task(entry)
         else:
             yield from _server(entry)
 
-    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> Iterator[Sentence]:
+    def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> Iterator[Sentence]:
         match entry:
             case TaskStarted(id=task, command=command):
                 title = self._titles[task] = f"task {task}: {' '.join(command.split())}"
@@ -203,7 +203,7 @@ class Narrator:
                 title = self._titles.get(task, f"task {task}")
                 sentence = _ended(title, entry)
                 yield Sentence("task", sentence.text, sentence.detail)
-            case TaskTold():
+            case TaskEndSent():
                 pass  # the sentence of its end says it
 
 

@@ -24,7 +24,7 @@ from holdfast.agent.events import (
 )
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
-from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.ui.view.block_list import BlockList
 from holdfast.ui.view.blocks import (
     IN_PROGRESS,
@@ -198,7 +198,7 @@ class View:
                 | e.ToolsChanged()
                 | TaskStarted()
                 | TaskEnded()
-                | TaskTold()
+                | TaskEndSent()
             ):
                 pass  # these are only notes
             case _:

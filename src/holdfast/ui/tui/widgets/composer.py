@@ -66,7 +66,7 @@ class Composer(TextArea):
     class Entered(Message):
         """The key that sends was handled; a `Sent` from it, if any, was posted before this."""
 
-    class Left(Message):
+    class FocusLeft(Message):
         """The user moves the focus to the approval prompt."""
 
     class Recalled(Message):
@@ -264,7 +264,7 @@ class Composer(TextArea):
             case "up" if not self.text and self._queued:
                 self.post_message(self.Recalled())
             case "tab" if self._question_open:
-                self.post_message(self.Left())
+                self.post_message(self.FocusLeft())
             case "tab" if self._queueing:
                 self._send(later=True)
             case "up" if self.cursor_at_first_line and self._recall(-1):
