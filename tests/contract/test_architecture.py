@@ -7,27 +7,33 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from source_tree import read
+from source_tree import read, sources
 
 PAGE = "docs/explanation/architecture.md"
-_ROW = re.compile(r"^\| (\d+) \| `([\w/.]+)` \| `([\w.]+)` \| [^|]+ \| (?:`(\w+)`)? ?\|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (\d+) \| `([\w/.]+)` \| `([\w.]+)` \| [^|]+ \|((?:(?:,| or)? `[\w.]+`)*) *\|$", re.MULTILINE)
 
 MOST_HOPS = 28
 MOST_FILES = 15
 
 
 class Hop(NamedTuple):
-    """A line of the table: a function, and what leads to it if it is not called by its name."""
+    """A line of the table: a function, and what the prompt passes on the way to it.
+
+    That is a function, written `Class.method`, or something that carries the prompt: a message, a queue.
+    """
 
     number: int
     file: str
     function: str
-    through: str
+    through: tuple[str, ...]
 
 
 def hops(page: str) -> list[Hop]:
     """Return the lines of the table in `page`."""
-    return [Hop(int(number), *rest) for number, *rest in _ROW.findall(page)]
+    return [
+        Hop(int(number), file, function, tuple(re.findall(r"`([\w.]+)`", through)))
+        for number, file, function, through in _ROW.findall(page)
+    ]
 
 
 def function_in(module: ast.Module, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
@@ -57,6 +63,11 @@ def names_in(function: ast.AST) -> Iterator[str]:
             yield node.attr
 
 
+def short(name: str) -> str:
+    """Return the name as a caller writes it."""
+    return name.rpartition(".")[2]
+
+
 def wrong(table: list[Hop], modules: Mapping[str, ast.Module]) -> Iterator[str]:
     """Yield a sentence for each line that the code does not bear out."""
     above: set[str] = set()
@@ -67,15 +78,43 @@ def wrong(table: list[Hop], modules: Mapping[str, ast.Module]) -> Iterator[str]:
         if function is None:
             yield f"{hop.file} has no {hop.function}"
             continue
-        lead = hop.through or hop.function.rpartition(".")[2]
-        if place > 1 and lead not in above:
-            yield f"{hop.function} is used by none of those above it: no {lead!r} there"
+        if place > 1 and not hop.through and short(hop.function) not in above:
+            yield f"{hop.function} is used by none of those above it: no {short(hop.function)!r} there"
+        yield from _wrong_way(hop, function, modules, above)
         above.update(names_in(function))
+
+
+def _wrong_way(hop: Hop, function: ast.AST, modules: Mapping[str, ast.Module], above: set[str]) -> Iterator[str]:
+    """Yield a sentence for each name in the last column that does not lead to the function; add what they use."""
+    callers = set(above)
+    for place, passed in enumerate(hop.through, 1):
+        if short(passed) not in above:
+            yield f"{passed} is used by none of those above {hop.function}"
+        if "." not in passed:  # it carries the prompt
+            if passed not in names_in(function):
+                yield f"{hop.function} does not use {passed}"
+            continue
+        found = next(filter(None, (function_in(module, passed) for module in modules.values())), None)
+        if found is None:
+            yield f"the code has no {passed}"
+            continue
+        used = set(names_in(found))
+        onward = {short(hop.function), *map(short, hop.through[place:])}
+        # Either it names what comes next, or a caller names that and gives it to this function to be called.
+        given = bool(used & parameters(found)) and bool(onward & callers)
+        if not (used & onward or given):
+            yield f"{passed} does not lead to {hop.function}"
+        above |= used
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the names of what a caller gives to the function."""
+    return {each.arg for each in (*function.args.args, *function.args.kwonlyargs)} - {"self"}
 
 
 def test_the_table_is_true() -> None:
     table = hops(read(PAGE))
-    modules = {hop.file: ast.parse(read(f"src/holdfast/{hop.file}")) for hop in table}
+    modules = {each.inner: each.tree for each in sources("src")}
     assert list(wrong(table, modules)) == []
 
 
@@ -87,12 +126,28 @@ def test_the_way_does_not_grow() -> None:
 
 
 def test_an_untrue_table_is_found() -> None:
-    module = ast.parse("class A:\n    def one(self): self.two()\n    def two(self): ...\n    def three(self): ...\n")
+    module = ast.parse(
+        "class A:\n"
+        "    def one(self): self.two(); self.queue; self.give(lambda: self.four())\n"
+        "    def two(self): self.three()\n"
+        "    def three(self): ...\n"
+        "    def four(self): ...\n"
+        "    def give(self, act): act()\n"
+    )
 
     def complaints(*rows: str) -> str:
-        page = "\n".join(f"| {number} | `a.py` | `{row}` | what | |" for number, row in enumerate(rows, 1))
+        lines = (row.partition(" ") for row in rows)
+        page = "\n".join(f"| {at} | `a.py` | `{name}` | what | {way} |" for at, (name, _, way) in enumerate(lines, 1))
         return "; ".join(wrong(hops(page), {"a.py": module}))
 
     assert complaints("A.one", "A.two") == ""
     assert complaints("A.one", "A.three") == "A.three is used by none of those above it: no 'three' there"
-    assert complaints("A.one", "A.four") == "a.py has no A.four"
+    assert complaints("A.one", "A.five") == "a.py has no A.five"
+    assert complaints("A.one", "A.three `A.two`") == ""
+    assert complaints("A.one", "A.four `A.give`") == ""
+    assert complaints("A.one", "A.four `A.two`") == "A.two does not lead to A.four"
+    assert complaints("A.one", "A.two `queue`") == "A.two does not use queue"
+    assert complaints("A.one", "A.two `A.six`") == "A.six is used by none of those above A.two; the code has no A.six"
+    assert complaints("A.two", "A.three `A.four`") == (
+        "A.four is used by none of those above A.three; A.four does not lead to A.three"
+    )

@@ -15,7 +15,7 @@ from source_tree import documents, expect_none, files, read, with_folders
 
 from holdfast.testing import Call, Say, ScriptedProvider
 
-LONGEST = {"README.md": 150, "AGENTS.md": 60, "docs/explanation/architecture.md": 165}
+LONGEST = {"README.md": 150, "AGENTS.md": 60, "docs/explanation/architecture.md": 180}
 LONGEST_DECISION = 60
 GROUPS = ("tutorial", "how-to", "reference", "explanation")
 OUTSIDE = ("docs/from-the-reference.md",)

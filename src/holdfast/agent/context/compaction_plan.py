@@ -1,10 +1,10 @@
-"""Plans a compaction: which messages are removed, and which texts of them are quoted word for word. Pure.
+"""Plans a compaction: which messages are removed, and what the note in their place must take over. Pure.
 
 How it works. The conversation is divided into rounds: a user message and the response to it. `cut` chooses how many of
 the oldest rounds go, so that the rest fits into `keep` tokens. The cut is before a response: the results in the user
-message before it go too, because their calls are gone, and the texts of that message stay. The note takes the place of
-all that goes: a summary by a model and, word for word, the user's first request, the request being worked on, and the
-todo list. Each quotation is taken from its own journal entry; nothing is recognized by its wording.
+message before it go too, because their calls are gone, and the texts of that message stay. `compaction_note.py` writes
+the note in place of all that goes: a summary by a model and, word for word, the user's first request, the request being
+worked on, and the todo list. Each quotation is taken from its own journal entry; nothing is recognized by its wording.
 
 Why not cut between turns only? One turn of an agent can have hundreds of responses to a single prompt, so such a cut
 would find nothing to remove. Why not let the summary repeat the user's words? A summary is a paraphrase. After three

@@ -8,8 +8,8 @@ there on the session is like any other. A turn that ends in this process is sett
 `settle_turn`, so there is one place that settles.
 
 Why not mark a clean shutdown and repair only without the mark? Then the code that matters most would run most rarely.
-Here each prompt recovers first, and if nothing is open that costs nothing. Creating an `Agent` settles nothing: a
-session must open, and be readable, also with a full disk.
+Here each prompt recovers first. If nothing is open, nothing is settled, but the files that the model saw are checked
+for changes. Creating an `Agent` settles nothing: a session must open, and be readable, also with a full disk.
 
 Facts that this process knows and the journal does not are kept here until they are journalled: why it left a turn open
 (`_unsettled`), outcomes that the disk refused (`_unwritten`), damage that was not reported yet (`_unreported`,

@@ -1,15 +1,15 @@
 """Folds journal entries into the conversation. Total and pure: every prefix of every journal gives a valid one.
 
 How it works. `Fold.add` takes one entry and updates the messages (`MessageBuilder`), the notes for the next prompt, the
-open calls and the queue. `conversation()` may be taken after any entry. There is no other input: no clock, no files.
+open calls and the queue. `conversation()` works after any entry. Its only other input is `left`: no clock, no files.
 
 Why not store the messages themselves? A crash between two writes would leave a list that no provider accepts. Entries
 only state what happened, so no sequence of them is invalid. A call without an outcome gets a provisional result that
 says what is known. What only damage can cause (a repeated call id, a missing beginning) is absorbed, not raised.
 
-By construction messages alternate, the first is the user's, and every call has exactly one result in the next message.
-A message sent once is sent again byte for byte, which keeps the provider's prompt cache valid. Only the last user
-message may gain texts, and only a journalled decision (rewind, prune, compact, rejected images) changes earlier ones.
+By construction messages alternate, the first is the user's, and every call has one result in the next message. What was
+sent once is sent again byte for byte, for the provider's cache. Only the last user message may gain texts. Earlier ones
+change only by rewind, prune, compact; rejected images, changed tools or a replaced first entry drop signed thinking.
 
 Example: `prompt-accepted`, `request-started`, `response-ended` with call A, `call-started`, then a kill. The fold gives
 a user message, an assistant message with call A, and its result "Interrupted: …", until a `call-ended` replaces it.

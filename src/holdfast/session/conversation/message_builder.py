@@ -2,15 +2,17 @@
 
 How it works. `closed` has the finished messages and ends with the last response of the assistant. The user message
 after it is in progress: the results of that response (`results`), its calls without an outcome (`open`), and the texts
-that arrived since (`content`). The next response closes it. A call that is still open then gets a result which says
-that its outcome is lost; the user message and the response are appended together. So messages alternate, the first is
-the user's, and every call has exactly one result in the next message, in the order of the calls. Positions follow from
+that arrived since (`content`). The next request or the end of the turn settles it: a call that is still open gets a
+result which says that its outcome is lost. The next response closes it: the user message and the response are appended
+together, after a `settle` that finds an open call only in a damaged journal. So messages alternate, the first is the
+user's, and every call has exactly one result in the next message, in the order of the calls. Positions follow from
 that: user messages have even indexes, the response to each has the next one, and a compaction hides an even number.
 
 Why not append a message for each entry, and repair the list before it is sent? Outcomes of parallel calls arrive in any
 order, with the user's messages between them. A list in the order of arrival is what providers reject, and a repair at
 each request could change a message that was sent already, which would cost the provider's cache. Here a message gets
-its final form once, when it is closed, and every prefix of the journal gives a list that can be sent.
+its form once, when it is closed; later only a journalled decision changes it. Every prefix of the journal gives a list
+that can be sent.
 
 Example: a response has calls A and B. Then come the outcome of B, the user's "also update the docs", and the outcome of
 A. The message in progress has the results of A and B, in this order, then the text. If the process dies before the

@@ -1,11 +1,12 @@
 """Checks every request against the provider's rules before it is sent, and repairs or refuses what breaks one.
 
-How it works. `normalize` normalizes the conversation for its provider. `OwnFormat` is a format like those of
+How it works. `normalize` writes the conversation as this provider gets it. `OwnFormat` is a format like those of
 `holdfast.history`: it projects the normalized messages to a shape and applies edits to them. `history.rules` checks the
-shape with the provider's profile. If no rule is broken (always, unless holdfast has a bug), the normalized conversation
-is sent as it is. Otherwise `history.repair` plans edits, they are applied to a copy, and the copy is checked again. If
-it passes, the repaired copy is sent and a `repaired` entry records the finding. If it does not, `InvalidRequest` is
-raised and nothing is sent.
+shape with the provider's profile. If no rule is broken (normally: only a bug, or a text above the provider's length
+limit, breaks one), the normalized conversation is sent as it is. Otherwise `history.repair` plans edits, they are
+applied to a copy, texts that are still too long are shortened, and the copy is checked again. If it passes, the
+repaired copy is sent and a `repaired` entry records the finding. If it does not, `InvalidRequest` is raised and nothing
+is sent.
 
 Why check at all, if the fold is valid by construction? The fold and the rules were written independently. A bug in one
 of them would otherwise cost the whole session: a provider that rejects one message rejects every later request too. The

@@ -2,12 +2,17 @@
 
 Why not let the agent run commands itself? After `kill -9`, a crash or the OOM killer it can clean up nothing: a test
 server would keep its port, and a half-finished `git rebase` would run on while the resumed session edits the same
-files. The supervisor notices the end of the agent by the end of its stdin, ends every process of every command (found
-by parent, session and a mark in the environment, so also daemons), and exits. Its watchdog (`watchdog.py`) covers its
-own death. The lock file stays locked until nothing is left, so a resumed session knows when old effects are over.
+files. The supervisor watches its stdin and, on Linux, a pidfd of the agent (its forks may hold stdin open). When the
+agent exits, it ends every process of every command (found by parent, session and a mark in the environment, so also
+daemons), and exits. `watchdog.py` covers its own death. The lock stays until nothing is left, or both gave up.
+
+Example: `kill -9` hits the agent while `make` runs. The pidfd reports it. `make` and its compilers get SIGTERM at once,
+and after 0.3 s (`_GRACE`) SIGKILL, until none is left, at most for 2 s (`_GIVE_UP`). The supervisor writes how `make`
+ended next to its output (`write_end`) and exits. The watchdog finds no process, writes "gone" into the lock file and
+exits, which frees the lock. The resumed session waits for that, up to a second, and then reads how `make` ended.
 
 Protocol: requests come on stdin, one JSON object per line. Answers go to stdout: one JSON object per line, followed by
-`size` raw bytes if it has that field. Example: a request to run `make` is answered by `started`, `live`, `ended`.
+`size` raw bytes if it has that field. A request to run `make` is answered by `started`, `live`, `ended`.
 
 It imports only the standard library, `end_record`, `watchdog` and `process_table`, to start fast. It has one thread:
 fork is then safe, and a child's parent-death signal means the death of the supervisor itself.
@@ -155,7 +160,6 @@ class SupervisorLoop:
         self.selector = selectors.DefaultSelector()
         self.agent: dict[int, Callable[[], object]] = {0: self._take_requests}
         if agent is not None:
-            # A process forked by the agent may hold the control pipe open; the end of the agent itself counts.
             self.agent[agent] = self.close
         adopt_orphans()
         for fd, act in self.agent.items():
@@ -220,8 +224,7 @@ class SupervisorLoop:
             self.close()
 
     def _take_requests(self) -> None:
-        data = os.read(0, OUTPUT_CHUNK)
-        if not data:
+        if not (data := os.read(0, OUTPUT_CHUNK)):
             self.close()
             return
         *lines, self.requests = (self.requests + data).split(b"\n")
@@ -356,10 +359,7 @@ class SupervisorLoop:
         del self.commands[command.call]
 
     def _members(self) -> dict[str, list[int]]:
-        """Return the living processes of every command, parents before children.
-
-        Without /proc (macOS) that is its process group, as the negative number that `kill` accepts.
-        """
+        """Return each command's living processes, parents first. Without /proc (macOS): its group, as negative pid."""
         members: dict[str, list[int]] = {call: [] for call in self.commands}
         if not LINUX:
             for command in self.commands.values():

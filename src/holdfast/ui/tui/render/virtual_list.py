@@ -64,7 +64,7 @@ class _Item(msgspec.Struct):
 # `settle` draws the viewport and one screen above and below it. Drawing corrects heights, which can bring undrawn
 # blocks into view, so it repeats until nothing changes. Each pass draws something new, so a few passes are enough.
 #
-# Example: blocks A, B and C have estimated heights of 3, 10 and 5 lines; the viewport has 6 lines, and the anchor is
+# Example: blocks A, B and C have estimated heights of 3, 10 and 9 lines; the viewport has 6 lines, and the anchor is
 # the first line of C, which is line 13. Drawing B shows that it has only 4 lines. The anchor is still the first line of
 # C, but that is line 7 now: `top` returns 7, the scroll bar moves, and the text does not.
 #
