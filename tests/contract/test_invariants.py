@@ -180,7 +180,7 @@ def test_the_facts_are_those_of_the_data() -> None:
 
 def test_every_fact_has_its_place() -> None:
     places = [found["name"] for found in PART.finditer(read(DOCUMENT))]
-    expected = ["formats", *(f"profile:{name}" for name in PROFILES), "serialiser-only", "cannot-be-mended"]
+    expected = ["formats", *(f"profile:{name}" for name in PROFILES), "serialiser-only", "not-repairable"]
     assert sorted(places) == sorted([*expected, *(f"rule:{rule}" for rule in RULES)])
 
 

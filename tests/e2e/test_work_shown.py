@@ -1,4 +1,4 @@
-"""What happens, in a real terminal: the start, thinking as it comes, output while a command runs, to-do list, tasks."""
+"""What happens, in a real terminal: the start, thinking as it streams, output while a command runs, to-do, tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_happens_is_seen(one_world: World) -> None:
     with screen(one_world, "-m", one_world.model, "--yolo", columns=90, lines=40) as terminal:
         terminal.wait_text("Ask holdfast")
         terminal.line("/thinking on")
-        terminal.wait_text("shown as it comes")
+        terminal.wait_text("shown as it streams")
         terminal.line("begin")
         terminal.wait_text("waiting for|starting")
         one_world.provider.release("first")

@@ -200,8 +200,8 @@ def test_an_edit_says_what_it_does() -> None:
     repaired = repair(RENDERINGS["openai-chat"](story(129)), format="openai-chat")
     (split,) = [each for each in repaired.edits if isinstance(each, Split)]
     assert split.sentence == (
-        "The response at messages[3] has more calls than the provider takes: those from messages[3].tool_calls[128]"
-        " on (1) follow in a response of their own, behind the results of the others."
+        "The response at messages[3] has more calls than the provider accepts: those from messages[3].tool_calls[128]"
+        " on (1) move to a separate response, after the results of the others."
     )
 
 

@@ -351,8 +351,8 @@ def test_a_field_that_says_nothing_goes_beside_one_that_does() -> None:
     repaired = repair([user], format="openai-chat")
     assert repaired.messages == [{"role": "user", "content": "x\n\n[Field output]\nwSAID."}]
     assert [each.sentence for each in repaired.edits] == [
-        "The provider does not know these fields of messages[0], they go: usage, text, input.",
-        "The provider does not know these fields of messages[0], text quotes them: output.",
+        "The provider does not know these fields of messages[0]; they are removed: usage, text, input.",
+        "The provider does not know these fields of messages[0]; they are quoted as text: output.",
     ]
 
 

@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
     "too long": (paper(101), "pdf-too-large", "'report' has 101 pages, at most 100 are accepted"),
     "too large": (paper(1) + b" " * 25_000_000, "pdf-too-large", "bytes, at most 25000000 are accepted"),
     "encrypted": (paper(1, trailer=b"/Encrypt 9 0 R "), "pdf-unreadable", "'report' is encrypted"),
-    "not one": (b"<html></html>", "pdf-unreadable", "'report' is none by its bytes"),
+    "not one": (b"<html></html>", "pdf-unreadable", "'report' has bytes that are not a PDF"),
 }
 
 
@@ -131,7 +131,7 @@ def test_a_pdf_in_a_result_is_noted_and_the_rest_of_it_stays() -> None:
     now = as_array(as_object(as_array(as_object(repaired.messages[2])["content"])[0])["content"])
     assert now[0] is blocks[0]
     assert now[2] is blocks[2]
-    assert as_object(now[1])["text"] == "[A PDF is none by its bytes, and was left out.]"
+    assert as_object(now[1])["text"] == "[A PDF has bytes that are not a PDF, and was left out.]"
     assert repaired.remaining == ()
 
 
@@ -140,7 +140,7 @@ def test_gemini_is_sent_no_pdf_that_is_none() -> None:
     messages: list[object] = [{"role": "user", "parts": [{"inlineData": blob}, {"text": "x"}]}]
     assert [each.rule for each in check(messages, format="gemini")] == ["pdf-unreadable"]
     parts = as_array(as_object(repair(messages, format="gemini").messages[0])["parts"])
-    assert as_object(parts[0])["text"] == "[A PDF 'report.pdf' is none by its bytes, and was left out.]"
+    assert as_object(parts[0])["text"] == "[A PDF 'report.pdf' has bytes that are not a PDF, and was left out.]"
     encrypted = {**blob, "data": told(paper(300, trailer=b"/Encrypt 9 0 R "))}
     assert check([{"role": "user", "parts": [{"inlineData": encrypted}]}], format="gemini") == []
 
@@ -152,4 +152,4 @@ def test_a_pdf_of_pydantic_ai_is_judged_as_it_is_sent(profile: str) -> None:
     assert [each.rule for each in check(messages, format="pydantic-ai", profile=profile)] == ["pdf-unreadable"]
     repaired = repair(messages, format="pydantic-ai", profile=profile)
     assert repaired.remaining == ()
-    assert "[A PDF 'report' is none by its bytes, and was left out.]" in str(repaired.messages)
+    assert "[A PDF 'report' has bytes that are not a PDF, and was left out.]" in str(repaired.messages)

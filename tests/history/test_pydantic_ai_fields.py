@@ -59,8 +59,8 @@ def test_a_field_beside_goes_and_everything_else_stays() -> None:
     assert repaired.messages == expected
     assert repaired.messages[0] is messages[0]
     assert [edit.sentence for edit in repaired.edits] == [
-        "Fields of messages[1] are of a wrong type; they go, or become text.",
-        "Fields of messages[2].parts[0] are of a wrong type; they go, or become text.",
+        "Fields of messages[1] have the wrong type; they are removed, or quoted as text.",
+        "Fields of messages[2].parts[0] have the wrong type; they are removed, or quoted as text.",
     ]
 
 

@@ -125,7 +125,7 @@ def test_a_request_of_records_alone_loses_what_does_not_load_in_its_place() -> N
     without = {key: value for key, value in record.items() if key != "top_level"}
     assert repaired.messages == [USER, request(without, record, run_id="r"), ASKED, request(RETURN)]
     assert [each.sentence for each in repaired.edits] == [
-        "Fields of messages[1] are of a wrong type; they go, or become text."
+        "Fields of messages[1] have the wrong type; they are removed, or quoted as text."
     ]
     assert all(repaired.messages[at] is messages[at] for at in (0, 2, 3))
 

@@ -82,7 +82,7 @@ def test_a_model_that_takes_text_only_gets_a_note_in_place_of_an_image(form: str
     assert "media-unseen" in rules(messages, form, profile, text_only=True)
     repaired = repair(messages, format=form, profile=profile, text_only=True)
     assert repaired.remaining == ()
-    assert "takes text only, and was left out." in str(repaired.messages)
+    assert "is not accepted by this text-only model, and was left out." in str(repaired.messages)
     assert "example.org" not in str(repaired.messages)
     assert PNG not in str(repaired.messages)
 

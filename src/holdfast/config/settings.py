@@ -132,7 +132,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     a background task that ends by itself while nothing runs begins a turn. `edit_tool` is how a new session edits
     files: "auto" uses the way its model was trained on. `statusline` is a shell command whose first line of output
     replaces the facts in the status line. With `mouse`, the screen takes the mouse. With `show_thinking`, the
-    screen shows thinking as it comes. `theme` is one of `/theme`; with None it follows the background. `keys` are
+    screen shows thinking as it streams. `theme` is one of `/theme`; with None it follows the background. `keys` are
     the keys of actions, by the action's name.
     """
 

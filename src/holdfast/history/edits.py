@@ -49,7 +49,7 @@ class MoveResult(_Edit, frozen=True, gc=False, tag="move-result"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"The result at {position(self.result)} goes to its call at {position(self.call)}."
+        return f"The result at {position(self.result)} moves to its call at {position(self.call)}."
 
 
 class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
@@ -61,7 +61,7 @@ class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"The call at {position(self.call)} goes behind what follows it in its response."
+        return f"The call at {position(self.call)} moves to the end of its response."
 
 
 class Split(_Edit, frozen=True, gc=False, tag="split"):
@@ -75,9 +75,8 @@ class Split(_Edit, frozen=True, gc=False, tag="split"):
         """Return what the edit does, in one sentence."""
         first = self.calls[0]
         return (
-            f"The response at {position(first[:1])} has more calls than the provider takes: those from"
-            f" {position(first)} on ({len(self.calls)}) follow in a response of their own, behind the results of the"
-            " others."
+            f"The response at {position(first[:1])} has more calls than the provider accepts: those from"
+            f" {position(first)} on ({len(self.calls)}) move to a separate response, after the results of the others."
         )
 
 
@@ -98,7 +97,7 @@ class Quote(_Edit, frozen=True, gc=False, tag="quote"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{position(self.path)} becomes quoted {self.role} text, word for word: {self.what}."
+        return f"{position(self.path)} is quoted word for word as {self.role} text: {self.what}."
 
 
 class Drop(_Edit, frozen=True, gc=False, tag="drop"):
@@ -110,7 +109,7 @@ class Drop(_Edit, frozen=True, gc=False, tag="drop"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{position(self.path)} goes: {self.why}."
+        return f"{position(self.path)} is removed: {self.why}."
 
 
 class SetId(_Edit, frozen=True, gc=False, tag="set-id"):
@@ -149,7 +148,7 @@ class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"The arguments at {position(self.path)} are not written as the object they have to be; they are now."
+        return f"The arguments at {position(self.path)} are not a JSON object in the required form; they are converted."
 
 
 class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
@@ -160,7 +159,7 @@ class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        where = "what stands beside the messages" if self.message is None else f"messages[{self.message}]"
+        where = "everything outside the messages" if self.message is None else f"messages[{self.message}]"
         return f"Characters that JSON parsers refuse become U+FFFD in {where}."
 
 
@@ -186,16 +185,16 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
         if self.what == "role":
-            return f"The role of {position(self.path)} is written as the provider knows it."
+            return f"{position(self.path)} gets the role name that the provider knows."
         if self.what == "name":
-            return f"The name of {position(self.path)} is written as the provider takes it."
+            return f"The name of {position(self.path)} is changed to one that the provider accepts."
         if self.what == "part":
-            return f"{position(self.path)} stands in a part that holds something else; it gets its own."
+            return f"{position(self.path)} is in a part that contains something else; it gets its own part."
         if self.what == "kind":
-            return f"{position(self.path)} is written as a kind that the provider knows."
+            return f"{position(self.path)} is rewritten as a kind that the provider knows."
         if self.what == "signature":
-            return f"{position(self.path)} lacks a required signature; it gets what the provider takes in its place."
-        return f"{position(self.path)} lacks a required {self.what}; it is added, empty."
+            return f"{position(self.path)} lacks a required signature; it gets a placeholder that the provider accepts."
+        return f"{position(self.path)} lacks the required {self.what}; it is added empty."
 
 
 class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
@@ -206,7 +205,7 @@ class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{position(self.path)} holds content of a kind that cannot be sent; it is said in text."
+        return f"{position(self.path)} has content of a kind that cannot be sent; it is converted to text."
 
 
 class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
@@ -222,7 +221,7 @@ class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{self.why} ({position(self.path)}); a note in its place says so."
+        return f"{self.why} ({position(self.path)}); a note replaces it."
 
 
 class Shorten(_Edit, frozen=True, gc=False, tag="shorten"):
@@ -240,7 +239,7 @@ class Shorten(_Edit, frozen=True, gc=False, tag="shorten"):
         """Return what the edit does, in one sentence."""
         return (
             f"The {self.what} at {position(self.path)} has more than {self.most} characters; its beginning and its end"
-            " stay, and a note says how much was left out."
+            " are kept, and a note says how much was left out."
         )
 
 
@@ -252,7 +251,7 @@ class Declare(_Edit, frozen=True, gc=False, tag="declare"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"What {position(self.path)} holds is declared as what its bytes are."
+        return f"The media type of {position(self.path)} is corrected to match its bytes."
 
 
 class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
@@ -265,12 +264,12 @@ class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
         if self.field == "mistyped":
-            return f"Fields of {position(self.path)} are of a wrong type; they go, or become text."
+            return f"Fields of {position(self.path)} have the wrong type; they are removed, or quoted as text."
         if self.field == "thoughts":
-            return f"The content of {position(self.path)} goes: its thoughts stand in its summary, or encrypted."
+            return f"The `content` of {position(self.path)} is removed; its reasoning is in `summary`, or encrypted."
         if self.field == "calls":
-            return f"The calls within the result at {position(self.path)} are not the assistant's; it quotes them."
-        return f"The {self.field.replace('-', ' ')} at {position(self.path)} goes."
+            return f"The calls in the result at {position(self.path)} are not the assistant's; they are quoted as text."
+        return f"The {self.field.replace('-', ' ')} at {position(self.path)} is removed."
 
 
 class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
@@ -283,7 +282,7 @@ class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{_fields_of(self.path, mistyped=self.mistyped)}, they go: {', '.join(self.names)}."
+        return f"{_fields_of(self.path, mistyped=self.mistyped)}; they are removed: {', '.join(self.names)}."
 
 
 class QuoteFields(_Edit, frozen=True, gc=False, tag="quote-fields"):
@@ -301,12 +300,12 @@ class QuoteFields(_Edit, frozen=True, gc=False, tag="quote-fields"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{_fields_of(self.path, mistyped=self.mistyped)}, text quotes them: {', '.join(self.names)}."
+        return f"{_fields_of(self.path, mistyped=self.mistyped)}; they are quoted as text: {', '.join(self.names)}."
 
 
 def _fields_of(path: Path, *, mistyped: bool) -> str:
-    fields = f"these fields of {position(path)}"
-    return f"Of a wrong type are {fields}" if mistyped else f"The provider does not know {fields}"
+    fields = f"fields of {position(path)}"
+    return f"These {fields} have the wrong type" if mistyped else f"The provider does not know these {fields}"
 
 
 class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
@@ -318,7 +317,7 @@ class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{spot(self.message, self.part)} holds nothing and goes."
+        return f"{spot(self.message, self.part)} is empty and is removed."
 
 
 class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
@@ -329,7 +328,7 @@ class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"The request declares no tools; it declares those that were called: {', '.join(self.names)}."
+        return f"The request declares no tools; those that were called are added: {', '.join(self.names)}."
 
 
 class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
@@ -338,7 +337,7 @@ class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return "Thinking is off for this request: the calls that it answers were made without any."
+        return "Thinking is off for this request: the calls that it answers were made without thinking."
 
 
 class Merge(_Edit, frozen=True, gc=False, tag="merge"):
@@ -351,7 +350,7 @@ class Merge(_Edit, frozen=True, gc=False, tag="merge"):
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{spot(self.message, self.part)} is joined to the {self.role} message before it."
+        return f"{spot(self.message, self.part)} is merged into the {self.role} message before it."
 
 
 class Insert(_Edit, frozen=True, gc=False, tag="insert"):
@@ -366,7 +365,7 @@ class Insert(_Edit, frozen=True, gc=False, tag="insert"):
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
         where = "at the end" if self.message is None else f"before {spot(self.message, self.part)}"
-        return f"A placeholder of the {self.role} goes {where}: {self.text}"
+        return f"A placeholder for the {self.role} is inserted {where}: {self.text}"
 
 
 Edit = (

@@ -289,10 +289,10 @@ OPENAI_COMPATIBLE = Profile(  # the rules of all such services, including DeepSe
 
 SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
     {
-        "null-content": 'beside calls some want null, some "" and some no content: no value pleases all',
-        "thinking-required": "with thinking off no provider wants any",
-        "tools-not-declared": "it is a question of the request, not of the conversation",
-        "thinking-not-first": "with thinking off no provider wants any",
+        "null-content": 'next to calls, providers require null, "" or no content: no value works for all',
+        "thinking-required": "with thinking off, no provider requires thinking",
+        "tools-not-declared": "it depends on the request, not on the conversation",
+        "thinking-not-first": "with thinking off, no provider requires thinking",
     }
 )
 """The rules that `any` leaves out, each with the reason; the writer of a request obeys them."""

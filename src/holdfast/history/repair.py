@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 NOT_REPAIRABLE: Mapping[str, str] = MappingProxyType(
     {
-        "no-messages": "an empty conversation has nothing to say",
-        "tools-not-declared": "a list of messages declares no tools; hand over the whole request, or declare some",
-        "thinking-not-first": "thinking cannot be made up; hand over the whole request, or turn it off for this one",
+        "no-messages": "an empty conversation has nothing to send",
+        "tools-not-declared": "a list of messages declares no tools; pass the whole request, or declare some",
+        "thinking-not-first": "thinking cannot be made up; pass the whole request, or turn thinking off for this one",
     }
 )
 """The rules that no edit of messages can restore, each with the reason."""

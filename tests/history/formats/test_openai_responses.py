@@ -335,7 +335,7 @@ def test_a_custom_tool_takes_text() -> None:
         ([text(" "), text("kept")], [text("kept")]),
         ({"y": 2}, '{"y": 2}'),
         ([{"type": "text", "text": "x"}, text("")], "x\n"),
-        ([text("x"), NO_PNG], [text("x"), text(LEFT_OUT.format("image/png and is application/pdf"))]),
+        ([text("x"), NO_PNG], [text("x"), text(LEFT_OUT.format("image/png, but its bytes are application/pdf"))]),
         ([{"type": "input_file", "file_data": "AAAA"}], [text(LEFT_OUT.format("base64 without its type"))]),
         (
             [{"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0="}],

@@ -381,7 +381,7 @@ def test_places_are_those_of_the_document() -> None:
     assert {violation.message for violation in found} == {2}
     sentences = [edit.sentence for edit in repaired(messages, "openai-compatible").edits]
     assert any("before messages[2].parts[2]" in sentence for sentence in sentences)
-    assert any("messages[2].parts[3] is joined to" in sentence for sentence in sentences)
+    assert any("messages[2].parts[3] is merged into" in sentence for sentence in sentences)
 
 
 # --- text and media --------------------------------------------------------------------------------------------------

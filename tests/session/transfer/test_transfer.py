@@ -196,7 +196,8 @@ def test_a_call_without_a_name_gets_one_and_keeps_its_arguments() -> None:
 def test_a_damaged_field_beside_the_parts_costs_only_that_field() -> None:
     document = [request(user("go")), response(text("yes"), model_name=7, usage={"input_tokens": "x"})]
     assert plain(conversation(document).messages) == [([], ["go"]), ["yes"]]
-    assert read(document).repairs[0] == "Fields of messages[1] are of a wrong type; they go, or become text."
+    expected = "Fields of messages[1] have the wrong type; they are removed, or quoted as text."
+    assert read(document).repairs[0] == expected
 
 
 def test_dangling_calls_are_answered_where_they_are() -> None:

@@ -58,7 +58,7 @@ def test_what_the_schema_has_is_left_as_it_is(tool: str) -> None:
     [
         ("read", {"file_path": "a"}, "[Arguments: 'file_path' was read as 'path'.]"),
         ("read", {"path": "a", "encoding": "utf-8"}, "[Arguments: 'encoding' is unknown and was ignored.]"),
-        ("read", {"path": "a", "filename": "b"}, "[Arguments: 'filename' was ignored beside 'path'.]"),
+        ("read", {"path": "a", "filename": "b"}, "[Arguments: 'filename' was ignored because 'path' was given.]"),
         ("bash", {"command": "a", "timeout": 120000}, "[Arguments: 'timeout' 120000 was read as milliseconds: 120 s.]"),
         ("bash", {"command": "a", "timeout": 7200}, "[Arguments: 'timeout' 7200 is above its limit, 3600 was used.]"),
         ("bash", {"command": "a", "description": "b"}, ""),

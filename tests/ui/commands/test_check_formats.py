@@ -142,8 +142,8 @@ def test_a_profile_tells_what_a_text_is_written_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [
-        ({"role": "assistant", "parts": [{"text": "x"}]}, "What stands here is not a message of this format."),
-        ("hello", "What stands here is not a message of this format."),
+        ({"role": "assistant", "parts": [{"text": "x"}]}, "This is not a message of this format."),
+        ("hello", "This is not a message of this format."),
         (
             {"role": "narrator", "content": "x"},
             "The message has the role 'narrator', which the provider does not know.",

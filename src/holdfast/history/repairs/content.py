@@ -28,13 +28,13 @@ EMPTY_TEXT = "(empty)"
 """The text that replaces missing content where a provider requires some."""
 
 _NO_THINKING = {
-    "thinking-foreign": "another provider made this thinking, and only that one can read it",
+    "thinking-foreign": "another provider made this thinking, and only that provider can read it",
     "thinking-unsigned": "thinking without its signature is refused",
     "thinking-altered": "signed thinking that was changed is refused",
-    "thinking-beside": "the provider knows no such field",
-    "thinking-unbound": "what this thinking produced is not there",
+    "thinking-beside": "the provider has no such field",
+    "thinking-unbound": "what this thinking produced is missing",
     "thinking-forbidden": "thinking is off",
-    "thinking-off": "not every provider takes thinking",
+    "thinking-off": "not every provider accepts thinking",
 }
 _FOREIGN = "Content of a kind that cannot be sent here"
 SYSTEM_LABEL = "System message"
@@ -158,7 +158,7 @@ def _of_item(found: RuleFinding) -> Iterator[Edit]:
         case "blank-text":
             yield Drop(item.path, "it is blank")
         case "empty-content" if item.kind != "result":
-            yield Drop(item.path, "it holds nothing")
+            yield Drop(item.path, "it is empty")
         case "blank-block" | "blank-result" | "empty-content":
             yield Fill(item.path, EMPTY_TEXT)
         case "arguments-not-object" | "arguments-type":
@@ -184,7 +184,7 @@ def _of_item(found: RuleFinding) -> Iterator[Edit]:
         case "server-result-without-call" | "server-call-foreign":
             yield Quote(item.path, "A result of the provider's own tool", "assistant")
         case "duplicate-item" if item.kind == "thinking" or (item.kind == "other" and len(item.path) == 1):
-            yield Drop(item.path, "it stands there already")
+            yield Drop(item.path, "it is a duplicate")
         case rule if rule in _NO_THINKING and item.kind == "thinking":
             yield Drop(item.path, _NO_THINKING[rule])
         case rule:
@@ -194,7 +194,7 @@ def _of_item(found: RuleFinding) -> Iterator[Edit]:
 def _known(item: Item, *, spell: bool) -> Iterator[Edit]:
     """Yield the edits that make a content's kind one the provider knows: its spelling, or its kind."""
     if item.kind == "thinking" and "foreign" not in item.flags:
-        yield Drop(item.path, "only who made it takes it back")
+        yield Drop(item.path, "only its maker accepts it")
         return
     if spell:
         yield Complete(item.path, "kind")
@@ -220,9 +220,9 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
         case "signature-required":
             yield Complete(item.path, "signature")
         case "item-not-stored":
-            yield Drop(item.path, "the provider kept nothing that it could stand for")
+            yield Drop(item.path, "it refers to something that the provider did not store")
         case "thinking-foreign" if item.kind == "other" and "no-text" in item.flags:
-            yield Drop(item.path, "only who made it can read it")
+            yield Drop(item.path, "only its maker can read it")
         case "thinking-foreign" if item.kind == "other":
             yield Quote(item.path, "A summary that another model made", item.role)
         case "too-many-cache-marks" if isinstance(item.path[0], str):

@@ -99,11 +99,11 @@ def _stray(
             if "synthetic" in item.flags:
                 yield Drop(item.path, "it was made up, and its call has a real result")
             elif first is not None and first.item.digest == item.digest:
-                yield Drop(item.path, "it is the result that its call has already")
+                yield Drop(item.path, "its call already has the same result")
             else:
                 yield _quote(answer, _FURTHER, shape)
         case "made-up":
-            yield Drop(item.path, "it was made up, and there is a real one now")
+            yield Drop(item.path, "it was made up, and there is a real result now")
         case verdict if rule_of(verdict) in enforced or not _is_on_result_side(item, shape) or _is_second(call, frozen):
             yield _quote(answer, _LATE, shape)
         case _:

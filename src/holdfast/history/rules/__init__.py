@@ -82,9 +82,7 @@ def violations_found(inspection: Inspection, *, hearsay: bool = False) -> tuple[
 
 def unsent_violation(index: int) -> Violation:
     """Return the violation for an invalid message that is not sent."""
-    found = RuleFinding(
-        "field-mistyped", (index,), "The message, of which nothing is sent, has a field of the wrong type"
-    )
+    found = RuleFinding("field-mistyped", (index,), "The message, which is not sent, has a field of the wrong type")
     return Violation(
         found.rule, found.path, index, f"{found.description}. {RULES[found.rule].requirement}", "", "", "violation"
     )

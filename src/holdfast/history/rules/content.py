@@ -50,7 +50,7 @@ RULES = (
     ),
     Rule(
         "blank-answer",
-        "A message of the assistant has calls, or a text that is not blank.",
+        "An assistant message has calls, or text that is not blank.",
         {
             "mistral": "Assistant message must have either content or tool_calls, but not none.",
             "openai-compatible/Moonshot": "Invalid request: the message at position {message} with role 'assistant'"
@@ -72,7 +72,7 @@ RULES = (
     ),
     Rule(
         "blank-block",
-        "No result holds an empty block of text, or an empty list of blocks.",
+        "No result contains an empty text block or an empty list of blocks.",
         {"anthropic": "messages: text content blocks must be non-empty", "bedrock": _BLANK_FIELD},
     ),
     Rule(
@@ -82,7 +82,7 @@ RULES = (
     ),
     Rule(
         "null-content",
-        "Content is a text, if an empty one, also beside calls.",
+        "Content is text, which may be empty, also in messages with calls.",
         {"openai-compatible/Gemini's endpoint": "Value is not a string: null"},
     ),
     Rule(
@@ -118,7 +118,7 @@ RULES = (
     ),
     Rule(
         "arguments-type",
-        "Arguments have the JSON type that the format has for them.",
+        "Arguments have the JSON type that the format defines.",
         {
             "openai-chat": "Invalid type for 'messages[{message}].tool_calls[{part}].function.arguments': expected a"
             " string, but got an object instead.",
@@ -132,7 +132,7 @@ RULES = (
     ),
     Rule(
         "tool-name-illegal",
-        "A call names its tool, as a rule with letters, digits, underscores and dashes, and not too long.",
+        "A call has a tool name of accepted length, usually of letters, digits, underscores and dashes.",
         {
             "openai-chat": "Invalid 'messages[{message}].tool_calls[{part}].function.name': string does not match"
             " pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
@@ -156,12 +156,12 @@ RULES = (
     ),
     Rule(
         "tool-not-declared",
-        "Calls in the history are of tools that the request declares.",
+        "The request declares the tools of all calls in the history.",
         {},
     ),
     Rule(
         "tools-not-declared",
-        "A request whose history holds calls declares tools.",
+        "A request declares tools if its history contains calls.",
         {
             "anthropic": "Requests which include `tool_use` or `tool_result` blocks must define tools.",
             "bedrock": "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
@@ -169,7 +169,7 @@ RULES = (
     ),
     Rule(
         "foreign-content",
-        "Content is of a kind that the provider knows, where it may stand.",
+        "Content is of a kind that the provider accepts in its place.",
         {
             "openai-chat": "Invalid 'messages[{message}]'. Content blocks are expected to be either text or image_url"
             " type.",
@@ -187,7 +187,7 @@ RULES = (
     ),
     Rule(
         "reference-not-declared",
-        "A tool that a result refers to is one that the request declares.",
+        "The request declares every tool that a result refers to.",
         {
             "anthropic": "Tool reference '{name}' has no corresponding tool definition",
             "deepseek/anthropic": "messages.{message}.content.{part}: tool reference '{name}' not found in available"
@@ -196,7 +196,7 @@ RULES = (
     ),
     Rule(
         "media-invalid",
-        "Images are of an accepted type, and what they are declared to be.",
+        "Images have an accepted type, and the declared type matches their bytes.",
         {
             "anthropic": "messages.{message}.content.{part}.image.source.base64.media_type: Input should be"
             " 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
@@ -221,7 +221,7 @@ RULES = (
     ),
     Rule(
         "pdf-unreadable",
-        "A PDF is one, and is read without a password.",
+        "PDFs are valid and not password-protected.",
         {
             "anthropic": "messages.{message}.content.{part}.pdf.source.base64.data: The PDF specified was not valid.",
             "anthropic/with a password": "messages.{message}.content.{part}.pdf.source.base64.data: The PDF specified"
@@ -233,7 +233,7 @@ RULES = (
     ),
     Rule(
         "pdf-too-large",
-        "A PDF has no more pages, and no more bytes, than the provider accepts.",
+        "A PDF has no more pages and bytes than the provider accepts.",
         {
             "anthropic": "messages.{message}.content.{part}.pdf.source.base64.data: A maximum of 100 PDF pages may be"
             " provided.",
@@ -243,12 +243,12 @@ RULES = (
     ),
     Rule(
         "field-mistyped",
-        "Fields beside what is said are of the type, and of the few values, that the format has for them.",
+        "Fields other than content have the type and the values that the format defines.",
         {},
     ),
     Rule(
         "too-much-media",
-        "A request holds no more images and documents than the provider accepts.",
+        "A request contains no more images and documents than the provider accepts.",
         {
             "anthropic": "Too much media: 0 document pages +",
             "anthropic/also": "too many images and documents:",
@@ -277,28 +277,28 @@ RULES = (
     ),
     Rule(
         "too-many-cache-marks",
-        "There are no more cache markers than the provider accepts, with those of the system prompt and the tools.",
+        "There are no more cache markers than the provider accepts, including the system prompt and the tools.",
         {"anthropic": "A maximum of 4 blocks with cache_control may be provided. Found"},
     ),
 )
 
 _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
-    "blank-block": ("blank-block", "holds an empty block"),
+    "blank-block": ("blank-block", "contains an empty block"),
     "arguments": ("arguments-not-object", "has arguments that are not a JSON object"),
     "arguments-type": ("arguments-type", "has arguments of the wrong JSON type"),
     "foreign": ("foreign-content", "is of a kind that the provider does not know here"),
-    "other-wire": ("foreign-content", "is written as another provider has it"),
-    "misplaced": ("block-misplaced", "stands in a message that cannot hold it"),
+    "other-wire": ("foreign-content", "is in the form of another provider"),
+    "misplaced": ("block-misplaced", "is in a message that cannot contain it"),
     "null": ("empty-content", "has no content"),
     "mistyped": ("field-mistyped", "has a field of the wrong type"),
-    "illegal-value": ("field-mistyped", "has a field of none of the values that it may have"),
-    "holds-calls": ("block-misplaced", "holds calls"),
-    "second": ("second-kind", "stands in a part that holds something else"),
+    "illegal-value": ("field-mistyped", "has a field with a value that is not allowed"),
+    "holds-calls": ("block-misplaced", "contains calls"),
+    "second": ("second-kind", "is in a part that contains something else"),
 }
 _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
     "empty": ("empty-content", "has no content"),
-    "blank-answer": ("blank-answer", "has neither calls nor a text"),
-    "null-content": ("null-content", "has no text beside its calls, not even an empty one"),
+    "blank-answer": ("blank-answer", "has neither calls nor text"),
+    "null-content": ("null-content", "has no text next to its calls, not even an empty one"),
     "no-calls": ("empty-calls", "has an empty list of calls"),
     "mistyped": ("field-mistyped", "has a field of the wrong type"),
     "name-illegal": ("speaker-name-illegal", "has a name that the provider refuses"),
@@ -332,13 +332,13 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 if not legal[name]:
                     yield item_finding("tool-name-illegal", item, "has a name that is not accepted")
                 if shape.tools and name not in shape.tools:
-                    yield item_finding("tool-not-declared", item, "is of a tool that the request does not declare")
+                    yield item_finding("tool-not-declared", item, "uses a tool that the request does not declare")
             if item.media and not shape.text_only:
                 yield from media_counter.of(item)
             if item.references:
                 yield from _references(item, declared)
     if called and shape.tools is not None and not shape.tools:
-        yield RuleFinding("tools-not-declared", (), "The request declares no tools, and its history holds calls")
+        yield RuleFinding("tools-not-declared", (), "The request declares no tools, but its history contains calls")
     if profile.marks is not None:
         yield from _surplus_marks(shape, profile.marks)
 
@@ -353,7 +353,7 @@ def _of_message(message: Message, *, thinks: bool) -> Iterator[RuleFinding]:
 def _crowd(message: Message, limit: int) -> Iterator[RuleFinding]:
     calls = sum(item.kind == "call" for item in message.items)
     if calls > limit:
-        yield message_finding("too-many-calls", message, f"holds {calls} calls")
+        yield message_finding("too-many-calls", message, f"contains {calls} calls")
 
 
 def _references(item: Item, declared: frozenset[str]) -> Iterator[RuleFinding]:
@@ -366,7 +366,7 @@ def _references(item: Item, declared: frozenset[str]) -> Iterator[RuleFinding]:
 def _unclean(bad: tuple[InvalidString, ...]) -> Iterator[RuleFinding]:
     for each in bad:
         what = "a lone half of a surrogate pair" if each.rule == "lone-surrogate" else "a NUL character"
-        yield RuleFinding(each.rule, each.path, f"The text holds {what}")
+        yield RuleFinding(each.rule, each.path, f"The text contains {what}")
 
 
 def _flagged(item: Item) -> Iterator[RuleFinding]:
@@ -386,9 +386,9 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[RuleFinding]:
         if item.marks and outside > limit:
             outside -= item.marks
             yield item_finding(
-                "too-many-cache-marks", item, f"is one of {shape.marks} cache markers beside the messages"
+                "too-many-cache-marks", item, f"has one of {shape.marks} cache markers outside the messages"
             )
     for item in marked:
         if left > limit:
             left -= item.marks
-            yield item_finding("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")
+            yield item_finding("too-many-cache-marks", item, f"has a cache marker, but only {limit} are accepted")

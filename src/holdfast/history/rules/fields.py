@@ -10,7 +10,7 @@ from holdfast.history.shape import Item, Message, Shape
 RULES = (
     Rule(
         "unknown-field",
-        "Messages and their parts hold no fields that the provider does not know.",
+        "Messages and their parts have only fields that the provider knows.",
         {
             "anthropic": "messages.{message}.{name}: Extra inputs are not permitted",
             "anthropic/of a block": "messages.{message}.content.{part}.tool_use.{name}: Extra inputs are not permitted",
@@ -26,7 +26,7 @@ RULES = (
     ),
     Rule(
         "second-kind",
-        "A part holds one thing: a text, a call, a result, a file.",
+        "A part contains one thing: a text, a call, a result or a file.",
         {
             "gemini": "Invalid value at 'contents[{message}].parts[{part}]' (oneof), oneof field 'data' is already set."
             " Cannot set 'text'"
@@ -34,7 +34,7 @@ RULES = (
     ),
     Rule(
         "speaker-name-illegal",
-        "The name of who speaks has no white space, none of < | \\ / >, and 1 to 64 characters.",
+        "The name of a message's author has 1 to 64 characters, and no white space, <, |, \\, / or >.",
         {
             "openai-chat": "Invalid 'messages[{message}].name': string does not match pattern. Expected a string that"
             " matches the pattern '^[^\\s<|\\\\/>]+$'.",
@@ -44,7 +44,7 @@ RULES = (
     ),
     Rule(
         "media-unseen",
-        "A model that takes text only is sent no images and no files.",
+        "A request to a text-only model contains no images and no files.",
         {
             "openai-chat": "Invalid content type. image_url is only supported by certain models.",
             "deepseek": "Failed to deserialize the JSON body into the target type: messages[{message}]: unknown variant"
@@ -57,7 +57,7 @@ RULES = (
     ),
     Rule(
         "item-not-stored",
-        "Where the provider keeps nothing, nothing refers to what it would have kept.",
+        "If the provider stores nothing, no item refers to a stored item.",
         {
             "openai-responses": "Item with id '{id}' not found. Items are not persisted when `store` is set to false."
             " Try again with `store` set to true, or remove this item from your input."
@@ -75,13 +75,13 @@ def find(shape: Shape) -> Iterator[RuleFinding]:
             yield RuleFinding("unknown-field", bad.path, what, names=names, with_text=bad.with_text)
         for bad in message.mistyped_fields:
             names = (*bad.names, *bad.with_text)
-            what = f"{_holder(message, bad.path)} has fields of a wrong type: {', '.join(names)}"
+            what = f"{_holder(message, bad.path)} has fields of the wrong type: {', '.join(names)}"
             yield RuleFinding("field-mistyped", bad.path, what, names=names, with_text=bad.with_text)
         for item in message.items:
             if shape.text_only and (item.kind == "media" or item.media) and "readable" not in item.flags:
                 yield from _unseen(item)
             if "not-stored" in item.flags:
-                yield item_finding("item-not-stored", item, "stands for something that the provider did not keep")
+                yield item_finding("item-not-stored", item, "refers to something that the provider did not store")
 
 
 def _holder(message: Message, path: tuple[str | int, ...]) -> str:
@@ -90,5 +90,5 @@ def _holder(message: Message, path: tuple[str | int, ...]) -> str:
 
 def _unseen(item: Item) -> Iterator[RuleFinding]:
     for which in range(len(item.media) or 1):
-        what = "An image or file is there, and the model takes text only"
+        what = "An image or file is not accepted by this text-only model"
         yield RuleFinding("media-unseen", item.path, what, item, which)

@@ -10,7 +10,7 @@ from holdfast.history.rules.profile import MediaLimits, Profile
 from holdfast.history.rules.rule import RuleFinding
 from holdfast.history.shape import Item, Media, Shape
 
-_NOT_READ = {NO_PDF: "is none by its bytes", "empty": "holds nothing", "broken": "is no base64"}
+_NOT_READ = {NO_PDF: "has bytes that are not a PDF", "empty": "is empty", "broken": "is not valid base64"}
 
 
 class MediaCounter:
@@ -35,7 +35,7 @@ class MediaCounter:
                 found = _media(item, which, self._profile, crowd=self._many if self._spare > 0 else 0)
             if self._surplus > 0 and (found is None or found.rewritable):
                 what = f"An image or file is one of {self._all}, at most {self._profile.media.count} are accepted"
-                what = f"{what}, each page of a PDF counted" if is_pdf else what
+                what = f"{what}, counting each page of a PDF" if is_pdf else what
                 found = RuleFinding("too-much-media", item.path, what, item, which)
             if found is not None:
                 self._spare -= not found.rewritable and not is_pdf
@@ -89,7 +89,7 @@ def _fault(media: Media, profile: Profile) -> str:
     if media.declared and media.declared not in profile.media.types:
         return f"is declared as {media.declared}"
     if media.declared and media.found and media.declared != media.found:
-        return f"is declared as {media.declared} and is {media.found}"
+        return f"is declared as {media.declared}, but its bytes are {media.found}"
     return ""
 
 

@@ -62,7 +62,7 @@ RULES = (
     ),
     Rule(
         "developer-role",
-        "What the system says has the role `system`, not `developer`.",
+        "System messages have the role `system`, not `developer`.",
         {
             "deepseek": "Failed to deserialize the JSON body into the target type: messages[{message}].role: unknown"
             " variant `developer`, expected one of `system`, `user`, `assistant`, `tool`"
@@ -82,7 +82,7 @@ RULES = (
     ),
     Rule(
         "first-not-user",
-        "The first message, after the system's, is the user's.",
+        "The first message after the system messages is a user message.",
         {
             "anthropic": 'messages: first message must use the "user" role',
             "bedrock": "A conversation must start with a user message. Try again with a conversation that starts with"
@@ -98,7 +98,7 @@ RULES = (
     ),
     Rule(
         "last-not-user",
-        "The last message is the user's or a result.",
+        "The last message is a user message or a result.",
         {
             "anthropic": "This model does not support assistant message prefill. The conversation must end with a user"
             " message.",
@@ -113,7 +113,7 @@ RULES = (
     ),
     Rule(
         "late-system",
-        "System messages stand at the beginning only.",
+        "System messages are only at the beginning.",
         {
             "openai-compatible/chat templates": "System message must be at the beginning.",
             "anthropic": "role 'system' is not supported on this model",
@@ -121,7 +121,7 @@ RULES = (
     ),
     Rule(
         "system-after-answer",
-        "Between an answer and the next message of the user stands no system message.",
+        "There is no system message between an answer and the next user message.",
         {
             "mistral": "Unexpected role 'system' after role 'assistant'",
             "mistral/after a result": "Unexpected role 'system' after role 'tool'",
@@ -129,12 +129,12 @@ RULES = (
     ),
     Rule(
         "several-systems",
-        "There is one system message.",
+        "There is at most one system message.",
         {"openai-compatible/chat templates": "System message must be at the beginning."},
     ),
     Rule(
         "user-after-result",
-        "After a result the assistant speaks, not the user.",
+        "No user message directly follows a result.",
         {
             "openai-compatible/vLLM, Venice": "Unexpected role 'user' after role 'tool'",
             "mistral": "Unexpected role 'user' after role 'tool'",
@@ -143,7 +143,7 @@ RULES = (
     ),
     Rule(
         "call-not-after-user",
-        "A message with calls follows the user or results.",
+        "A message with calls follows a user message or results.",
         {
             "gemini": "Please ensure that function call turn comes immediately after a user turn or after a function"
             " response turn."
@@ -162,34 +162,32 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     for message in shape.messages:
         if message.flags:
             if "malformed" in message.flags:
-                yield RuleFinding(
-                    "malformed-message", (message.index,), "What stands here is not a message of this format"
-                )
+                yield RuleFinding("malformed-message", (message.index,), "This is not a message of this format")
             if "unknown-role" in message.flags or "role-misnamed" in message.flags:
                 yield _unknown(message)
         if message.role == "system":
             if "developer" in message.flags:
-                yield message_finding("developer-role", message, "is said to be the developer's")
+                yield message_finding("developer-role", message, "has the role `developer`")
             if begun:
-                yield message_finding("late-system", message, "stands in the middle of the conversation")
+                yield message_finding("late-system", message, "is in the middle of the conversation")
             elif previous is not None:
-                yield message_finding("several-systems", message, "is not the first of its kind")
+                yield message_finding("several-systems", message, "is not the first one")
             if answered:
                 yield message_finding("system-after-answer", message, "follows the assistant or a result")
         else:
             if message.items:
                 answered = message.role != "user"
             if not begun and message.role != "user":
-                yield message_finding("first-not-user", message, "is the first")
+                yield message_finding("first-not-user", message, "comes first")
             if previous is not None:
                 yield from _after(previous, message, shape)
             elif holds_call(message):
                 yield message_finding("call-not-after-user", message, "begins the conversation with a call")
-                yield message_finding("call-first", message, "has calls and nothing is before it")
+                yield message_finding("call-first", message, "has calls and no message before it")
             begun = True
         previous = message
     if previous is not None and (previous.role == "assistant" or not begun) and not _paused(previous, profile):
-        yield message_finding("last-not-user", previous, "is the last")
+        yield message_finding("last-not-user", previous, "comes last")
 
 
 def _unknown(message: Message) -> RuleFinding:
@@ -209,12 +207,12 @@ def _unknown(message: Message) -> RuleFinding:
 def _after(previous: Message, message: Message, shape: Shape) -> Iterator[RuleFinding]:
     if message.role == "assistant":
         if previous.role == "assistant" and not shape.grammar.atomic:
-            yield message_finding("consecutive-roles", message, "follows another of the assistant")
+            yield message_finding("consecutive-roles", message, "follows another assistant message")
             if holds_call(message):
-                yield message_finding("call-not-after-user", message, "has calls and follows another of the assistant")
+                yield message_finding("call-not-after-user", message, "has calls and follows another assistant message")
     elif message.role == "user":
         if previous.role == "user":
-            yield message_finding("consecutive-roles", message, "follows another of the user")
+            yield message_finding("consecutive-roles", message, "follows another user message")
         elif previous.role == "tool":
             yield message_finding("user-after-result", message, "directly follows a result")
 

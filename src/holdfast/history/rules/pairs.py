@@ -132,17 +132,17 @@ RULES = (
     ),
     Rule(
         "result-not-first",
-        "In a message, results stand before everything else.",
+        "In a message, results come before all other content.",
         {"anthropic": _NO_RESULT_BLOCK, "deepseek/anthropic": _NO_RESULT_BLOCK},
     ),
     Rule(
         "result-not-alone",
-        "Beside the results of parallel calls stands nothing else.",
+        "A message with results of parallel calls contains nothing else.",
         {},
     ),
     Rule(
         "results-split",
-        "The results of one response stand in one message.",
+        "The results of one response are all in one message.",
         {
             "anthropic": _NO_RESULT_BLOCK,
             "bedrock": _EXPECTED,
@@ -152,7 +152,7 @@ RULES = (
     ),
     Rule(
         "call-not-last",
-        "In a response, nothing but thinking and further calls stands behind a call.",
+        "In a response, only thinking and other calls may follow a call.",
         {
             "deepseek/anthropic": f"messages.{{message}}.{{part}}: {_WITHOUT_RESULT}",
             "deepseek/openai-responses": _NO_OUTPUT,
@@ -198,7 +198,7 @@ RULES = (
     ),
     Rule(
         "result-id-missing",
-        "Every result names the id of its call.",
+        "Every result has the id of its call.",
         {
             "openai-chat": "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.",
             "mistral": "Tool call id has to be defined.",
@@ -222,7 +222,7 @@ RULES = (
     ),
     Rule(
         "result-name-wrong",
-        "A result that has a name has that of its call, or one that the provider accepts.",
+        "If a result has a name, it is the name of its call, or one that the provider accepts.",
         {
             "mistral": "Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a"
             " maximum length of 64.",
@@ -242,7 +242,7 @@ RULES = (
     ),
     Rule(
         "call-id-charset",
-        "Call ids are made of characters that the provider accepts.",
+        "Call ids contain only characters that the provider accepts.",
         {
             "anthropic": "messages.{message}.content.{part}.tool_use.id: String should match pattern"
             " '^[a-zA-Z0-9_-]+$'",
@@ -251,7 +251,7 @@ RULES = (
     ),
     Rule(
         "block-misplaced",
-        "Calls are the assistant's, results are not.",
+        "Calls are in assistant messages, results are not.",
         {
             "anthropic": _RESULT_IN_USER,
             "anthropic/a call": _USE_IN_ASSISTANT,
@@ -260,7 +260,7 @@ RULES = (
     ),
     Rule(
         "server-call-without-result",
-        "A call that the provider runs itself has its result before the user speaks again.",
+        "The result of a call that the provider runs itself comes before the next user message.",
         {
             "anthropic": "messages.{message}: `{name}` tool use with id `{id}` was found without a corresponding"
             " `{name}_tool_result` block",
@@ -268,7 +268,7 @@ RULES = (
     ),
     Rule(
         "server-result-without-call",
-        "A result of a tool that the provider runs itself stands behind its call.",
+        "A result of a tool that the provider runs itself comes after its call.",
         {
             "anthropic": "messages.{message}.content.{part}: unexpected `tool_use_id` found in `{name}` blocks: {id}."
             " Each `{name}` block must have a corresponding `server_tool_use` block before it.",
@@ -276,18 +276,18 @@ RULES = (
     ),
     Rule(
         "server-call-foreign",
-        "Calls that a provider ran itself go back only where such calls are known.",
+        "Calls that a provider ran itself are sent only to providers that support such calls.",
         {"deepseek/anthropic": "Unsupported content block: server tools are not supported"},
     ),
 )
 
 _VERDICTS: dict[Verdict, tuple[str, str]] = {
-    "first": ("result-not-first", "stands behind other content"),
-    "split": ("results-split", "stands in another message than the results before it"),
+    "first": ("result-not-first", "comes after other content"),
+    "split": ("results-split", "is in a different message than the results before it"),
     "displaced": ("result-not-adjacent", "does not follow its call directly"),
-    "late": ("result-not-adjacent", "comes after the conversation went on without it"),
-    "duplicate": ("duplicate-result", "is not the first of its call"),
-    "made-up": ("duplicate-result", "was made up, and there is a real one"),
+    "late": ("result-not-adjacent", "comes after the conversation continued without it"),
+    "duplicate": ("duplicate-result", "is not the first result of its call"),
+    "made-up": ("duplicate-result", "was made up, and there is a real result"),
     "orphan": ("result-without-call", "has no call before it"),
 }
 
@@ -323,12 +323,10 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[RuleFindi
             rule, what = _VERDICTS[answer.verdict]
             yield item_finding(rule, answer.item, what)
         if answer.item.role != shape.grammar.side:
-            yield item_finding("block-misplaced", answer.item, f"stands in a message of the {answer.item.role}")
+            yield item_finding("block-misplaced", answer.item, f"is in a message with the role {answer.item.role}")
         named = call is not None and (call.item.id is not None or "id-missing" in call.item.flags)  # or will be
         if "old-kind" in answer.item.flags and named:
-            found = item_finding(
-                "result-id-missing", answer.item, "is of a kind without an id, and answers a call that has one"
-            )
+            found = item_finding("result-id-missing", answer.item, "is of a kind without an id, but its call has one")
             yield found._replace(rewritable=True)
         if "id-missing" in answer.item.flags:
             yield item_finding("result-id-missing", answer.item, "does not say which call it answers")
@@ -346,13 +344,13 @@ def _answered(call: PairedCall, step: CallStep, shape: Shape, profile: Profile) 
         yield item_finding("call-without-result", call.item, "has no result")
         return
     if call.at < step.last and not (profile.joins or shape.grammar.atomic):
-        yield item_finding("result-not-adjacent", answer.item, "follows a message behind that of its call")
+        yield item_finding("result-not-adjacent", answer.item, "is separated from its call by another message")
     if is_misnamed(call, profile, shape.grammar):
-        yield item_finding("result-name-wrong", answer.item, "has another name than its call")
+        yield item_finding("result-name-wrong", answer.item, "has a different name than its call")
     if call is step.calls[-1] and len(step.calls) > 1 and shape.grammar.results == "user":
         message = shape.messages[answer.at]
         if {"result"} < {item.kind for item in message.items}:
-            what = "holds results of parallel calls, and something beside them"
+            what = "contains results of parallel calls and other content"
             yield message_finding("result-not-alone", message, what)
 
 
@@ -367,7 +365,7 @@ def _before_content(shape: Shape) -> list[RuleFinding]:
             if is_content(item, shape.grammar):
                 content = item
             elif item.kind == "call" and content is not None:
-                what = f"{item_title(item)} stands before other content of its response"
+                what = f"{item_title(item)} comes before other content of its response"
                 found.append(RuleFinding("call-not-last", content.path, what, item))
     return found[::-1]
 

@@ -21,29 +21,31 @@ def server_pairs(shape: Shape, answers: AbstractSet[Path]) -> Iterator[RuleFindi
     for message in shape.messages:
         if message.role != "assistant" and any(item.path not in answers for item in message.items):
             for item in calls.values():
-                yield item_finding("server-call-without-result", item, "has no result when another role speaks")
+                yield item_finding("server-call-without-result", item, "has no result before another role's message")
             calls.clear()
         for item in message.items:
             if item.kind in SERVED:
                 yield item_finding("server-call-foreign", item, "is of a tool that a provider ran itself")
             if item.kind == "server-call":
                 if (earlier := calls.get(item.id)) is not None:
-                    yield item_finding("server-call-without-result", earlier, "has no result before its id comes again")
+                    yield item_finding(
+                        "server-call-without-result", earlier, "has no result before its id occurs again"
+                    )
                 calls[item.id] = item
             elif item.kind == "server-result" and calls.pop(item.id, None) is None:
-                yield item_finding("server-result-without-call", item, "has no call before it that waits for it")
+                yield item_finding("server-result-without-call", item, "has no unanswered call before it")
         if message.role == "assistant" and any(
             item.kind == "result" and item.path not in answers for item in message.items
         ):
             for item in calls.values():
                 yield item_finding(
-                    "server-call-without-result", item, "has no result before what is the user's in its response"
+                    "server-call-without-result", item, "has no result before the user's content in its response"
                 )
             calls.clear()
     nonempty = (message for message in reversed(shape.messages) if message.items)  # empty messages are dropped
     if any(_goes_on(message) for message in islice(nonempty, 1)):
         for item in calls.values():
-            yield item_finding("server-call-without-result", item, "has no result, and the response went on")
+            yield item_finding("server-call-without-result", item, "has no result, but the response continued")
 
 
 def _goes_on(message: Message) -> bool:

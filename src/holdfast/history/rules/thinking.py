@@ -12,7 +12,7 @@ from holdfast.history.shape import Flag, Item, Message, Shape
 RULES = (
     Rule(
         "thinking-foreign",
-        "Thinking goes back only to the provider that made it.",
+        "Thinking is sent only to the provider that made it.",
         {
             "anthropic": "messages.{message}.content.{part}: Invalid `signature` in `thinking` block",
             "openai-responses": "The encrypted content for item {id} could not be verified. Reason: Encrypted content"
@@ -27,12 +27,12 @@ RULES = (
     ),
     Rule(
         "thinking-unsigned",
-        "Thinking goes back only with its signature.",
+        "Thinking is sent only with its signature.",
         {"anthropic": "messages.{message}.content.{part}.thinking.signature: Field required"},
     ),
     Rule(
         "thinking-altered",
-        "Signed thinking goes back as it was signed.",
+        "Signed thinking is sent unchanged.",
         {
             "anthropic": "messages.{message}.content.{part}: `thinking` or `redacted_thinking` blocks in the latest"
             " assistant message cannot be modified. These blocks must remain as they were in the original response.",
@@ -42,7 +42,7 @@ RULES = (
     ),
     Rule(
         "thinking-beside",
-        "Thinking does not stand in a field beside the content.",
+        "Thinking is not in a field outside the content.",
         {
             "mistral": '"loc": ["body", "messages", {message}, "assistant", "reasoning_content"],'
             ' "msg": "Extra inputs are not permitted"'
@@ -50,7 +50,7 @@ RULES = (
     ),
     Rule(
         "thinking-in-content",
-        "Reasoning tells its thoughts in its summary, and nothing in its content.",
+        "The text of reasoning is in `summary`, and `content` is empty.",
         {
             "openai-responses": "Invalid 'input[{message}].content': array too long. Expected an array with maximum"
             " length 0, but got an array with length 1 instead."
@@ -63,12 +63,12 @@ RULES = (
     ),
     Rule(
         "item-without-thinking",
-        "What was produced by thinking goes back with it, or without its own id.",
+        "An item that thinking produced is sent with that thinking, or without its own id.",
         {"openai-responses": "Item '{id}' of type 'function_call' was provided without its required 'reasoning' item"},
     ),
     Rule(
         "thinking-required",
-        "With thinking on, a message with calls holds the thinking that led to them.",
+        "With thinking on, a message with calls contains the thinking that led to them.",
         {
             "deepseek": "The `reasoning_content` in the thinking mode must be passed back to the API.",
             "deepseek/anthropic": "The `content[].thinking` in the thinking mode must be passed back to the API.",
@@ -89,7 +89,7 @@ RULES = (
     ),
     Rule(
         "thinking-forbidden",
-        "With thinking off, the last message of the assistant holds none.",
+        "With thinking off, an assistant message at the end contains no thinking.",
         {
             "anthropic": "messages.{message}.content.{part}: When thinking is disabled, an `assistant` message in the"
             " final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request."
@@ -97,12 +97,12 @@ RULES = (
     ),
     Rule(
         "thinking-off",
-        "What is to please all providers holds no thinking.",
+        "A conversation for all providers contains no thinking.",
         {"openai-compatible/Groq": "property 'reasoning_content' is unsupported"},
     ),
     Rule(
         "signature-required",
-        "The first call of each step of the current turn carries its signature.",
+        "The first call of each step of the current turn has its signature.",
         {
             "gemini": "Function call is missing a thought_signature in functionCall parts. This is required for tools"
             " to work correctly, and missing thought_signature may lead to degraded model performance."
@@ -110,7 +110,7 @@ RULES = (
     ),
     Rule(
         "duplicate-item",
-        "No item stands twice.",
+        "No item occurs twice.",
         {
             "openai-responses": "Duplicate item found with id {id}. Remove duplicate items from your input and try"
             " again."
@@ -118,7 +118,7 @@ RULES = (
     ),
     Rule(
         "item-id-illegal",
-        "An item's own id has the prefix of its kind, and an accepted length.",
+        "An item's own id has the prefix of its kind and an accepted length.",
         {
             "openai-responses": "Invalid 'input[{message}].id': '{id}'. Expected an ID that begins with 'fc'.",
             "openai-responses/an empty one": "Invalid 'input[{message}].id': ''. Expected an ID that contains letters,"
@@ -134,13 +134,13 @@ RULES = (
 
 _FLAGS: dict[Flag, tuple[str, str]] = {
     "unsigned": ("thinking-unsigned", "has no signature"),
-    "altered": ("thinking-altered", "is not as it was signed"),
-    "separate-field": ("thinking-beside", "stands in a field beside the content"),
-    "thoughts": ("thinking-in-content", "tells its thoughts in its content"),
+    "altered": ("thinking-altered", "was changed after it was signed"),
+    "separate-field": ("thinking-beside", "is in a field outside the content"),
+    "thoughts": ("thinking-in-content", "has reasoning text in `content`"),
     "unbound": ("thinking-unbound", "is not followed by what it produced"),
-    "duplicate": ("duplicate-item", "stands there already"),
+    "duplicate": ("duplicate-item", "occurs a second time"),
     "item-id": ("item-id-illegal", "has an item id that is not accepted"),
-    "incomplete": ("field-missing", "lacks a field that is required"),
+    "incomplete": ("field-missing", "lacks a required field"),
 }
 
 
@@ -165,7 +165,7 @@ def _of_item(item: Item, profile: Profile) -> Iterator[RuleFinding]:
         if flag in item.flags:
             yield item_finding(rule, item, what)
     if item.kind == "thinking":
-        yield item_finding("thinking-off", item, "is there")
+        yield item_finding("thinking-off", item, "is in the conversation")
     if _is_foreign(item, profile):
         yield item_finding("thinking-foreign", item, f"was made by {item.maker}")
 
@@ -210,7 +210,7 @@ def _lacking(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     for message in joined_responses(shape):
         calls = [item for item in message.items if item.kind == "call"] if message.role == "assistant" else []
         if calls and not any(_counts(item, shape, profile) for item in message.items):
-            sentence = "The assistant message has calls and no thinking to go back"
+            sentence = "The assistant message has calls, but no thinking that can be sent back"
             yield RuleFinding("thinking-required", (calls[0].message,), sentence)
 
 
@@ -227,7 +227,7 @@ def _lacking_before(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
             thought = False
         for item in message.items:
             if item.kind == "call" and not thought:
-                yield message_finding("thinking-required", message, "has calls and no thinking before them")
+                yield message_finding("thinking-required", message, "has calls, but no thinking before them")
             thought = thought or item.kind == "call" or ("no-text" not in item.flags and _counts(item, shape, profile))
 
 
@@ -252,14 +252,14 @@ def _unsigned_calls(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 return
             for call in calls[:: profile.calls or len(calls)] if calls else ():
                 if "call-unsigned" in call.flags or _is_foreign(call, profile):
-                    yield item_finding("signature-required", call, "has no signature, and is of the current turn")
+                    yield item_finding("signature-required", call, "has no signature, but is in the current turn")
 
 
 def _closing(message: Message) -> Iterator[RuleFinding]:
     if message.role == "assistant":
         for item in message.items:
             if item.kind == "thinking":
-                yield item_finding("thinking-forbidden", item, "is in the last message, and thinking is off")
+                yield item_finding("thinking-forbidden", item, "is in the last message, but thinking is off")
 
 
 def _opening(shape: Shape) -> Iterator[RuleFinding]:

@@ -177,7 +177,7 @@ class _Reading:
         if field in fields:
             if field in found:
                 if found[field] != value:
-                    self._add_note(f"{at + name!r} was ignored beside {at + field!r}")
+                    self._add_note(f"{at + name!r} was ignored because {at + field!r} was given")
                 return
             if folded in OPPOSITES:
                 value = not _boolean(value)

@@ -230,7 +230,7 @@ def field_question(server: str, question: ServerQuestion, field: FormField, *, w
 
 def url_question(server: str, question: ServerQuestion) -> UserQuestion:
     """Return the question whether to open a page, with its whole address."""
-    text = f"{question.message.strip()}\n\nIt wants this page to be opened:\n\n`{question.url}`"
+    text = f"{question.message.strip()}\n\nThe server asks you to open this page:\n\n`{question.url}`"
     labels = (OPEN_PAGE, USER_OPENS, DECLINE) if has_browser() else (USER_OPENS, DECLINE)
     options = tuple(map(QuestionOption, labels))
     return UserQuestion(text=valid_unicode(text), options=options, by=_by(server), free_text=False, url=question.url)

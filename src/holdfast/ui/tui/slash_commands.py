@@ -139,7 +139,7 @@ def _thinking(target: CommandTarget, rest: str) -> None:
         if target.controller.options.config.show_thinking == shown
         else f" To keep it: /config show_thinking {str(shown).lower()} user."
     )
-    state = "The model's thinking is shown as it comes" if shown else "Only the time of the model's thinking is shown"
+    state = "The model's thinking is shown as it streams" if shown else "Only the time of the model's thinking is shown"
     target.dialogs.notify(f"{state}. Ctrl+O opens all of it.{hint}")
 
 

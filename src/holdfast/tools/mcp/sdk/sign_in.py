@@ -129,7 +129,7 @@ class SessionSignIn(httpx2.Auth):
         )
         self.refused = False
         self.refused_calls = 0
-        """How many calls of tools were refused for want of a sign-in: the server has not acted on them."""
+        """How many tool calls the server refused, and did not run, because the user is not signed in."""
         self.fault = ""
         """Why the stored sign-in cannot be used, "" if it can."""
 

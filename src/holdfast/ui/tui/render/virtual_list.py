@@ -98,7 +98,7 @@ class VirtualList:
         self.following = True
         self.anchor = LinePlace(0, -1, 0)
         self.thoughts = False
-        """Whether the model's thinking is shown as it comes."""
+        """Whether the model's thinking is shown as it streams."""
         self.moving: set[BlockKey] = set()
         """The keys of blocks that show an elapsed time."""
 

@@ -49,7 +49,7 @@ class SettingInput(OverlayScreen[str | None]):
             yield LineInput(value=self._now, placeholder="default", id="value")
             yield Static(id="fault", markup=False)
             yield Static(
-                Text(f"Expected: {self._form.expected} · empty: the default · Enter to go on · Esc to cancel"),
+                Text(f"Expected: {self._form.expected} · empty: the default · Enter to save · Esc to cancel"),
                 id="foot",
             )
 

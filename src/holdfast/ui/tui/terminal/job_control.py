@@ -103,7 +103,7 @@ class JobControl(LinuxDriver):
         return self._mouse
 
     def use_mouse(self, *, on: bool) -> None:
-        """Take the mouse, or leave it to the terminal, which then selects text by itself."""
+        """Turn mouse support on or off; without it, the terminal selects text itself."""
         if not on:
             self._disable_mouse_support()
         self._mouse = on

@@ -143,7 +143,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @property
     def thoughts(self) -> bool:
-        """Return whether the model's thinking is shown as it comes."""
+        """Return whether the model's thinking is shown as it streams."""
         return self._thoughts
 
     @thoughts.setter
