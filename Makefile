@@ -1,5 +1,5 @@
 # Every target starts from git, make and a python3 (3.11 or newer) with venv and pip, and does its own set-up.
-#   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, in a folder of its own
+#   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, in its own folder
 #   make test ARGS="--workers 0 -k journal -x"      more words for pytest; --workers 0 is one process
 
 PYTHON ?= python3
@@ -19,7 +19,7 @@ help:
 	@echo "make test    run the tests on every core: all of them, of laws, faults and matrices a sample (five minutes on two)"
 	@echo "make test-all  the same tests, and of laws, faults and matrices everything (hours), then make llama and make pythons"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
-	@echo "make fleet   run the tests of a fleet with real workers, over a PostgreSQL of their own (two minutes)"
+	@echo "make fleet   run the tests of a fleet with real workers, over their own PostgreSQL (two minutes)"
 	@echo "make mcp-servers  install the reference MCP servers that two tests use (npm)"
 	@echo "make pythons run the tests with every other Python from 3.12 on that is on the PATH"
 	@echo "make editors run the editors' tests against the official clients of TypeScript, which it installs from npm (27 MB)"
@@ -52,7 +52,7 @@ llama: $(READY)
 fleet: $(READY)
 	@HOLDFAST_FLEET=1 $(RUN) -m pytest tests/fleet --workers 2 $(ARGS)
 
-# Each in an environment of its own, beside `.venv`; a judge without a wheel for one is skipped there, with its reason.
+# Each in its own environment, next to `.venv`. Where a library has no wheel, its tests are skipped, with the reason.
 pythons:
 	@for each in 3.12 3.13 3.14 3.15; do \
 		python$$each -c '' 2>/dev/null || { echo "python$$each: not on the PATH, so not tried"; continue; }; \
@@ -76,7 +76,14 @@ lint: $(READY)
 	@$(RUN) -m ruff check .
 	@$(RUN) -m pyright --pythonpath $(RUN)
 
-check: test lint
+# Side by side, as .ci/run does: the tests print as they go, lint after them.
+check: $(READY)
+	@mkdir -p build; $(MAKE) --no-print-directory lint >build/lint.txt 2>&1 & lint=$$!; \
+		trap 'kill $$lint 2>/dev/null' INT TERM; \
+		$(MAKE) --no-print-directory test; tested=$$?; \
+		wait $$lint; linted=$$?; cat build/lint.txt; \
+		test $$tested = 0 || echo "make test failed." >&2; test $$linted = 0 || echo "make lint failed." >&2; \
+		test $$tested = 0 && test $$linted = 0
 
 fix: $(READY)
 	@$(RUN) -m ruff check --fix .
@@ -110,14 +117,15 @@ clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# -qq: a pip on its own prints notices and warnings that frighten and help nobody; its errors are still shown.
+# -qq: no notices and warnings of pip, which need no action here; its errors are still shown.
 $(READY): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
 		echo "$(PYTHON) is not on the PATH: Python 3.11 or newer is needed. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "$(PYTHON) is $$($(PYTHON) -V 2>&1): 3.11 or newer is needed. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-		echo "$(PYTHON) cannot make virtual environments, its venv module was expected. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+		echo "$(PYTHON) cannot make virtual environments: its venv module is missing. Install it (Debian: python3-venv)." >&2; \
+		exit 1; }
 	@$(RUN) -c '' 2>/dev/null || { echo "Setting up $(VENV) (once, about a minute) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

@@ -130,7 +130,7 @@ def report(comparisons: Sequence[Comparison]) -> int:
     """Say what does not hold, and return the exit code."""
     for comparison in comparisons:
         if comparison.wrong:
-            print(f"{comparison.what}: {comparison.aim} was expected. This is an error, not noise.", file=sys.stderr)
+            print(f"{comparison.what}: expected {comparison.aim}. This is an error, not noise.", file=sys.stderr)
     missed = [comparison.what for comparison in comparisons if not comparison.is_met and not comparison.wrong]
     if missed:
         print(f"Missed in this run: {'; '.join(missed)}. Run it again before believing it.", file=sys.stderr)

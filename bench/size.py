@@ -40,9 +40,9 @@ def _span(node: ast.stmt) -> range:
 
 
 def package(module: Path) -> str:
-    """Return the package a module is counted with: the parts of `ui` and the formats and wires are big enough alone."""
+    """Return the package a module is counted with: `ui/tui`, the formats and the protocols have their own."""
     *folders, _ = module.relative_to(SOURCE).parts
-    alone = {("ui", "tui"), ("history", "formats"), ("testing", "wires")}
+    alone = {("ui", "tui"), ("history", "formats"), ("testing", "protocols")}
     return "/".join(folders[: 2 if tuple(folders[:2]) in alone else 1]) or "(top)"
 
 

@@ -66,7 +66,7 @@ def _number(option: str) -> int:
     if option == "auto":
         return 4 * (os.cpu_count() or 1)
     if not option.isdecimal():
-        raise pytest.UsageError(f"--workers is {option!r}: a number of processes, or auto, was expected.")
+        raise pytest.UsageError(f"--workers is {option!r} (expected a number of processes, or auto).")
     return int(option)
 
 

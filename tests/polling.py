@@ -23,9 +23,7 @@ def eventually(check: Callable[[], object], seconds: float = HANGS, *, every: fl
 def expect_within(seconds: float, since: float) -> None:
     """Fail if more than `seconds` passed since then, on a busy machine as many more as it is slower now."""
     passed = time.monotonic() - since
-    assert passed < seconds or passed < seconds * slowness(), (
-        f"it took {passed:.1f} s, {seconds:g} s at most were expected"
-    )
+    assert passed < seconds or passed < seconds * slowness(), f"it took {passed:.1f} s (expected at most {seconds:g} s)"
 
 
 def slowness() -> float:

@@ -26,7 +26,7 @@ def tier_of(name: str) -> Tier:
     for tier in get_args(Tier):
         if name == tier:
             return tier
-    raise pytest.UsageError(f"HOLDFAST_TIER is {name!r}: one of {', '.join(get_args(Tier))} was expected.")
+    raise pytest.UsageError(f"Unknown HOLDFAST_TIER {name!r} (expected one of {', '.join(get_args(Tier))}).")
 
 
 TIER: Tier = tier_of(os.environ.get("HOLDFAST_TIER", "quick"))

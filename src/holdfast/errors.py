@@ -57,6 +57,7 @@ Fault = Literal[
     "no_session",  # no session has this ID
     "session_in_use",  # by another process
     "file_exists",  # and would be overwritten
+    "nothing_to_compact",  # the conversation has no older messages
 ]
 """The kind of failure, from which a surface derives its advice."""
 

@@ -248,7 +248,7 @@ class Full(Kept):
 
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
         if any(isinstance(entry, TaskStarted) for entry in entries):
-            raise StorageFailed("Disk is full, some space was expected. Free some.")
+            raise StorageFailed("The disk is full. Free some space.")
         return super().append(entries, expected=expected)
 
 

@@ -167,7 +167,7 @@ class FillsUp(MemoryStore):
 
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
         if self.full and any(isinstance(entry, ShellEnded) for entry in entries):
-            raise StorageFailed("Disk is full, some space was expected. Free some.")
+            raise StorageFailed("The disk is full. Free some space.")
         return super().append(entries, expected=expected)
 
 

@@ -38,7 +38,7 @@ def too_long(path: str, text: str) -> Iterator[str]:
     limit = LONGEST.get(path, LONGEST_DECISION if path.startswith("docs/decisions/") else None)
     lines = len(text.splitlines())
     if limit is not None and lines > limit:
-        yield f"{path}: {lines} lines, at most {limit} were expected"
+        yield f"{path}: {lines} lines (expected at most {limit})"
 
 
 def broken_links(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
@@ -91,7 +91,7 @@ def unknown_targets(path: str, text: str, makefile: str) -> Iterator[str]:
 def incomplete_decision(path: str, text: str) -> Iterator[str]:
     """Yield a sentence for each part a decision record lacks."""
     if not re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", PurePosixPath(path).name):
-        yield f"{path}: a name like 0001-what-was-decided.md was expected"
+        yield f"{path}: wrong name (expected one like 0001-what-was-decided.md)"
     for section in SECTIONS:
         if not re.search(rf"^(#+ |\*\*){section}\b", text, flags=re.MULTILINE | re.IGNORECASE):
             yield f"{path}: has no {section}"

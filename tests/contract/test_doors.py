@@ -46,12 +46,12 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "ui/tui/prompt/clipboard_image.py",
         "processes",
     ): "the desktop's own program, with a time limit",
-    ("ui/settings/config_editor.py", "processes"): "the person's own editor, likewise",
-    ("ui/tui/prompt/external_editor.py", "processes"): "the person's own editor, which has the terminal while it runs",
+    ("ui/settings/config_editor.py", "processes"): "the user's own editor, likewise",
+    ("ui/tui/prompt/external_editor.py", "processes"): "the user's own editor, which has the terminal while it runs",
     (
         "ui/tui/environment/status_command.py",
         "processes",
-    ): "the person's own command for the status line, which only prints a line",
+    ): "the user's own command for the status line, which only prints a line",
     (
         "ui/mcp_server/session_worker.py",
         "processes",

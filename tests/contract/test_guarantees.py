@@ -30,11 +30,11 @@ def gaps(page: str, readme: str) -> Iterator[str]:
     promised = dict(re.findall(r"^\| (P\d) \| \*\*(.*?)[.*]", readme, flags=re.MULTILINE))
     for promise, (title, text) in found.items():
         if promised.get(promise) != title:
-            yield f"{promise} is {title!r}, {promised.get(promise)!r} was expected, as the README has it"
+            yield f"{promise} is {title!r} (expected {promised.get(promise)!r}, as in the README)"
         if not re.match(r"\n\*[^*]+\*\n\n", text):
             yield f"{promise} does not begin with its sentence"
         if len(set(named_tests(text))) < LEAST:
-            yield f"{promise} names {len(set(named_tests(text)))} tests, at least {LEAST} were expected"
+            yield f"{promise} names {len(set(named_tests(text)))} tests (expected at least {LEAST})"
 
 
 def part(page: str, name: str) -> str:
@@ -104,7 +104,7 @@ README = "| P1 | **Durable.** What you were told | `tests/a.py` |"
     [
         (GOOD, "P2 is not on the page"),
         (GOOD.replace("P1", "P0"), "P0 is no promise"),
-        (GOOD.replace("Durable", "Fast"), "P1 is 'Fast', 'Durable' was expected"),
+        (GOOD.replace("Durable", "Fast"), "P1 is 'Fast' (expected 'Durable'"),
         (GOOD.replace("*It is.*", "It is."), "P1 does not begin with its sentence"),
         (GOOD.replace("test_b", "test_a"), "P1 names 2 tests"),
     ],

@@ -66,7 +66,7 @@ def too_long(module: Source) -> Iterator[str]:
     limit = LONGEST[module.path.partition("/")[0]]
     lines = len(module.text.splitlines())
     if lines > limit:
-        yield f"{lines} lines, at most {limit} were expected: what can be deleted, what is a module of its own?"
+        yield f"{lines} lines (expected at most {limit}): what can be deleted, what is a module of its own?"
 
 
 def badly_named(module: Source) -> Iterator[str]:

@@ -198,7 +198,7 @@ def test_a_place_stands_below_its_heading(kind: int) -> None:
 def test_every_rule_says_why_it_is_there_and_what_is_done_about_it() -> None:
     text = PART.sub("", read(DOCUMENT))
     expect_none(
-        f"{rule}: {len(prose.split())} words of prose, at least 20 were expected"
+        f"{rule}: {len(prose.split())} words of prose (expected at least 20)"
         for rule in RULES
         for prose in re.findall(rf"^### {rule}$(.*?)(?=^##|\Z)", text, flags=re.MULTILINE | re.DOTALL)
         if len(prose.split()) < 20

@@ -26,7 +26,7 @@ def unproved(module: Source, *, exists: Callable[[str], bool], checks: frozenset
         if missing:
             yield f"the laws of {_name(node)} are said to be tried by {missing[0]}, which is not there"
         elif not tests and not suites and not exists(expected):
-            yield f"{_name(node)} states laws, so {expected} was expected"
+            yield f"{_name(node)} states laws, but {expected} is not there"
 
 
 def _name(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:

@@ -80,7 +80,7 @@ def gaps(page: str) -> Iterator[str]:
     yield from (f"{name} has {times} rows" for name, times in count.items() if times > 1)
     for row in found:
         if row.status not in STATUSES:
-            yield f"{row.id} is {row.status!r}, one of {', '.join(STATUSES)} was expected"
+            yield f"{row.id} is {row.status!r} (expected one of {', '.join(STATUSES)})"
             continue
         needs_symbol, needs_test = STATUSES[row.status]
         if needs_symbol and not named_symbols(row.here):
@@ -164,8 +164,8 @@ def test_a_good_row_is_complained_of_only_for_those_that_are_missing() -> None:
     [
         (f"{GOOD}\n{GOOD}", "I1 has 2 rows"),
         (GOOD.replace("I1", "I7"), "I7 is no row of the reference"),
-        (GOOD.replace("| done |", "| nearly |"), "I1 is 'nearly', one of"),
-        (GOOD.replace("| done |", "| later: somewhen |"), "I1 is 'later: somewhen', one of"),
+        (GOOD.replace("| done |", "| nearly |"), "I1 is 'nearly' (expected one of"),
+        (GOOD.replace("| done |", "| later: somewhen |"), "I1 is 'later: somewhen' (expected one of"),
         (GOOD.replace("`holdfast.session.conversation.fold.Fold`", "the fold"), "I1 is 'done' and names no symbol"),
         (GOOD.replace("`tests/a/test_b.py::test_c`", "see the tests"), "I1 is 'done' and names no test"),
         (GOOD.replace("| done |", "| in part |"), "I1 is in part and does not say what is missing"),

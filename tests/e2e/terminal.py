@@ -222,7 +222,7 @@ class Terminal:
         reads = self._reads
         while not seen():
             if time.monotonic() > until:
-                msg = f"{what} was expected within {timeout:g} s; on the screen:\n{self.text()}"
+                msg = f"Timed out after {timeout:g} s (expected {what}). On the screen:\n{self.text()}"
                 raise TimeoutError(msg)
             with self._drawn:
                 self._drawn.wait_for(lambda: self._reads != reads, _LOOK)  # noqa: B023 - it is called here

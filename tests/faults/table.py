@@ -128,7 +128,7 @@ def replaced(page: str, name: str, lines: Sequence[str]) -> str:
     body = "".join(f"{line}\n" for line in lines)
     text, times = place.subn(lambda found: f"{found[1]}{body}{found[2]}", page)
     if times != 1:
-        raise ValueError(f"Page has {times} places for {name!r}, one was expected.")
+        raise ValueError(f"Page has {times} places for {name!r} (expected one).")
     return text
 
 

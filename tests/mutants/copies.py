@@ -67,7 +67,7 @@ class Copy:
         command = [python, "-I", "-c", "import holdfast; print(holdfast.__file__)"]
         told = subprocess.run(command, cwd="/", check=True, capture_output=True, text=True).stdout.strip()
         if Path(told) != self._tree / "src/holdfast/__init__.py":
-            raise RuntimeError(f"Copy imports {told}, its own source was expected.")
+            raise RuntimeError(f"Copy imports {told} (expected its own source).")
         return python
 
     @contextmanager

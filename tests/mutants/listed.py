@@ -34,7 +34,7 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def applied(self, text: str) -> str:
         """Return the text of the file with the change; raises `ValueError` if it is not once in it."""
         if (times := text.count(self.find)) != 1:
-            raise ValueError(f"{self.file} has its text {times} times, once was expected")
+            raise ValueError(f"{self.file} has its text {times} times (expected once)")
         return text.replace(self.find, self.replace)
 
 

@@ -14,7 +14,7 @@ from holdfast.errors import Fault, HoldfastError, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.session.storage.lease import Lease
 from holdfast.session.storage.sqlite_store import read_copy
-from holdfast.ui.advice import COMMAND_LINE, SCREEN, with_advice
+from holdfast.ui.advice import COMMAND_LINE, EDITOR, SCREEN, with_advice
 from holdfast.ui.export.export import write
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.model_connections import Connections
@@ -24,7 +24,7 @@ SHELL = re.compile(r"holdfast [a-z]|--[a-z]| -[mcp] ")
 SLASH = re.compile(r"(?<![\w/])/([a-z]+)")
 
 
-@pytest.mark.parametrize("table", [COMMAND_LINE, SCREEN], ids=["command line", "screen"])
+@pytest.mark.parametrize("table", [COMMAND_LINE, SCREEN, EDITOR], ids=["command line", "screen", "editor"])
 def test_there_is_a_sentence_for_every_fault(table: dict[Fault, str]) -> None:
     assert set(table) == set(get_args(Fault))
     assert all(re.fullmatch(r"[A-Z].*\.", sentence) for sentence in table.values())

@@ -6,10 +6,12 @@ import dataclasses
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from holdfast.ui.demo import printer
 from holdfast.ui.demo.checks import DEEDS, KEY, AgentRun, DemoEvidence, check_evidence
 from polling import HANGS, eventually, expect_within
 
+README = Path(__file__).resolve().parents[2] / "README.md"
 linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
 
 
@@ -65,6 +68,47 @@ def test_the_demo_holds_what_it_claims(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
     assert "All checks passed" in done.stdout.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
+    assert list(not_printed(readme_block(), done.stdout)) == []
+
+
+def readme_block() -> str:
+    """Return the demo's output as the README shows it."""
+    section = README.read_text("utf-8").partition("## Kill it, resume it\n")[2].partition("\n## ")[0]
+    return section.split("```")[1]
+
+
+def not_printed(block: str, output: str) -> Iterator[str]:
+    """Yield each part of the block, between line ends and "…", that the output does not have after the parts before it.
+
+    Process IDs and durations, which are printed only for slow calls, differ from run to run; the line ends of a
+    paragraph differ with the width of the terminal.
+    """
+    printed, at = _comparable(output), 0
+    for part in filter(None, map(_comparable, re.split("[…\n]", block))):
+        found = printed.find(part, at)
+        if found < 0:
+            yield part
+        at = max(at, found + len(part))
+
+
+def _comparable(text: str) -> str:
+    without_durations = re.sub(r" \([^()\n]* (?:s|min)\)", "", text)
+    return " ".join(re.sub(r"process \d+", "process N", without_durations).split())
+
+
+@pytest.mark.parametrize(
+    ("block", "missing"),
+    [
+        ("a long line\nprocess 7, now\n", []),
+        ("a … line\n…\nnow", []),
+        ("a short line\nnow\n", ["a short line"]),
+        ("now\na long line\n", ["a long line"]),
+        ("now\nnow\n", ["now"]),
+        ("process 7, now (1.6 s)\n", []),
+    ],
+)
+def test_a_line_that_the_demo_does_not_print_is_found(block: str, missing: list[str]) -> None:
+    assert list(not_printed(block, "a long\nline\nprocess 12, now\n")) == missing
 
 
 @linux_only

@@ -301,8 +301,8 @@ class Agent:
                 await self._connection.drop()
         if compacted is None:
             raise UsageError(
-                "Nothing to compact: the conversation has no older messages (recent steps are kept). "
-                "Continue, or start a new session with /new."
+                "Nothing to compact: the conversation has no older messages (recent steps are kept).",
+                fault="nothing_to_compact",
             )
         return compacted
 
@@ -315,7 +315,7 @@ class Agent:
             await self._recover(operation)
             undone = self.conversation.compacted
             if undone is None:
-                raise UsageError("Nothing to undo: the conversation is not compacted. See /compact.")
+                raise UsageError("Nothing to undo: the conversation is not compacted. Every message is sent.")
             self.journal.append(e.Uncompacted())
             return undone
 

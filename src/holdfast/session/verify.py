@@ -82,8 +82,8 @@ def _violations(conversation: Conversation, profile: Profile) -> list[Problem]:
     rule = left_broken(conversation, profile) if found else ""
     repaired = "The session works: this is repaired before each request."
     unsendable = (
-        f"No repair restores the rule {rule!r}, so nothing more is sent to this provider. Rewind to an earlier prompt "
-        "(/rewind), or continue with a model of another provider."
+        f"No repair restores the rule {rule!r}, so nothing more is sent to this provider. Rewind to an earlier prompt, "
+        "or continue with a model of another provider."
     )
     todo = f"Report it: this is a bug in holdfast. {unsendable if rule else repaired}"
     return [

@@ -46,6 +46,7 @@ COMMAND_LINE: Mapping[Fault, str] = {
     "no_session": "See them all: holdfast sessions list.",
     "session_in_use": "Close it, use --fork to continue in a copy, or view it read-only.",
     "file_exists": "Choose another name, or replace it with --force.",
+    "nothing_to_compact": "Continue, or start a new session.",
 }
 """For a user at a shell."""
 
@@ -66,6 +67,7 @@ SCREEN: Mapping[Fault, str] = {
     "no_session": "See them all: /resume.",
     "session_in_use": "Close it, or /resume it and continue in a copy, or read it.",
     "file_exists": "Choose another name: /export NAME.",
+    "nothing_to_compact": "Continue, or start a new session with /new.",
 }
 """For a user at the full screen."""
 
@@ -86,6 +88,7 @@ EDITOR: Mapping[Fault, str] = {
     "no_session": "See them all: holdfast sessions list.",
     "session_in_use": "Close it there, then open it again.",
     "file_exists": "Choose another name.",
+    "nothing_to_compact": "Continue, or start a new session.",
 }
 """For a user of an editor that drives holdfast."""
 

@@ -262,7 +262,7 @@ class FullBefore(MemoryStore):
         assert isinstance(entries, list | tuple)
         appended: list[Entry] = list(entries)  # pyright: ignore[reportUnknownArgumentType] - entries
         if self.full and any(isinstance(entry, self.kind) for entry in appended):
-            raise StorageFailed("Disk is full, some space was expected. Free some.")
+            raise StorageFailed("The disk is full. Free some space.")
         return super().append(appended, expected=expected)
 
 
@@ -283,7 +283,7 @@ async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
     rig, ended = await ended_on_a_full_disk(store)
     assert ended.cause == "finished"
     assert [each.message.text for each in rig.agent.conversation.queued] == ["and then"]
-    assert any("Disk is full" in str(event) for event in rig.events)
+    assert any("disk is full" in str(event) for event in rig.events)
     assert rig.agent.turn is None
     store.full = False
     rig.model.extend([Say("yes")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,22 @@ def test_every_command_has_options_that_say_what_they_do(command: str) -> None:
     found = {each.value: each.description for each in candidates(f"holdfast {command} --", of)}
     assert "--help" in found
     assert "==SUPPRESS==" not in found.values()
+
+
+@pytest.mark.parametrize("command", ["fleet", "mcp", "sessions"])
+def test_help_lists_every_action_of_a_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    actions = [each.value for each in candidates(f"holdfast {command} ", of)]
+    with pytest.raises(SystemExit):
+        main([command, "-h"])
+    shown = capsys.readouterr().out
+    assert [action for action in actions if not re.search(rf"^    {action} +\w", shown, re.MULTILINE)] == []
+
+
+def test_the_first_help_page_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["-h"])
+    shown = re.findall(r"^  holdfast ([a-z|]+)", capsys.readouterr().out, re.MULTILINE)
+    assert {name for names in shown for name in names.split("|")} == set(COMPLETED_COMMANDS)
 
 
 def test_what_is_known_is_what_is_there(tmp_path: Path) -> None:

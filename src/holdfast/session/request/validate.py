@@ -86,7 +86,7 @@ class RequestValidator:
             raise
         except Exception as error:
             raise InvalidRequest(
-                f"{could_not_check(error)}. Nothing was sent. Rewind to an earlier prompt (/rewind), "
+                f"{could_not_check(error)}. Nothing was sent. Rewind to an earlier prompt, "
                 "try another model, or export the conversation.",
                 rule="",
             ) from error
@@ -167,7 +167,7 @@ def _checked(sent: c.Conversation, profile: Profile) -> ValidRequest:
         raise InvalidRequest(
             f"Conversation breaks the rule {left[0].rule!r} of {profile.name} and cannot be repaired: "
             f"{left[0].position}: {left[0].sentence} Nothing was sent. "
-            "Rewind to an earlier prompt (/rewind), try another model, or export the conversation.",
+            "Rewind to an earlier prompt, try another model, or export the conversation.",
             rule=left[0].rule,
         )
     return ValidRequest(msgspec.structs.replace(sent, messages=tuple(form.read(repaired))), violations)

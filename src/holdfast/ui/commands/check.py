@@ -74,7 +74,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
     known.add_argument(
         "--signed-by",
         metavar="WHO",
-        help="source of signatures and encrypted content: a provider, a model, PROVIDER:MODEL, or other",
+        help="source of signatures and encrypted content: a provider, a model, PROVIDER:MODEL, or another",
     )
     known.add_argument("--store", choices=("on", "off"), help="whether the provider stores requests")
     add("--json", action="store_true", help="print the report as JSON")

@@ -49,29 +49,38 @@ def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
     parser = Parser(prog="holdfast mcp", description="Manage MCP servers.", allow_abbrev=False)
     below = parser.add_subparsers(dest="action", metavar="ACTION")
-    add = below.add_parser("add", description="Add a server: a URL, or a command after --.", allow_abbrev=False)
+    add = _action(below, "add", "add a server: a URL, or a command after --")
     add.add_argument("name", metavar="SERVER")
     add.add_argument("command", nargs=argparse.REMAINDER, metavar="URL | -- COMMAND [ARGUMENT …]")
     add.add_argument("-e", "--env", action="append", metavar="VARIABLE=VALUE", help="set a variable for the command")
     add.add_argument("-H", "--header", action="append", metavar="HEADER: VALUE", help="send a header to the URL")
-    json = below.add_parser("add-json", description="Add a server in the JSON format of .mcp.json.", allow_abbrev=False)
+    json = _action(below, "add-json", "add a server in the JSON format of .mcp.json")
     json.add_argument("name", metavar="SERVER")
     json.add_argument("json", metavar="JSON")
     for each in (add, json):
         _add_scope(each)
-    below.add_parser("list", description="List the servers, with their known tools.", allow_abbrev=False)
+    _action(below, "list", "list the servers, with their known tools")
     for action, what in (
-        ("get", "Show one server."),
-        ("test", "Connect to a server and list its tools."),
-        ("login", "Sign in to a server (OAuth)."),
-        ("logout", "Sign out of a server: delete the stored sign-in."),
+        ("get", "show one server"),
+        ("test", "connect to a server and list its tools"),
+        ("login", "sign in to a server (OAuth)"),
+        ("logout", "sign out of a server: delete the stored sign-in"),
     ):
-        below.add_parser(action, description=what, allow_abbrev=False).add_argument("name", metavar="SERVER")
+        _action(below, action, what).add_argument("name", metavar="SERVER")
     below.add_parser("serve", help="serve other agents (see: holdfast mcp serve -h)", add_help=False)
-    remove = below.add_parser("remove", description="Remove a server.", allow_abbrev=False)
+    remove = _action(below, "remove", "remove a server")
     remove.add_argument("name", metavar="SERVER")
     _add_scope(remove)
     return parser
+
+
+def _action(
+    actions: argparse._SubParsersAction[Parser],  # pyright: ignore[reportPrivateUsage] - argparse has no public name
+    name: str,
+    what: str,
+) -> Parser:
+    """Add an action, described in the list of actions and on its own help page."""
+    return actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False)
 
 
 def _add_scope(parser: argparse.ArgumentParser) -> None:

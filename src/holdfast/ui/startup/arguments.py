@@ -13,20 +13,20 @@ from holdfast.tool_calls import Mode, OnApproval
 
 EPILOG = """\
 commands:
-  holdfast "PROMPT"                                               open the screen and send this prompt
-  holdfast setup                                                  set up a provider, API key and model
-  holdfast config                                                 show every setting and its source
-  holdfast doctor                                                 check this machine's setup
-  holdfast models [PROVIDER]                                      list models, with window and price
-  holdfast mcp add|add-json|list|get|remove|test|serve            manage MCP servers
-  holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
-  holdfast check|repair FILE                                      validate / repair a conversation file
-  holdfast acp                                                    serve an editor (Agent Client Protocol)
-  holdfast worker --store URL                                     drive sessions of a fleet (extra: fleet)
-  holdfast fleet init|status --store URL                          create the database of a fleet, show its state
-  holdfast serve                                                  serve an HTTP API and a page for your sessions
-  holdfast completion bash|zsh|fish                               print a shell completion script
-  holdfast demo                                                   watch a demo (no key, no network)
+  holdfast "PROMPT"                       open the screen and send this prompt
+  holdfast setup                          set up a provider, API key and model
+  holdfast config                         show every setting and its source
+  holdfast doctor                         check this machine's setup
+  holdfast models [PROVIDER]              list models, with window and price
+  holdfast sessions ACTION                manage your sessions (see -h)
+  holdfast mcp ACTION                     manage MCP servers, or serve as one (see -h)
+  holdfast check|repair FILE              validate / repair a conversation file
+  holdfast acp                            serve an editor (Agent Client Protocol)
+  holdfast worker --store URL             drive sessions of a fleet (extra: fleet)
+  holdfast fleet init|status --store URL  create the database of a fleet, show its state
+  holdfast serve                          serve an HTTP API and a page for your sessions
+  holdfast completion bash|zsh|fish       print a shell completion script
+  holdfast demo                           watch a demo (no key, no network)
 
 exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed (--on-approval stop) · 4 damaged document
             5 cost limit reached · 75 provider failure, try again · 130 interrupted
@@ -103,7 +103,8 @@ def parser() -> Parser:
     )
     add("--input-format", choices=("text", "stream-json"), default="text",
         help="with -p: read prompts as JSON lines from standard input, one turn each")  # fmt: skip
-    add("--output-format", choices=("text", "json", "stream-json"), default="text")
+    add("--output-format", choices=("text", "json", "stream-json"), default="text",
+        help="with -p: text (default), one JSON object, or JSON lines")  # fmt: skip
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--inline", dest="screen", action="store_const", const="inline",
         help="keep the conversation in the terminal's own scrollback")  # fmt: skip

@@ -201,7 +201,7 @@ def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
 
     def appended(entries: list[Entry], *, expected: int) -> int:
         if full.is_set():
-            raise StorageFailed("Disk is full, some space was expected. Free some.")
+            raise StorageFailed("The disk is full. Free some space.")
         return append(entries, expected=expected)
 
     session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - a store whose disk becomes full
@@ -312,12 +312,12 @@ def test_each_input_is_acknowledged_once(screen: Screen) -> None:
 
 def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(screen: Screen) -> None:
     def full() -> OpenSession:
-        raise StorageFailed("Disk is full, some space was expected. Free some.")
+        raise StorageFailed("The disk is full. Free some space.")
 
     screen.agent.open(full)
     screen.agent.work.prompt("go")
     screen.until(lambda message: isinstance(message, Refused))
-    assert Refused("go", "Disk is full, some space was expected. Free some.") in screen.messages
+    assert Refused("go", "The disk is full. Free some space.") in screen.messages
 
 
 def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_session_that_does_not_close_well_is_still_given_up(tmp_path: Path) ->
 
     async def closed() -> None:
         await close()
-        raise StorageFailed("Tools do not end, their end was expected. Look at them.")
+        raise StorageFailed("Tools do not end. Look at them.")
 
     session.toolbox.close = closed
     screen.model.extend([Say("hm"), Hold("more")], [Say("hello")])
