@@ -1,7 +1,7 @@
 """A project's own config: find it and read it.
 
-Two rules. Its content is not trusted: any contributor may have written it. It has no effect until the user trusts
-exactly these bytes.
+Its content is not trusted: any contributor may have written it. It has no effect until the user trusts exactly these
+bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The user's stored decisions about a project: calls that may run without asking, and trust in its config.
 
-Two rules. They are stored in the user's state folder, never in the project: a repository must not grant itself
-permissions. A file that cannot be read allows nothing, and the user reads why.
+They are stored in the user's state folder, never in the project: a repository must not grant itself permissions. A file
+that cannot be read allows nothing, and the user reads why.
 """
 
 from __future__ import annotations

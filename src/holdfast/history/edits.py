@@ -1,7 +1,7 @@
 """The changes that a repair makes: each as small as possible, each explained in one sentence.
 
-Two rules. An edit names places of the document before any edit. `holdfast.history.apply_edits.arrange` applies edits in
-their order; nothing else gives them a meaning.
+An edit names places of the document before any edit. `holdfast.history.apply_edits.arrange` applies edits in their
+order; nothing else gives them a meaning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The fields that a provider knows in each object of a conversation, as data; finds the unknown ones.
 
-Two rules. An object of a kind that is in no table is not checked: other rules judge its kind. The known fields are
-those that the vendor's types declare (`tests/history/test_fields.py` compares them), and those seen to be accepted.
+An object of a kind that is in no table is not checked: other rules judge its kind. The known fields are those that the
+vendor's types declare (`tests/history/test_fields.py` compares them), and those seen to be accepted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What each provider enforces, as data: rules, evidence, limits, and accepted formats.
 
-Two rules. A rule that is known only from other programs or from memory (`hearsay`) warns and is not a violation. The
-rules themselves are in `holdfast.history.rules`.
+A rule that is known only from other programs or from memory (`hearsay`) warns and is not a violation. The rules
+themselves are in `holdfast.history.rules`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What rules look at: positions in a conversation and facts about the items there, but never the content.
 
-Two rules. A shape cannot be sent: a format projects a document to it and applies edits to the document, never to a
-shape. Unknown facts (an absent id, an unknown maker) are None, never a guess.
+A shape cannot be sent: a format projects a document to it and applies edits to the document, never to a shape. Unknown
+facts (an absent id, an unknown maker) are None, never a guess.
 """
 
 from __future__ import annotations

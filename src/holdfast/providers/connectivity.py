@@ -1,6 +1,6 @@
 """Check whether a provider is reachable, and if not, which step fails: address, name, connection, certificate, proxy.
 
-Two rules. No request is sent: a connection is opened and closed. A check ends within a few seconds.
+No request is sent: a connection is opened and closed. A check ends within a few seconds.
 """
 
 from __future__ import annotations

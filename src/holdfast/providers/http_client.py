@@ -1,7 +1,7 @@
 """The HTTP client of a model: its timeouts, and which responses are not read.
 
-Two rules. Nothing compressed is read: one kilobyte could unpack to a gigabyte. Redirects are not followed: key and
-conversation would go to an address that only the server chose.
+Nothing compressed is read: one kilobyte could unpack to a gigabyte. Redirects are not followed: key and conversation
+would go to an address that only the server chose.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The registry of providers, built-in and configured: address, protocol and key of each.
 
-Two rules. A configured provider overrides a built-in one of the same name. No provider SDK is imported here.
+A configured provider overrides a built-in one of the same name. No provider SDK is imported here.
 """
 
 from __future__ import annotations

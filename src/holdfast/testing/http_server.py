@@ -1,7 +1,7 @@
 """The provider's HTTP server: its own event loop in its own thread, on 127.0.0.1.
 
-One rule: every request watches its connection, so that a client's disconnect is noticed immediately, whatever the
-reply is waiting for.
+Every request watches its connection, so that a client's disconnect is noticed immediately, whatever the reply is
+waiting for.
 """
 
 from __future__ import annotations

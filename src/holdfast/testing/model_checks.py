@@ -1,7 +1,7 @@
 """A conformance suite for any `Model`: it tries everything that the agent relies on.
 
-Three rules. Each law is tried on a new model and a new provider, so that one failure hides no other. A failure is an
-AssertionError that begins with the law's name, whatever the model raised. No law takes longer than `LONGEST_LAW`.
+Each law is tried on a new model and a new provider, so that one failure hides no other. A failure is an AssertionError
+that begins with the law's name, whatever the model raised. No law takes longer than `LONGEST_LAW`.
 """
 
 from __future__ import annotations

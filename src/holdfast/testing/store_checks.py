@@ -1,7 +1,7 @@
 """A conformance suite for any `Store`: it tries everything that the agent relies on.
 
-Two rules. Each law is tried on a new journal, so that one failure hides no other. A failure is an AssertionError that
-begins with the law's name, whatever the store raised.
+Each law is tried on a new journal, so that one failure hides no other. A failure is an AssertionError that begins with
+the law's name, whatever the store raised.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An event loop for tests with a virtual clock: it skips waiting, detects hangs and injects failures anywhere.
 
-Two rules. Anything from outside (a key, a timer, a cancellation) happens between two callbacks; these places are
-numbered. The same work runs the same callbacks every time.
+Anything from outside (a key, a timer, a cancellation) happens between two callbacks; these places are numbered. The
+same work runs the same callbacks every time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shared by all formats that write messages: original values, contents of results, quotations.
 
-Two rules. Values that no edit names are written unchanged. A note replaces whatever is left out and says why.
+Values that no edit names are written unchanged. A note replaces whatever is left out and says why.
 """
 
 from __future__ import annotations

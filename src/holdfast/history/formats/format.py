@@ -1,7 +1,7 @@
 """The interface of a format, and functions that all formats share: projecting, cleaning text, quoting.
 
-Two rules. A format reads everything in a document and changes only what an edit names. A message that no edit touches
-is returned as the same object.
+A format reads everything in a document and changes only what an edit names. A message that no edit touches is returned
+as the same object.
 """
 
 from __future__ import annotations

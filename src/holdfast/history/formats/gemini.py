@@ -1,7 +1,7 @@
 """Contents of Google's Gemini API, as its endpoints take them and as its SDKs write them.
 
-Two rules. Results are in a user content, and are paired by id if both sides have one, else by name and position. Field
-names are read in camel case and in snake case, and keep their spelling.
+Results are in a user content, and are paired by id if both sides have one, else by name and position. Field names are
+read in camel case and in snake case, and keep their spelling.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Messages of OpenAI's Chat Completions, and of the many services that speak it.
 
-Two rules. A result is one message, paired by `tool_call_id`. A message keeps every unknown field, even when another
-field of it changes.
+A result is one message, paired by `tool_call_id`. A message keeps every unknown field, even when another field of it
+changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Writes edited messages of Chat, in a form that every service accepts.
 
-Two rules. A call or an image in a form that only some services know gets the common form. Everything else keeps its
-fields.
+A call or an image in a form that only some services know gets the common form. Everything else keeps its fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Items of OpenAI's Responses, and of the services that speak it.
 
-Two rules. A message is one item; consecutive items of the assistant are one response. An item keeps every unknown
-field, and calls that the provider ran itself stay unchanged, since they hold their results.
+A message is one item; consecutive items of the assistant are one response. An item keeps every unknown field, and calls
+that the provider ran itself stay unchanged, since they hold their results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads results written in other protocols, so that a result stays with its call after a switch of provider.
 
-Two rules. Only an unmistakable result counts as one. It becomes a text with all of its content.
+Only an unmistakable result counts as one. It becomes a text with all of its content.
 """
 
 from __future__ import annotations

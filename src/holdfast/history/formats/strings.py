@@ -1,7 +1,7 @@
 """Checks the strings of a message: accepted by JSON parsers, and not longer than the provider accepts.
 
-Two rules. The fast check may report a valid string, but never misses an invalid one. Bytes, ids and thinking are not
-texts: other limits apply to them.
+The fast check may report a valid string, but never misses an invalid one. Bytes, ids and thinking are not texts: other
+limits apply to them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Inspects a PDF by its uncompressed parts: is it one, is it encrypted, how many pages does it have.
 
-Two rules. Compressed objects are not read, and unknown facts are not guessed. However large the file is, only a few
-kilobytes are decoded, at the positions given by its own tables.
+Compressed objects are not read, and unknown facts are not guessed. However large the file is, only a few kilobytes are
+decoded, at the positions given by its own tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds assistant messages that form one response: some logs store each block as a separate record.
 
-Two rules. A call without a result after its response ends the response: later messages are a new one. Only the shape is
-read: the provider's rules decide whether the messages must be joined.
+A call without a result after its response ends the response: later messages are a new one. Only the shape is read: the
+provider's rules decide whether the messages must be joined.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """API keys of the providers: in the environment, in a key file that only its owner may read, or in the keyring.
 
-Two rules. The environment wins, and a stored key is only fetched when a run needs it: an unreadable key file or a
-locked keyring does not stop what works without it. A stored key never enters the process's own environment, so no
-child process inherits it.
+The environment wins, and a stored key is only fetched when a run needs it: an unreadable key file or a locked keyring
+does not stop what works without it. A stored key never enters the process's own environment, so no child process
+inherits it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The system keyring, through the library `keyring` (an optional extra).
 
-Two rules. Every call has a timeout: a locked keyring may open a dialog that the user does not see. Every failure
-becomes one sentence.
+Every call has a timeout: a locked keyring may open a dialog that the user does not see. Every failure becomes one
+sentence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fetches a provider's list of models, with limits on time, bytes and pages.
 
-Two rules. A list is read completely or not at all: a part would look complete. Other responses are not quoted: they
-could quote the key.
+A list is read completely or not at all: a part would look complete. Other responses are not quoted: they could quote
+the key.
 """
 
 from __future__ import annotations

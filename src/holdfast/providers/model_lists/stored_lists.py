@@ -1,7 +1,7 @@
 """The lists of models that were fetched from providers, kept in the cache folder for a day.
 
-Two rules. A file that cannot be read, is damaged or belongs to another address counts as missing, and the next list
-replaces it. No key is in a file or in its name: a list belongs to an address.
+A file that cannot be read, is damaged or belongs to another address counts as missing, and the next list replaces it.
+No key is in a file or in its name: a list belongs to an address.
 """
 
 from __future__ import annotations

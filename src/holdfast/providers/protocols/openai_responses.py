@@ -1,7 +1,7 @@
 """OpenAI Responses, for OpenAI and servers that speak the same protocol.
 
-Two rules. The service stores nothing: each request is the whole conversation. So no item is sent with its ID, which the
-service would look up: reasoning is identified by its encrypted content, a call by its call ID.
+The service stores nothing: each request is the whole conversation. So no item is sent with its ID, which the service
+would look up: reasoning is identified by its encrypted content, a call by its call ID.
 
 Reasoning is one item with several summaries. In a journal it is one `ThinkingPart` for each summary, under the item's
 ID; the first has the encrypted content as its signature, and the text of open models (`raw_content`) in its details.

@@ -1,7 +1,7 @@
 """A model of any provider that pydantic-ai knows, behind holdfast's `Model`: `pydantic-ai:PROVIDER:MODEL`.
 
-Two rules. A response without the provider's own reason for its end is never finished (pydantic-ai would invent one). A
-provider's error may quote a key of the environment; it is redacted here, because the message is printed and journalled.
+A response without the provider's own reason for its end is never finished (pydantic-ai would invent one). A provider's
+error may quote a key of the environment; it is redacted here, because the message is printed and journalled.
 """
 
 from __future__ import annotations

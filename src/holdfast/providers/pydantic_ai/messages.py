@@ -1,7 +1,7 @@
 """Translate an outgoing conversation into pydantic-ai messages, and pydantic-ai parts into holdfast's.
 
-Two rules. The same conversation always gives the same messages. Nothing is repaired here:
-`holdfast.session.request.normalize` has already changed what a provider would refuse.
+The same conversation always gives the same messages. Nothing is repaired here: `holdfast.session.request.normalize` has
+already changed what a provider would refuse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The MCP servers of one session: each is started by the first call that needs it, and ends with the session.
 
-Three rules. A server that cannot be reached fails the calls that need it, and nothing else. A server is not started
-again while a call runs, and after three starts within a minute not before a minute has passed. The SDK is imported on a
-thread when the first server is needed: it takes more than a second.
+A server that cannot be reached fails the calls that need it, and nothing else. A server is not started again while a
+call runs, and after three starts within a minute not before a minute has passed. The SDK is imported on a thread when
+the first server is needed: it takes more than a second.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The commands `holdfast check` and `holdfast repair`: validate a conversation file against a provider's rules.
 
-Two rules. The input is replaced only on request, with a backup; what can be repaired is written, even if some
-violations remain. The document and the report never share a stream: if the document goes to standard output, the
-report goes to standard error.
+The input is replaced only on request, with a backup; what can be repaired is written, even if some violations remain.
+The document and the report never share a stream: if the document goes to standard output, the report goes to standard
+error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Explains why a provider did not answer, and what to do about it. Pure.
 
-Two rules. The explanation follows from evidence: the status, or the step at which the connection failed. The
-provider's own message is shown too.
+The explanation follows from evidence: the status, or the step at which the connection failed. The provider's own
+message is shown too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Questions in a plain terminal: lines in, lines out, so that they work in any terminal session.
 
-Two rules. Input typed before a question does not answer it; Esc and Enter count as Ctrl+D. Text from other sources is
-printed with all control characters written out.
+Input typed before a question does not answer it; Esc and Enter count as Ctrl+D. Text from other sources is printed with
+all control characters written out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Export a session as a Markdown document: prompts, answers, calls and their results.
 
-Two rules. Tool output is fenced so that nothing in it can end the fence. An unclosed fence or HTML block in an answer
-is closed, because it would swallow everything after it.
+Tool output is fenced so that nothing in it can end the fence. An unclosed fence or HTML block in an answer is closed,
+because it would swallow everything after it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The interface of an output format: it writes a run's start, events and end. Text, JSON and JSON lines implement it.
 
-Two rules. The output cannot control a terminal, not even through a pipe. A line about a call shows the command that
-really runs, and hides nothing.
+The output cannot control a terminal, not even through a pipe. A line about a call shows the command that really runs,
+and hides nothing.
 """
 
 from __future__ import annotations

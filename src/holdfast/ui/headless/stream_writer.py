@@ -1,6 +1,6 @@
 """Write to a stream whose reader may be slow, blocked, or closed.
 
-Two rules. The event loop never waits for a reader. A closed reader is noticed once and never written to again.
+The event loop never waits for a reader. A closed reader is noticed once and never written to again.
 """
 
 from __future__ import annotations

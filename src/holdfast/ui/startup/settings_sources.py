@@ -1,6 +1,6 @@
 """Every setting of a run with its value and source. Pure.
 
-Two rules. Key values never appear. The last source wins: default, config, project, option.
+Key values never appear. The last source wins: default, config, project, option.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The session as the screen knows it: its state, updated by the agent's messages, and the user's commands.
 
-Two rules. The session belongs to the agent's thread: nothing here waits for it. Nothing here knows a widget: the screen
-passes a callback that shows each new state.
+The session belongs to the agent's thread: nothing here waits for it. Nothing here knows a widget: the screen passes a
+callback that shows each new state.
 """
 
 from __future__ import annotations

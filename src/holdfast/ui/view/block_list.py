@@ -1,7 +1,7 @@
 """The list of a view's blocks by key, in order, and the text that is still being added to them.
 
-One rule: added text is joined to its block only when the block is read, so that a thousand small pieces cost no more
-than one long text.
+Added text is joined to its block only when the block is read, so that a thousand small pieces cost no more than one
+long text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The blocks of a transcript: frozen values, each with a constant key.
 
-One rule: a block contains the original text; the code that draws it makes it printable.
+A block contains the original text; the code that draws it makes it printable.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The view: events folded into the blocks of a transcript, in order.
 
-One rule: a session read from its journal gives the same blocks as it gave live, by the same code.
+A session read from its journal gives the same blocks as it gave live, by the same code.
 """
 
 from __future__ import annotations

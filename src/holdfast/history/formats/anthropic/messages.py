@@ -1,7 +1,7 @@
 """Messages of Anthropic's Messages API, and of the services that speak it.
 
-Two rules. Results come first in the user's message. A message keeps every unknown field and block, even when another
-block of it changes.
+Results come first in the user's message. A message keeps every unknown field and block, even when another block of it
+changes.
 """
 
 from __future__ import annotations

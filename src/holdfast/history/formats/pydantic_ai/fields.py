@@ -1,7 +1,7 @@
 """The fields of pydantic-ai's messages and parts without content, and those that its adapter would reject.
 
-Two rules. Only a wrong JSON type is a finding, since allowed values differ between versions. A wrong field is removed,
-and only the wrong fields of an object in a field; a part that is invalid without the field is quoted.
+Only a wrong JSON type is a finding, since allowed values differ between versions. A wrong field is removed, and only
+the wrong fields of an object in a field; a part that is invalid without the field is quoted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Messages of pydantic-ai as `ModelMessagesTypeAdapter` writes them, old and new, bare or in a session file.
 
-Two rules. The sent form counts: each part of a request is a message, as pydantic-ai sends it to most providers, and
-parts that only record settings are not sent. `run_id`, `conversation_id`, times and metadata stay and are no content.
+The sent form counts: each part of a request is a message, as pydantic-ai sends it to most providers, and parts that
+only record settings are not sent. `run_id`, `conversation_id`, times and metadata stay and are no content.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The parts of pydantic-ai's messages: their roles, and how sent parts are joined to requests again.
 
-Two rules. A part without content stays with the part before it. A request with unchanged parts stays the same object;
-a new part joins the request next to it, unless that was sent before.
+A part without content stays with the part before it. A request with unchanged parts stays the same object; a new part
+joins the request next to it, unless that was sent before.
 """
 
 from __future__ import annotations

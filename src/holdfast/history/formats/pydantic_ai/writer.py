@@ -1,7 +1,7 @@
 """Writes a row as a message of pydantic-ai.
 
-Two rules. Whatever no edit names stays unchanged, with every field. New parts load in old versions too: they use no
-field and no value that only new versions know.
+Whatever no edit names stays unchanged, with every field. New parts load in old versions too: they use no field and no
+value that only new versions know.
 """
 
 from __future__ import annotations

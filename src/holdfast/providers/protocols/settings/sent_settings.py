@@ -1,7 +1,7 @@
 """Which of the user's settings are sent to a model, and with which values.
 
-Two rules. A request is never refused because of a setting: what the model does not take is replaced by the closest that
-it takes, or left out. The user reads it: each difference is a sentence in `notes`.
+A request is never refused because of a setting: what the model does not take is replaced by the closest that it takes,
+or left out. The user reads it: each difference is a sentence in `notes`.
 
 Example: effort `max` for a model with the levels low, medium and high gives the level `high`, and the note
 "openai:o3 has no effort 'max': 'high' is sent."

@@ -1,7 +1,7 @@
 """One connection to a client: lines in, lines out, and the requests to the client that wait for an answer.
 
-Three rules. A thread reads and a thread writes, so the event loop never waits for the client. All lines out go through
-one queue, so an answer never overtakes the updates before it. If the client has closed its end, or reads nothing for
+A thread reads and a thread writes, so the event loop never waits for the client. All lines out go through one queue, so
+an answer never overtakes the updates before it. If the client has closed its end, or reads nothing for
 `CLIENT_PATIENCE` seconds, the owner is notified once, and nothing more is written.
 """
 

@@ -1,6 +1,6 @@
 """`holdfast completion`: a script for a shell, and the candidates that the script requests.
 
-Two rules. Candidates come from the same parsers that read the command line. An invalid line has no candidates.
+Candidates come from the same parsers that read the command line. An invalid line has no candidates.
 """
 
 from __future__ import annotations

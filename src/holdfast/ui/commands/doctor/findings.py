@@ -1,7 +1,6 @@
 """The finding of each check, and how to fix it. Pure.
 
-Two rules. `fail` prevents holdfast from working; `warn` is something missing, or soon a problem. No finding quotes a
-key.
+`fail` prevents holdfast from working; `warn` is something missing, or soon a problem. No finding quotes a key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`holdfast setup`: provider, key, model, one tiny request, and a config, in a plain terminal.
 
-Two rules. A key is never shown or printed. Nothing is written before all answers are complete; each file is written
-completely or not at all.
+A key is never shown or printed. Nothing is written before all answers are complete; each file is written completely or
+not at all.
 """
 
 from __future__ import annotations

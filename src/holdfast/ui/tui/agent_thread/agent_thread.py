@@ -1,7 +1,7 @@
 """The agent's side of the screen: a thread with an event loop, which alone owns store, tools and agent.
 
-Two rules. Commands go in and immutable messages come out; neither side ever waits for the other. An error of a
-command becomes a message, and the next command is served.
+Commands go in and immutable messages come out; neither side ever waits for the other. An error of a command becomes a
+message, and the next command is served.
 """
 
 from __future__ import annotations

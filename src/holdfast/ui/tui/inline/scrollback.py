@@ -1,7 +1,7 @@
 """What the inline screen prints: each block once, when it will not change again; the others stay in the live region.
 
-Two rules. The blocks are printed in their order, so one that still changes holds back those after it. The cost of a
-frame does not depend on how much was printed.
+The blocks are printed in their order, so one that still changes holds back those after it. The cost of a frame does not
+depend on how much was printed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The lexers for syntax colouring, loaded on demand.
 
-One rule: only the languages listed here are coloured; some other lexers take minutes for certain texts.
+Only the languages listed here are coloured; some other lexers take minutes for certain texts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lines of the transcript: styled text made safe, folded to a width, and copyable as source.
 
-Two rules. Every character of a line has passed `clean`. Folding never loses a character, except whitespace at a fold.
+Every character of a line has passed `clean`. Folding never loses a character, except whitespace at a fold.
 """
 
 from __future__ import annotations

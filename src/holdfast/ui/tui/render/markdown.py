@@ -1,7 +1,7 @@
 """Markdown as fragments: growing text is split where a block has certainly ended.
 
-Two rules. The fragments of a text do not depend on how it arrived. A fragment is never long: finished text is drawn
-once, and the cost of growing text does not depend on the length of the answer.
+The fragments of a text do not depend on how it arrived. A fragment is never long: finished text is drawn once, and the
+cost of growing text does not depend on the length of the answer.
 """
 
 from __future__ import annotations

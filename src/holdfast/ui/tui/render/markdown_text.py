@@ -1,6 +1,6 @@
 """Markdown other than code blocks, drawn from the parser's tokens: headings, lists, quotes, tables, inline text.
 
-One rule: a link's address is shown, so that the reader sees what a click would open.
+A link's address is shown, so that the reader sees what a click would open.
 """
 
 from __future__ import annotations

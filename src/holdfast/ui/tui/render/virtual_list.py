@@ -1,6 +1,6 @@
 """The virtual list: a view's blocks as one long column of lines; only the lines near the viewport are drawn.
 
-One rule: the visible lines stay in place, whatever is drawn or changes above them.
+The visible lines stay in place, whatever is drawn or changes above them.
 """
 
 from __future__ import annotations

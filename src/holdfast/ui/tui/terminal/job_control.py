@@ -1,7 +1,7 @@
 """The terminal while the process is suspended and resumed: restored, then taken again, never taken twice.
 
-Two rules. A SIGCONT takes the terminal again only if a SIGTSTP restored it; any other SIGCONT only redraws. Both are
-handled by the event loop: a signal handler could interrupt a write and wait for it forever.
+A SIGCONT takes the terminal again only if a SIGTSTP restored it; any other SIGCONT only redraws. Both are handled by
+the event loop: a signal handler could interrupt a write and wait for it forever.
 
 A shell's `kill %1` sends a stopped job its signal and a SIGCONT at once. The job is then in the background, where the
 screen cannot be drawn and must stop again. It waits a moment before it stops: the signal that ends it may come second.

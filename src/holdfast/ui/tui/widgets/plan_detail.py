@@ -1,6 +1,6 @@
 """Renders a planned call as fragments: a command as code, a change as a diff with line numbers, a plan as text.
 
-One rule: nothing is left out or hidden, because the user approves what is shown.
+Nothing is left out or hidden, because the user approves what is shown.
 """
 
 from __future__ import annotations

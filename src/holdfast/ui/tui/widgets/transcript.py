@@ -1,7 +1,7 @@
 """The transcript: the blocks of a view as scrollable lines, drawn on demand.
 
-Two rules. The cost of a frame does not depend on the length of the session. Text of a model, tool or file is never
-interpreted as markup, and reaches the terminal only as characters.
+The cost of a frame does not depend on the length of the session. Text of a model, tool or file is never interpreted as
+markup, and reaches the terminal only as characters.
 """
 
 from __future__ import annotations
