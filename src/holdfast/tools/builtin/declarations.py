@@ -27,7 +27,7 @@ class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One replacement of an `edit`."""
 
-    old: Annotated[str, msgspec.Meta(description="As `old` beside `path`.")]
+    old: Annotated[str, msgspec.Meta(description="The exact text to replace, like `old` of the call.")]
     new: Annotated[str, msgspec.Meta(description="The new text.")]
     all: Annotated[bool, msgspec.Meta(description="Replace all occurrences.")] = False
 

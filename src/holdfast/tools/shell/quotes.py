@@ -1,7 +1,7 @@
 """Reads one word as bash does: quotes, escapes, and which parts of it bash replaces. Pure.
 
-The parser says where a word begins and ends and where substitutions stand in it. Neither is believed: a character that
-would end the word, or begin a substitution that the parser did not see, makes it unreadable.
+The parser reports where a word and its substitutions begin and end. Both are checked: a character that would
+end the word, or begin a substitution that the parser did not see, makes it unreadable.
 """
 
 from __future__ import annotations
