@@ -123,7 +123,7 @@ def test_a_stored_request_is_repaired_as_a_whole(tmp_path: Path) -> None:
     assert repaired["thinking"] == {"type": "disabled"}
     assert [tool["name"] for tool in repaired["tools"]] == ["read"]
     assert "Thinking is off for this request" in report
-    assert "it declares those that were called: read" in report
+    assert "those that were called are added: read" in report
     assert run(tmp_path, "repair", "a.json", document=repaired)[1] == json.dumps(repaired)
 
 
