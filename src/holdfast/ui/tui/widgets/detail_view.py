@@ -80,7 +80,7 @@ class DetailView(ScrollView, can_focus=True):
         """Open the first closed fold in view, if there is one."""
         if (layout := self._layout) is None:
             return
-        for y in range(self.scroll_offset.y, min(layout.height, self.scroll_offset.y + self.size.height)):
+        for y in range(self.scroll_offset.y, min(layout.height, self.scroll_offset.y + self._rows)):
             place = self._places[layout.line(y)[0]]
             if place in self._folds - self._open:
                 self._open_only(self._open | {place})
@@ -123,6 +123,17 @@ class DetailView(ScrollView, can_focus=True):
             self._places += [place] * len(pieces)
 
     @property
+    def _rows(self) -> int:
+        """Return the visible rows: those of the content, up to the maximum that its screen sets.
+
+        Textual's `size` is still that of the previous content if a key comes before the new one is laid out.
+        """
+        most = self.styles.max_height
+        if most is None or self._layout is None:
+            return self.size.height
+        return min(self._layout.height, int(most.value))
+
+    @property
     def overflows(self) -> bool:
         """Return whether there is more than fits."""
         return self.virtual_size.height > self.size.height
@@ -133,7 +144,7 @@ class DetailView(ScrollView, can_focus=True):
 
     def scroll_page(self, by: int) -> None:
         """Scroll by `by` pages, keeping one line of the last."""
-        self.scroll_lines(by * max(1, self.size.height - 1))
+        self.scroll_lines(by * max(1, self._rows - 1))
 
     def action_scroll_home(self) -> None:
         """Scroll to the top at once."""
