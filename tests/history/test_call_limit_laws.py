@@ -225,7 +225,7 @@ def _repaired(
 ) -> tuple[list[object], tuple[Edit, ...]]:
     shape = project_messages(form, messages, RequestFacts())
     edits = edits_of(shape, profile, frozen=frozen)
-    return apply(form, messages, shape, edits), edits
+    return apply(form, messages, shape, edits).messages, edits
 
 
 def _of(kinds: tuple[str, ...], messages: Any) -> list[Any]:

@@ -27,7 +27,7 @@ def repaired(
 ) -> tuple[list[object], tuple[Edit, ...]]:
     shape = project_messages(form, messages, RequestFacts())
     edits = repair_shape(shape, PROFILES[profile], frozen=frozen)
-    return apply(form, messages, shape, edits), edits
+    return apply(form, messages, shape, edits).messages, edits
 
 
 def left(form: Plain, messages: list[object], profile: str) -> list[Violation]:

@@ -121,6 +121,15 @@ def test_the_real_result_wins_over_a_made_up_one() -> None:
     assert repaired.messages == [USER, called("a"), returned("a", "real"), USER]
 
 
+def test_a_rule_of_hearsay_warns_and_edits_nothing() -> None:
+    messages: list[object] = [{"role": "user", "content": "a\0b"}]
+    warned = check(messages, format="openai-chat", hearsay=True)
+    assert [(each.rule, each.severity) for each in warned] == [("nul", "warning")]
+    result = repair(messages, format="openai-chat")
+    assert (result.edits, result.remaining) == ((), ())
+    assert result.messages is messages
+
+
 def test_a_result_recorded_twice_counts_once_and_a_different_one_is_quoted() -> None:
     twice = [USER, called("a"), returned("a", "one"), returned("a", "one"), returned("a", "two")]
     assert repair(twice, format="openai-chat").messages == [
@@ -269,7 +278,7 @@ def test_a_blank_part_of_a_result_goes_and_the_others_stay(content: list[str], e
     form = find_format("openai-chat")
     shape = project_messages(form, messages)
     edits = [Fill((2,), EMPTY_TEXT)]
-    assert apply(form, messages, shape, edits)[2] == returned(
+    assert apply(form, messages, shape, edits).messages[2] == returned(
         "a", expected if expected == EMPTY_TEXT else parts([*expected])
     )
 

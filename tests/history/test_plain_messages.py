@@ -78,27 +78,35 @@ class _Long:
 @pytest.mark.parametrize("profile", ["mistral", "openai-chat"])
 def test_a_message_with_new_ids_is_written_as_the_long_way_writes_it(profile: str) -> None:
     known = PROFILES[profile].known_fields("openai-chat", thinking=False)
-    written = 0
+    written = derived = 0
     for raw in messages():
         shape = project_messages(FORMAT, [raw, {"role": "user", "content": "a"}], known=known)
         paths = [item.path for item in shape.messages[0].items if item.kind in ("call", "result")]
         for some in (paths, paths[1:]):
             edits = [SetId((path,), None, f"new{number}") for number, path in enumerate(some)]
-            both = [apply(form, [raw, 5], shape, edits, known=known) for form in (FORMAT, _Long())]
-            assert both[0] == both[1], raw
-            written += both[0] != [raw, 5]
+            short, long = (apply(form, [raw, 5], shape, edits, known=known) for form in (FORMAT, _Long()))
+            assert short.messages == long.messages, raw
+            written += short.messages != [raw, 5]
+            known_projection = short.known_projections(shape)[0]
+            if known_projection is not None:
+                assert known_projection == project_messages(FORMAT, short.messages[:1], known=known).messages[0], raw
+            derived += 0 in short.new_ids.messages
     assert written > 100
+    assert derived > 20
 
 
-def test_a_message_that_something_else_changes_gets_its_ids_with_it() -> None:
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_message_that_something_else_changes_gets_its_ids_with_it(place: int) -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    sent: list[object] = [{"role": "assistant", "content": None, "tool_calls": [call, {**call, "id": "b"}]}]
+    calls: object = {"role": "assistant", "content": None, "tool_calls": [call, {**call, "id": "b"}]}
+    sent = [calls, {"role": "assistant", "content": "and"}]
     paths: list[Path] = [(0, "tool_calls", 0), (0, "tool_calls", 1)]
-    edits = [AddResult(path, EditPlace(0), "?") for path in paths]
+    edits = [AddResult(path, EditPlace(place), "?") for path in paths]
     ids = [SetId((path,), None, new) for path, new in zip(paths, ("x", "y"), strict=True)]
-    repaired = apply(FORMAT, sent, project_messages(FORMAT, sent), [*edits, *ids])
+    repaired = apply(FORMAT, sent, project_messages(FORMAT, sent), [*edits, *ids]).messages
     assert [as_object(each)["id"] for each in as_array(as_object(repaired[0])["tool_calls"])] == ["x", "y"]
-    assert [as_object(each)["tool_call_id"] for each in repaired[1:]] == ["x", "y"]
+    results = repaired[place + 1 : place + 3]
+    assert [as_object(each)["tool_call_id"] for each in results] == ["x", "y"]
 
 
 # --- fields ----------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT, Path, Shape, position
 
 if TYPE_CHECKING:  # the modules of repair are imported once something needs repair
+    from holdfast.history.apply_edits import EditedMessages
     from holdfast.history.edits import Edit, EditPlace
 
 __all__ = [
@@ -128,13 +129,14 @@ def _repaired(conversation: _Conversation, messages: object, frozen: int) -> Rep
     from holdfast.history.repairs.request import edits_of_request, repaired_request  # noqa: PLC0415 - see above
     from holdfast.history.repairs.text_limits import shorten_edits, with_shortened  # noqa: PLC0415 - see above
 
-    new_messages = conversation.apply_edits(edits, frozen) if edits or unsent else conversation.messages
+    new_messages = conversation.messages
     document, result = messages, conversation
     if edits or unsent:
-        document = new_messages
+        edited = conversation.apply_edits(edits, frozen)
+        document = new_messages = edited.messages
         if conversation.key is not None:
             document = repaired_request(as_object(messages), edits, key=conversation.key, messages=new_messages)
-        if not conversation.is_valid_after(new_messages):
+        if not conversation.is_valid_after(edited):
             result = conversation.with_document(document)
             remaining = result.in_document(_rules.check_shape(result.shape, conversation.profile))
     if cuts := tuple(shorten_edits(remaining, conversation.profile.texts, frozen=frozen)):
@@ -217,7 +219,7 @@ class _Conversation:
         if isinstance(self.form, SplitFormat):
             self.units = self.form.unfold(self.messages)
             self.sent = [unit.raw for unit in self.units]
-            self.unsent = dict(self.form.unsent(self.messages))
+            self.unsent = dict(self.form.unsent(self.messages, self.units))
         self.shape = msgspec.structs.replace(
             self._projected(self.sent), invalid_strings=tuple(invalid_strings(other_fields, ()))
         )
@@ -249,24 +251,27 @@ class _Conversation:
         located += [_rules.unsent_violation(index) for index in self.unsent]
         return tuple(sorted(located, key=lambda each: each.message) if self.unsent else located)
 
-    def apply_edits(self, edits: Sequence[Edit], frozen: int) -> list[object]:
+    def apply_edits(self, edits: Sequence[Edit], frozen: int) -> EditedMessages:
         """Return the messages with the edits applied, and with the unsent ones corrected."""
         messages = list(self.messages)
         for at, raw in self.unsent.items():
             if at >= frozen:
                 messages[at] = raw
+        from holdfast.history.apply_edits import EditedMessages, apply  # noqa: PLC0415 - see above
+
         if not edits:
-            return messages
-        from holdfast.history.apply_edits import apply  # noqa: PLC0415 - see above
-
-        built = apply(self.form, self.sent, self.shape, edits, known=self.known)
+            return EditedMessages(messages, ())
+        edited = apply(self.form, self.sent, self.shape, edits, known=self.known)
         if self.units is None or not isinstance(self.form, SplitFormat):
-            return built
-        return self.form.fold(built, self.units, messages, frozen=frozen)
+            return edited
+        return EditedMessages(self.form.fold(edited.messages, self.units, messages, frozen=frozen), ())
 
-    def is_valid_after(self, repaired: Sequence[object]) -> bool:
-        """Return whether the repaired messages have no findings; False if only checking all of them could show it."""
-        shape = spliced(self.form, repaired, of=self.sent, shape=self.shape, project=self._projected)
+    def is_valid_after(self, edited: EditedMessages) -> bool:
+        """Return whether the edited messages have no findings; False if only checking all of them could show it."""
+        if not edited.sources:
+            return False
+        known = edited.known_projections(self.shape)
+        shape = spliced(self.form, edited.messages, known, shape=self.shape, project=self._projected)
         if shape is None:
             return False
         enforced = self.profile.enforced(shape.grammar)

@@ -1,6 +1,6 @@
 """The changes that a repair makes: each as small as possible, each explained in one sentence.
 
-An edit names places of the document before any edit. `holdfast.history.apply_edits.arrange` applies edits in their
+An edit names places of the document before any edit. `holdfast.history.repairs.draft.arrange` applies edits in their
 order; nothing else gives them a meaning.
 """
 

@@ -67,14 +67,16 @@ def is_plain(raw: _Object, types: Objects) -> bool:
     known = _glances(types).get(kind) if isinstance(kind, str) else None
     if known is None or not known.required <= raw.keys():
         return False
+    fields = known.fields
     for name, value in raw.items():
-        glance = known.fields.get(name)
-        if glance is None or type(value) in glance.types:
+        if (glance := fields.get(name)) is None:
             continue
         if isinstance(value, str):
             if not value.isascii() or not (glance.any_text or (glance.text is not None and glance.text.search(value))):
                 return False
-        elif not (isinstance(value, dict) and glance.inner and is_plain(cast("_Object", value), glance.inner)):
+        elif type(value) not in glance.types and not (
+            isinstance(value, dict) and glance.inner and is_plain(cast("_Object", value), glance.inner)
+        ):
             return False
     return True
 
@@ -177,7 +179,7 @@ def _is(value: object, type_: object) -> bool:
     return True
 
 
-class _Glance(NamedTuple):
+class _Glance(msgspec.Struct, frozen=True):
     """The fast check of a field: allowed types, any text or its pattern, and the objects in it."""
 
     types: frozenset[type]
@@ -186,7 +188,7 @@ class _Glance(NamedTuple):
     inner: Objects | None
 
 
-class _Glances(NamedTuple):
+class _Glances(msgspec.Struct, frozen=True):
     required: frozenset[str]
     fields: Mapping[str, _Glance]
 
@@ -237,7 +239,7 @@ def _struct(types: Objects, kind: str, fields: Mapping[str, object]) -> type[msg
         (name, _annotation(type_), msgspec.NODEFAULT if field.endswith("!") else None)
         for name, (field, type_) in zip(names, fields.items(), strict=True)
     ]
-    return msgspec.defstruct("Object", named, rename=names, kw_only=True, **cast("Any", tag))
+    return msgspec.defstruct("Object", named, rename=names, kw_only=True, gc=False, **cast("Any", tag))
 
 
 def _annotation(type_: object) -> Any:  # noqa: ANN401 - the same
@@ -312,7 +314,7 @@ def _known_struct(kinds: Kinds, kind: str, fields: Fields) -> type[msgspec.Struc
     names = {f"field{number}": name for number, name in enumerate(sorted(fields.names)) if not kind or name != kinds.by}
     named = [(field, _known_within(within.get(name)), None) for field, name in names.items()]
     tag = {"tag_field": kinds.by, "tag": kind} if kind else {}
-    return msgspec.defstruct("Known", named, rename=names, forbid_unknown_fields=True, **cast("Any", tag))
+    return msgspec.defstruct("Known", named, rename=names, forbid_unknown_fields=True, gc=False, **cast("Any", tag))
 
 
 def _known_within(inner: Kinds | None) -> Any:  # noqa: ANN401 - the same

@@ -49,10 +49,17 @@ class CallStep(msgspec.Struct, gc=False):
 
     last: int
     tail: int
-    calls: list[PairedCall] = []
+    calls: tuple[PairedCall, ...] = ()
     clean: bool = True  # only results in their place have followed
     closed: bool = False  # other messages have followed
-    _waiting: dict[tuple[str, str], deque[PairedCall]] | None = None
+
+
+class _OpenCalls:
+    """The calls of the response that is being read, which results look for."""
+
+    def __init__(self) -> None:
+        self.calls: list[PairedCall] = []
+        self._waiting: dict[tuple[str, str], deque[PairedCall]] | None = None
 
     def first(self, key: tuple[str, str]) -> PairedCall | None:
         """Return the first unanswered call with that id, name (`bare`: and no id), both, or `any`."""
@@ -70,6 +77,13 @@ class CallStep(msgspec.Struct, gc=False):
                 return waiting[0]
             waiting.popleft()
         return None
+
+    def take(self) -> tuple[PairedCall, ...]:
+        """Return the calls, and forget them."""
+        calls = tuple(self.calls)
+        self.calls.clear()
+        self._waiting = None
+        return calls
 
     def _index(self) -> dict[tuple[str, str], deque[PairedCall]]:
         waiting: dict[tuple[str, str], deque[PairedCall]] = {}
@@ -112,7 +126,8 @@ def pair(shape: Shape, *, stored: bool = True) -> Pairing:
             walk.response(at, message)
         else:
             walk.others(at, message)
-    return Pairing([step for step in walk.steps if step.calls], walk.answers)
+    walk.end_step()
+    return Pairing(walk.steps, walk.answers)
 
 
 class _Walk:
@@ -126,25 +141,32 @@ class _Walk:
         self._elsewhere: set[str] = set()  # ids of answered calls that only the provider stores
         self._known: dict[tuple[str, str], PairedCall] = {}  # the last call of each id, or of each name without an id
         self._step = CallStep(last=-1, tail=-1, closed=True)
+        self._open = _OpenCalls()
         self.steps: list[CallStep] = []
         self.answers: list[tuple[PairedResult, PairedCall | None]] = []
 
     def response(self, at: int, message: Message) -> None:
         """Add a message of the model."""
         if self._step.closed or not (self._atomic or at in self._joined):
+            self.end_step()
             self._step = CallStep(last=at, tail=at)
-            self.steps.append(self._step)
         step = self._step
         step.last = step.tail = at
         for item in message.items:
             if item.kind == "call" and "misplaced" not in item.flags:
                 call = PairedCall(item, at)
-                step.calls.append(call)
+                self._open.calls.append(call)
                 self._known[_key(item)] = call
             elif item.kind == "result":
                 self._result(item, at)
             elif "reference" in item.flags:
                 self._continued = self._stored
+
+    def end_step(self) -> None:
+        """Add the step that was read, if it has calls."""
+        if self._open.calls:
+            self._step.calls = self._open.take()
+            self.steps.append(self._step)
 
     def others(self, at: int, message: Message) -> None:
         """Add a message of another role."""
@@ -174,13 +196,12 @@ class _Walk:
 
     def _waiting(self, item: Item) -> PairedCall | None:
         """Return the call of this step that the result answers: by its id (equal ones by name too), else by name."""
-        step = self._step
-        name = item.name
-        if item.id is not None and (call := step.first(("id", item.id))):
-            return call if name in (None, call.item.name) else step.first(_exact(item)) or call
+        first, name = self._open.first, item.name
+        if item.id is not None and (call := first(("id", item.id))):
+            return call if name in (None, call.item.name) else first(_exact(item)) or call
         if name is not None:
-            return step.first(("bare", name)) or (step.first(("name", name)) if item.id is None else None)
-        return step.first(("any", "")) if item.id is None else None
+            return first(("bare", name)) or (first(("name", name)) if item.id is None else None)
+        return first(("any", "")) if item.id is None else None
 
     def _place_verdict(self, at: int) -> Verdict:
         step = self._step

@@ -61,10 +61,10 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     if not found:
         return ()
     # These imports take 20 ms, which a check or a valid conversation never needs.
-    from holdfast.history.apply_edits import arrange  # noqa: PLC0415 - see above
     from holdfast.history.edits import AddResult, Merge, QuoteArguments, Rename, SetId  # noqa: PLC0415 - see above
     from holdfast.history.repairs.call_limit import split_edits  # noqa: PLC0415 - see above
     from holdfast.history.repairs.content import content_edits  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.draft import arrange  # noqa: PLC0415 - see above
     from holdfast.history.repairs.order import Turns  # noqa: PLC0415 - see above
     from holdfast.history.repairs.pairing import id_edits, result_edits  # noqa: PLC0415 - see above
 
@@ -73,8 +73,9 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen, found),
     ]
+    staying = (AddResult, QuoteArguments, Rename, SetId)
     in_place = not shape.joined and all(each.rule in _IN_PLACE or each.rule == "last-not-user" for each in found)
-    if in_place and all(isinstance(edit, AddResult | QuoteArguments | Rename | SetId) for edit in edits):
+    if in_place and all(isinstance(edit, staying) for edit in edits):
         places = [edit.place.message for edit in edits if isinstance(edit, AddResult)]
         if _stay_in_turn(places, shape, found, enforced):
             return tuple(edits)  # roles are unchanged: saves a third of the time for a long conversation

@@ -8,6 +8,8 @@ import json
 from typing import cast
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic_ai import messages as pai
 
 from holdfast.history import NO_RESULT, Repair, check, find_dangling_tool_call_ids, repair
@@ -181,6 +183,20 @@ def test_two_different_results_are_both_kept_and_the_same_one_only_once() -> Non
     different = repaired([*start, request(returned("a", "one"), returned("a", "two"))])
     assert kinds(different.messages)[2] == ["tool-return", "user-prompt"]
     assert "two" in str(parts(different.messages[2])[1]["content"])
+
+
+@example([4, 3, 8, 4], 0)
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=8), st.integers(0, 3))
+def test_the_same_object_twice_is_repaired_like_two_equal_ones(chosen: list[int], frozen: int) -> None:
+    documents: tuple[object, ...] = (
+        *(request(user("go")), request(user(" ")), request(system("s")), request(user("x"), returned("a"))),
+        *(request(returned("a")), request(returned("b"))),
+        *(response(text("hi")), response(text("")), response(call("a")), response(call("b"))),
+    )
+    same = [documents[number] for number in chosen]
+    equal = [copy.deepcopy(each) for each in same]
+    one, two = (repair(each, format="pydantic-ai", frozen=frozen) for each in (same, equal))
+    assert (one.messages, one.edits, one.remaining) == (two.messages, two.edits, two.remaining)
 
 
 def test_a_real_result_wins_over_one_that_pydantic_ai_made_up() -> None:

@@ -98,8 +98,8 @@ class CrossMessageFormat(Protocol):
 class IdRewriter(Protocol):
     """A format that can give a message new ids without rewriting it."""
 
-    def with_ids(self, raw: object, ids: Mapping[Path, str]) -> object:
-        """Return a message without faults with new ids for its calls or its result, by path."""
+    def with_ids(self, raw: object, items: Sequence[Item], ids: Mapping[Path, str]) -> object:
+        """Return a message without faults, which has these items, with new ids for its calls or its result, by path."""
         ...
 
 
@@ -148,22 +148,20 @@ def project_messages(
 def spliced(
     form: Format,
     messages: Sequence[object],
+    known: Sequence[Message | None],
     *,
-    of: Sequence[object],
     shape: Shape,
     project: Callable[[Sequence[object], int], Shape],
 ) -> Shape | None:
-    """Return the shape of messages that are mostly objects of `of`; None if all must be projected again.
+    """Return the shape of edited messages, None if all must be projected again.
 
-    `shape` is the shape of `of`. Known messages keep their projection, with its old index, so the result only shows
-    whether there are any findings.
+    `known` are the projections of the messages that hardly changed, None for the others; `shape` is the shape before.
+    Known projections have their old index, so the result only shows whether there are any findings.
     """
-    projected = dict(zip(map(id, of), shape.messages, strict=True))
-    if isinstance(form, CrossMessageFormat) or len(projected) != len(of) or shape.invalid_strings:
+    if isinstance(form, CrossMessageFormat) or shape.invalid_strings:
         return None
-    known = [projected.get(id(raw)) for raw in messages]
     new = [raw for raw, message in zip(messages, known, strict=True) if message is None]
-    projections = iter(project(new, len(of)).messages)
+    projections = iter(project(new, len(shape.messages)).messages)
     return msgspec.structs.replace(shape, messages=tuple([message or next(projections) for message in known]))
 
 

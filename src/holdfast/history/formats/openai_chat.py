@@ -119,9 +119,9 @@ class OpenAIChat:
         """Return the message for an edited row."""
         return build_message(row, messages)
 
-    def with_ids(self, raw: object, ids: Mapping[Path, str]) -> object:
-        """Return a message without faults with new ids for its calls or its result, by path."""
-        return readdressed(as_object(raw), ids)
+    def with_ids(self, raw: object, items: Sequence[Item], ids: Mapping[Path, str]) -> object:
+        """Return a message without faults, which has these items, with new ids for its calls or its result, by path."""
+        return readdressed(as_object(raw), items, ids)
 
 
 FORMAT = OpenAIChat()

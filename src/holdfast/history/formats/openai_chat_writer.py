@@ -14,6 +14,7 @@ from holdfast.history.fields import CONTENT_FIELDS
 from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
+    as_array,
     as_object,
     as_text,
     is_arguments,
@@ -28,7 +29,7 @@ from holdfast.history.formats.format import (
 )
 from holdfast.history.formats.other_wire_results import text_of_another
 from holdfast.history.provider_ids import legal_speaker
-from holdfast.history.shape import Path, Role
+from holdfast.history.shape import Item, Path, Role
 
 CHAT_ROLES: Mapping[str, Role] = MappingProxyType(
     {
@@ -121,19 +122,16 @@ def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
     return _with_legal_name(base) if "name" in row.added else base
 
 
-def readdressed(message: Json, ids: Mapping[Path, str]) -> Json:
-    """Return a message without faults with new ids, by the paths of its calls or of its result."""
-    calls = message.get("tool_calls")
-    if not is_array(calls):
-        return {**message, "tool_call_id": next(iter(ids.values()))}
-    numbers = {path[-1]: new for path, new in ids.items()}
-    result = {
-        **message,
-        "tool_calls": [
-            {**as_object(call), "id": numbers[number]} if number in numbers else call
-            for number, call in enumerate(calls)
-        ],
-    }
+def readdressed(message: Json, items: Sequence[Item], ids: Mapping[Path, str]) -> Json:
+    """Return a message without faults, which has these items, with new ids, by the paths of its calls or its result."""
+    if items[0].kind == "result":
+        return {**message, "tool_call_id": ids[items[0].path]}
+    calls = list(as_array(message["tool_calls"]))
+    for item in items:
+        if (new := ids.get(item.path)) is not None:
+            number = int(item.path[-1])
+            calls[number] = {**as_object(calls[number]), "id": new}
+    result = {**message, "tool_calls": calls}
     result.pop("function_call", None)  # null
     return result
 

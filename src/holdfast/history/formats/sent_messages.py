@@ -29,11 +29,11 @@ class SplitFormat(Protocol):
     """A format whose messages are not sent one to one."""
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
-        """Return the units that are sent, in order; each is a new object."""
+        """Return the units that are sent, in order; no object is in two of them."""
         ...
 
-    def unsent(self, messages: Sequence[object]) -> Iterator[tuple[int, object]]:
-        """Yield the index and the correction of each invalid message that is not sent."""
+    def unsent(self, messages: Sequence[object], units: Sequence[Unit]) -> Iterator[tuple[int, object]]:
+        """Yield the index and the correction of each invalid message of which no unit is sent."""
         ...
 
     def fold(

@@ -41,13 +41,19 @@ SYSTEM_LABEL = "System message"
 """The label of a system message that is quoted in a user message."""
 
 
+_OF_PAIRING = frozenset(
+    {"call-without-result", "call-id-length", "call-id-charset", "duplicate-call-id", "reused-call-id"}
+)
+"""The commonest rules that no content breaks (`repairs.pairing`): skipping them saves time."""
+
+
 def content_edits(shape: Shape, broken: Sequence[RuleFinding], frozen: int) -> Iterator[Edit]:
     """Yield the edits that repair contents. Each item is removed or turned into text at most once."""
     done: set[Edit | Path] = set()
     late = {found.path[0] for found in broken if found.rule == "late-system"}
     for found in broken:
         message = found.path[0] if found.path else None
-        if message is None or (isinstance(message, int) and message < frozen):
+        if found.rule in _OF_PAIRING or message is None or (isinstance(message, int) and message < frozen):
             continue
         if isinstance(message, str) and found.item is None:
             edits: Iterator[Edit] = iter((CleanText(None),))

@@ -9,7 +9,7 @@ from holdfast.history.edits import AddResult, Complete, Drop, Edit, EditPlace, M
 from holdfast.history.pairing import CallStep, PairedCall, PairedResult, Pairing
 from holdfast.history.provider_ids import hashed_id, legal_name
 from holdfast.history.rules import RuleFinding
-from holdfast.history.rules.pairs import broken_limits, is_misnamed, rule_of
+from holdfast.history.rules.pairs import is_misnamed, rule_of
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT, Item, Path, Shape
 from holdfast.text import valid_unicode
@@ -130,8 +130,14 @@ def id_edits(
 ) -> Iterator[Edit]:
     """Yield the edits after which ids and names are accepted, and every result has the id of its call."""
     enforced = profile.enforced(shape.grammar)
-    found = {each.path for each in broken if each.rule != "call-without-result"}  # which concerns no id or name
-    if all(_is_sound(call, found, shape) for step in pairing.steps for call in step.calls):
+    refused: set[Path] = set()  # calls whose id is refused
+    faulty: set[Path] = set()  # calls and results with other findings
+    for each in broken:
+        if each.rule in _REFUSED_IDS:
+            refused.add(each.path)
+        elif each.rule != "call-without-result":  # which concerns no id or name
+            faulty.add(each.path)
+    if not refused and all(_is_sound(call, faulty, shape) for step in pairing.steps for call in step.calls):
         return  # almost always: the rest costs as much as a check of all calls
     used_ids = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
     times: dict[str, int] = {}
@@ -139,43 +145,59 @@ def id_edits(
     for step in pairing.steps:
         here: set[str] = set()
         for call in step.calls:
-            item = call.item
-            final = item.id
+            item, answer = call.item, call.answer
+            final, is_sound = item.id, _is_sound(call, faulty, shape)
             if final is not None:
                 times[final] = times.get(final, 0) + 1
-                if _is_sound(call, found, shape):
+                if is_sound and item.path not in refused:
                     here.add(final)
                     continue
-            mine, its = _paths(call, frozen)
-            unnamed = item.id is None and "foreign-content" in enforced and not profile.knows(item, shape.format)
-            if mine and its and "result-id-missing" in enforced and _answered_namelessly(call):
-                yield Complete(item.path, "kind")  # a kind of call that has an id
-                unnamed = True
-            if item.message >= frozen and (unnamed or _needs_id(call, profile, enforced, here=here, seen=seen)):
+            mine = (item.path,) if call.at >= frozen else ()
+            its = (answer.item.path,) if answer is not None and answer.at >= frozen else ()
+            unnamed = False
+            if final is None:
+                unnamed = "foreign-content" in enforced and not profile.knows(item, shape.format)
+                if mine and its and "result-id-missing" in enforced and _answered_namelessly(call):
+                    yield Complete(item.path, "kind")  # a kind of call that has an id
+                    unnamed = True
+            if mine and (unnamed or _needs_id(item, refused, enforced, here=here, seen=seen)):
                 seed = f"{times[final]}\0{final}" if final is not None else f"at {item.message} {len(here)}"
                 final = hashed_id(seed, is_used=used_ids.__contains__)
                 used_ids.add(final)
-                yield SetId((*mine, *its), item.id, final)
-            elif its and shape.grammar.by_id and final is not None and call.answer and call.answer.item.id != final:
-                yield SetId(its, call.answer.item.id, final)
+                yield SetId(mine + its, item.id, final)
+            elif its and shape.grammar.by_id and final is not None and answer and answer.item.id != final:
+                yield SetId(its, answer.item.id, final)
             if final is not None:
                 here.add(final)
-            illegal = "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None
-            if mine and illegal:
-                yield Rename((*mine, *its), item.name or "", legal_name(item.name or ""))
-            elif _is_nameless(call, frozen, enforced):
-                yield Rename(its, "", valid_unicode(item.name or ""))
-            elif its and call.answer and "result-name-wrong" in enforced and is_misnamed(call, profile, shape.grammar):
-                yield Rename(its, call.answer.item.name or "", valid_unicode(item.name or ""))
+            if not is_sound:
+                yield from _name_edits(call, mine, its, shape, profile, enforced)
         seen |= here
 
 
-def _is_sound(call: PairedCall, found: AbstractSet[Path], shape: Shape) -> bool:
-    """Return whether call and result have no findings and the same id; usually true."""
+def _name_edits(
+    call: PairedCall,
+    mine: tuple[Path, ...],
+    its: tuple[Path, ...],
+    shape: Shape,
+    profile: Profile,
+    enforced: frozenset[str],
+) -> Iterator[Edit]:
+    """Yield the edit after which the names of the call and its result are accepted; `mine` and `its` may be edited."""
+    name, answer = call.item.name or "", call.answer
+    if mine and "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(name) is None:
+        yield Rename(mine + its, name, legal_name(name))
+    elif its and answer and _is_nameless(answer.item, enforced):
+        yield Rename(its, "", valid_unicode(name))
+    elif its and answer and "result-name-wrong" in enforced and is_misnamed(call, profile, shape.grammar):
+        yield Rename(its, answer.item.name or "", valid_unicode(name))
+
+
+def _is_sound(call: PairedCall, faulty: AbstractSet[Path], shape: Shape) -> bool:
+    """Return whether call and result are not faulty and have the same id; usually true."""
     item, answer = call.item, call.answer
-    if item.path in found or shape.messages[item.message].invalid_strings:
+    if item.path in faulty or shape.messages[call.at].invalid_strings:
         return False
-    return answer is None or (answer.item.id == item.id and answer.item.path not in found)
+    return answer is None or (answer.item.id == item.id and answer.item.path not in faulty)
 
 
 def _answered_namelessly(call: PairedCall) -> bool:
@@ -186,28 +208,22 @@ def _answered_namelessly(call: PairedCall) -> bool:
     )
 
 
-def _is_nameless(call: PairedCall, frozen: int, enforced: frozenset[str]) -> bool:
-    """Return whether the call's result can be edited and lacks its required name."""
-    answer = call.answer
-    if answer is None or answer.item.message < frozen or "name-missing" not in answer.item.flags:
-        return False
-    return "result-name-missing" in enforced or "mistyped" in answer.item.flags
+def _is_nameless(result: Item, enforced: frozenset[str]) -> bool:
+    """Return whether the result lacks its required name."""
+    return "name-missing" in result.flags and ("result-name-missing" in enforced or "mistyped" in result.flags)
 
 
-def _paths(call: PairedCall, frozen: int) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return the paths of the call and of its result, each only if it can be edited."""
-    answer = call.answer
-    mine = (call.item.path,) if call.item.message >= frozen else ()
-    return mine, (answer.item.path,) if answer is not None and answer.item.message >= frozen else ()
+_REFUSED_IDS = frozenset({"call-id-length", "call-id-charset"})
 
 
-def _needs_id(call: PairedCall, profile: Profile, enforced: frozenset[str], *, here: set[str], seen: set[str]) -> bool:
-    item = call.item
-    if item.id is None:
-        return "id-missing" in item.flags and "call-id-missing" in enforced
+def _needs_id(
+    call: Item, refused: AbstractSet[Path], enforced: frozenset[str], *, here: set[str], seen: set[str]
+) -> bool:
+    if call.id is None:
+        return "id-missing" in call.flags and "call-id-missing" in enforced
     return (
-        valid_unicode(item.id) != item.id
-        or (item.id in here and "duplicate-call-id" in enforced)
-        or (item.id in seen and "reused-call-id" in enforced)
-        or any(rule in enforced for rule in broken_limits(item.id, profile))
+        call.path in refused
+        or valid_unicode(call.id) != call.id
+        or (call.id in here and "duplicate-call-id" in enforced)
+        or (call.id in seen and "reused-call-id" in enforced)
     )

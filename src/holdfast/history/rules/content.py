@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from holdfast.history.rules.media_limits import MediaCounter
 from holdfast.history.rules.profile import Profile
@@ -309,6 +311,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every content that a message may not have."""
     media_counter = MediaCounter(shape, profile)
     called = False
+    marked: list[Item] = []
     yield from _unclean(shape.invalid_strings)
     yield from (found for block in shape.blocks for found in _flagged(block))
     declared = shape.tools or frozenset()
@@ -323,7 +326,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 yield from _flagged(item)
             if item.kind_names and "separate-field" not in item.flags and not profile.knows(item, shape.format):
                 found = item_finding("foreign-content", item, "is of a kind that the provider does not know")
-                yield found._replace(rewritable="spelling" in item.flags)
+                yield msgspec.structs.replace(found, rewritable="spelling" in item.flags)
             if item.kind == "call":
                 called = True
                 name = item.name or ""
@@ -337,10 +340,12 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 yield from media_counter.of(item)
             if item.references:
                 yield from _references(item, declared)
+            if item.marks:
+                marked.append(item)
     if called and shape.tools is not None and not shape.tools:
         yield RuleFinding("tools-not-declared", (), "The request declares no tools, but its history contains calls")
     if profile.marks is not None:
-        yield from _surplus_marks(shape, profile.marks)
+        yield from _surplus_marks(shape, marked, profile.marks)
 
 
 def _of_message(message: Message, *, thinks: bool) -> Iterator[RuleFinding]:
@@ -372,14 +377,13 @@ def _unclean(bad: tuple[InvalidString, ...]) -> Iterator[RuleFinding]:
 def _flagged(item: Item) -> Iterator[RuleFinding]:
     for flag, (rule, what) in _ITEM_FLAGS.items():
         if flag in item.flags:
-            yield item_finding(rule, item, what)._replace(rewritable=flag == "other-wire")
+            yield msgspec.structs.replace(item_finding(rule, item, what), rewritable=flag == "other-wire")
     if "blank" in item.flags:
         yield item_finding("blank-result" if item.kind == "result" else "blank-text", item, "is blank")
 
 
-def _surplus_marks(shape: Shape, limit: int) -> Iterator[RuleFinding]:
+def _surplus_marks(shape: Shape, marked: Sequence[Item], limit: int) -> Iterator[RuleFinding]:
     """Yield the items with surplus cache markers; the last ones keep theirs, because the cache is read there."""
-    marked = [item for message in shape.messages for item in message.items if item.marks]
     left = shape.marks + sum(item.marks for item in marked)
     outside = shape.marks
     for item in shape.blocks:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from holdfast.history.rules.profile import Profile
 from holdfast.history.rules.rule import Rule, RuleFinding, message_finding, quoted_name
 from holdfast.history.shape import SERVED, Message, Shape
@@ -201,7 +203,7 @@ def _unknown(message: Message) -> RuleFinding:
         if written
         else "no role that the provider knows"
     )
-    return found._replace(description=f"The message has {what}")
+    return msgspec.structs.replace(found, description=f"The message has {what}")
 
 
 def _after(previous: Message, message: Message, shape: Shape) -> Iterator[RuleFinding]:

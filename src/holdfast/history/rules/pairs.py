@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from holdfast.history.pairing import CallStep, PairedCall, Pairing, Verdict
 from holdfast.history.rules.divided_responses import joined_responses
 from holdfast.history.rules.profile import Profile
@@ -311,9 +313,9 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[RuleFindi
                 elif item.id in seen:
                     yield item_finding("reused-call-id", item, "has the id of an earlier call")
                 here.add(item.id)
-                if not profile.takes_id(item.id):
+                if broken := profile.broken_id_rules(item.id):
                     what = f"has an id that is not accepted, of {len(item.id)} characters"
-                    for rule in broken_limits(item.id, profile):
+                    for rule in broken:
                         yield item_finding(rule, item, what)
             elif "id-missing" in item.flags:
                 yield item_finding("call-id-missing", item, "has no id")
@@ -327,7 +329,7 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[RuleFindi
         named = call is not None and (call.item.id is not None or "id-missing" in call.item.flags)  # or will be
         if "old-kind" in answer.item.flags and named:
             found = item_finding("result-id-missing", answer.item, "is of a kind without an id, but its call has one")
-            yield found._replace(rewritable=True)
+            yield msgspec.structs.replace(found, rewritable=True)
         if "id-missing" in answer.item.flags:
             yield item_finding("result-id-missing", answer.item, "does not say which call it answers")
         if "name-missing" in answer.item.flags:
@@ -358,8 +360,11 @@ def _before_content(shape: Shape) -> list[RuleFinding]:
     """Return every call that is followed by content in its response, with the position of that content."""
     found: list[RuleFinding] = []
     content: Item | None = None
+    atomic = shape.grammar.atomic
     for message in reversed(joined_responses(shape)):
-        if message.role != "assistant" or not shape.grammar.atomic:
+        if not atomic and len(message.items) == 1:
+            continue
+        if message.role != "assistant" or not atomic:
             content = None
         for item in reversed(message.items) if message.role == "assistant" else ():
             if is_content(item, shape.grammar):
@@ -385,11 +390,3 @@ def is_misnamed(call: PairedCall, profile: Profile, grammar: Grammar) -> bool:
     if name is None or name == call.item.name:
         return False
     return not grammar.by_id or profile.name_pattern.fullmatch(name) is None
-
-
-def broken_limits(call: str, profile: Profile) -> Iterator[str]:
-    """Yield the rules that the id itself breaks."""
-    if not profile.id_fits(call):
-        yield "call-id-length"
-    if profile.id_pattern is not None and profile.id_pattern.fullmatch(call) is None:
-        yield "call-id-charset"

@@ -111,10 +111,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether the provider knows the item's kind, and the kinds in it, in this format."""
         return not item.kind_names or self.unknown.get(form, _NOTHING).isdisjoint(item.kind_names)
 
-    def takes_id(self, call: str) -> bool:
-        """Return whether a call id has an accepted length, and accepted characters."""
-        return self.id_fits(call) and (self.id_pattern is None or self.id_pattern.fullmatch(call) is not None)
-
-    def id_fits(self, call: str) -> bool:
-        """Return whether a call id has an accepted length."""
-        return self.id_length is None or (len(call) == self.id_length if self.id_exact else len(call) <= self.id_length)
+    def broken_id_rules(self, call: str) -> tuple[str, ...]:
+        """Return the rules about length and characters that a call id breaks."""
+        most = self.id_length
+        fits = most is None or len(call) == most or (len(call) < most and not self.id_exact)
+        is_spelled = self.id_pattern is None or self.id_pattern.fullmatch(call) is not None
+        if fits:
+            return () if is_spelled else ("call-id-charset",)
+        return ("call-id-length",) if is_spelled else ("call-id-length", "call-id-charset")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -35,7 +35,7 @@ class Rule(msgspec.Struct, frozen=True):
         return "", ""
 
 
-class RuleFinding(NamedTuple):
+class RuleFinding(msgspec.Struct, frozen=True, gc=False):
     """A place where a rule is broken; `description` is a sentence without its full stop.
 
     `which` is the index of an image in the item. `rewritable`: it would be accepted if correctly declared or spelled.

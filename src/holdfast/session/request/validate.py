@@ -158,7 +158,7 @@ def _checked(sent: c.Conversation, profile: Profile) -> ValidRequest:
     from holdfast.history.apply_edits import apply  # noqa: PLC0415 - normally there is nothing to repair
     from holdfast.history.repair import repair_shape  # noqa: PLC0415 - likewise
 
-    repaired = apply(form, messages, shape, repair_shape(shape, profile))
+    repaired = apply(form, messages, shape, repair_shape(shape, profile)).messages
     left = rules.check_shape(_shape(form, repaired, sent), profile)
     if long := {each.path for each in left if each.rule in ("text-too-long", "arguments-too-long")}:
         repaired = [shortened(index, raw, long, profile.texts) for index, raw in enumerate(repaired)]

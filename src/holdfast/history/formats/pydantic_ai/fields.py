@@ -66,7 +66,7 @@ def message_loads(message: Json) -> bool:
         return False
     for part in as_array(message.get("parts")):
         raw = as_object(part)
-        has_records = is_record(raw) or not isinstance(raw.get("content"), str | None)
+        has_records = is_record(raw) or is_array(raw.get("content"))
         if has_records and any(mistyped_fields(each) for each in _records_in(raw)):
             return False
     return True

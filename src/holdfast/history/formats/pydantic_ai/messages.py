@@ -6,7 +6,8 @@ only record settings are not sent. `run_id`, `conversation_id`, times and metada
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -94,25 +95,20 @@ class PydanticAI:
             return not_a_message(index, "malformed")
         if raw["kind"] == "response":
             return _response(index, raw, parts)
-        items = tuple(
-            _checked(
-                parts,
-                (_of_request((index, "parts", number), part) for number, part in enumerate(parts)),
-                speaker="user",
-            )
-        )
+        items = _items(index, parts, _of_request, speaker="user")
         role: Role = items[0].role if items else "user"
-        flags: set[MessageFlag] = set() if items else {"empty"}
-        return Message(index, role, items, frozenset(flags | _field_flags(raw)))
+        return Message(index, role, tuple(items), _flags(raw, set() if items else {"empty"}))
 
     def cross_check(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
         """Return the projection with a finding for each part that occurs twice, by OpenAI's id."""
         seen: set[str] = set()
-        for message in projected:
+        for message, raw in zip(projected, messages, strict=True):
+            if message.role != "assistant" or not (ids := _openai_ids(raw)):
+                continue
             here: set[str] = set()
             flagged: dict[Path, Item] = {}
-            for item in message.items if message.role == "assistant" else ():
-                if (part_id := _openai_id(item, messages)) is not None:
+            for item in message.items:
+                if (part_id := ids.get(item.path[1:3])) is not None:
                     here.add(part_id)
                     if part_id in seen:
                         flagged[item.path] = msgspec.structs.replace(item, flags=item.flags | {"duplicate"})
@@ -136,13 +132,14 @@ class PydanticAI:
         """Return the units that are sent: each part of a request with content, and other messages whole."""
         return list(unfolded(messages))
 
-    def unsent(self, messages: Sequence[object]) -> Iterator[tuple[int, object]]:
+    def unsent(self, messages: Sequence[object], units: Sequence[Unit]) -> Iterator[tuple[int, object]]:
         """Yield the index and the correction of each request that has only records and does not load."""
+        sent = {unit.message for unit in units}
+        if len(sent) == len(messages):
+            return
         for index, raw in enumerate(messages):
             message = as_object(raw)
-            parts = message.get("parts")
-            alone = message.get("kind") == "request" and is_array(parts) and all(is_record(part) for part in parts)
-            if alone and not message_loads(message):
+            if index not in sent and not message_loads(message):
                 yield index, loadable_message(message)
 
     def fold(
@@ -155,58 +152,66 @@ class PydanticAI:
 FORMAT = PydanticAI()
 
 
-def _field_flags(raw: Json) -> set[MessageFlag]:
-    """Return the findings about the fields next to the parts."""
-    return set() if message_loads(raw) else {"mistyped"}
+_NO_FAULTS: frozenset[MessageFlag] = frozenset()
 
 
-def _checked(
-    parts: Sequence[object], each: Iterable[Iterable[Item]], *, speaker: Literal["user", "assistant"]
-) -> Iterator[Item]:
-    """Yield the items of the parts; the first item of a part has the findings about its other fields."""
-    for part, found in zip(parts, each, strict=True):
+def _flags(raw: Json, found: set[MessageFlag]) -> frozenset[MessageFlag]:
+    """Return the findings about the items, and about the fields next to the parts."""
+    if not message_loads(raw):
+        found.add("mistyped")
+    return frozenset(found) if found else _NO_FAULTS
+
+
+def _items(
+    index: int,
+    parts: Sequence[object],
+    read: Callable[[Path, Json], Iterable[Item]],
+    *,
+    speaker: Literal["user", "assistant"],
+) -> list[Item]:
+    """Return the items of the parts; the first item of a part has the findings about its other fields."""
+    items: list[Item] = []
+    for number, part in enumerate(parts):
         raw = as_object(part)
+        found = read((index, "parts", number), raw)
         if loads(raw):
-            yield from found
+            items += found
             continue
         wrong = mistyped_fields(raw)
         if with_speaker(raw, speaker) is not raw:
             wrong.append("speaker")
         for item in found:
             flags = {"mistyped", "name-missing"} if "tool_name" in wrong else {"mistyped"}
-            yield msgspec.structs.replace(item, flags=item.flags | flags) if wrong else item
+            items.append(msgspec.structs.replace(item, flags=item.flags | flags) if wrong else item)
             wrong = []
+    return items
 
 
 # --- from a message to its shape -------------------------------------------------------------------------------------
 
 
-def _of_request(path: Path, part: object) -> Iterator[Item]:
-    raw = as_object(part)
+def _of_request(path: Path, raw: Json) -> Iterable[Item]:
     role = part_role(raw)
     content = raw.get("content")
     match kind_of(raw):
         case "system-prompt":
-            yield _text((*path, "content"), role, content)
+            item = _text((*path, "content"), role, content)
         case "user-prompt":
-            yield from _content((*path, "content"), content)
+            return _content((*path, "content"), content)
         case "tool-return" | "retry-prompt" if role == "tool":
-            yield _result(path, raw)
+            item = _result(path, raw)
         case "retry-prompt" | "retry-feedback":
-            yield Item(
-                "text",
-                role,
-                path,
-                flags=NO_FLAGS if is_feedback(content) and not lacks_required(raw) else FOREIGN_BLOCKS,
-            )
+            flags = NO_FLAGS if is_feedback(content) and not lacks_required(raw) else FOREIGN_BLOCKS
+            item = Item("text", role, path, flags=flags)
         case "compaction":
-            yield from _optional_text((*path, "content"), role, content)
+            item = _optional_text((*path, "content"), role, content)
         case "speech":
-            yield from _optional_text((*path, "transcript"), role, raw.get("transcript"))
-        case _ if not is_record(raw):
-            yield Item("other", role, path, flags=FOREIGN_BLOCKS)
+            item = _optional_text((*path, "transcript"), role, raw.get("transcript"))
+        case _ if is_record(raw):
+            return ()
         case _:
-            pass
+            item = Item("other", role, path, flags=FOREIGN_BLOCKS)
+    return (item,)
 
 
 def _text(path: Path, role: Role, text: object) -> Item:
@@ -215,18 +220,19 @@ def _text(path: Path, role: Role, text: object) -> Item:
     return Item("text", role, path, flags=NO_FLAGS if text.strip() else BLANK)
 
 
-def _optional_text(path: Path, role: Role, text: object) -> Iterator[Item]:
-    """Yield the item of a text that may be null; any other value is quoted with its part."""
+def _optional_text(path: Path, role: Role, text: object) -> Item:
+    """Return the item of a text that may be null; any other value is quoted with its part."""
     read = "" if text is None else text
     item = _text(path, role, read)
-    yield item if isinstance(read, str) else msgspec.structs.replace(item, path=path[:-1])
+    return item if isinstance(read, str) else msgspec.structs.replace(item, path=path[:-1])
 
 
-def _content(path: Path, content: object) -> Iterator[Item]:
-    """Yield the user's content: a text, or a list of texts and files."""
-    if not is_array(content):
-        yield _text(path, "user", content)
-        return
+def _content(path: Path, content: object) -> Iterable[Item]:
+    """Return the user's content: a text, or a list of texts and files."""
+    return _contents(path, content) if is_array(content) else (_text(path, "user", content),)
+
+
+def _contents(path: Path, content: Sequence[object]) -> Iterator[Item]:
     for number, each in enumerate(content):
         raw = as_object(each)
         kind = as_text(raw.get("kind"))
@@ -274,36 +280,35 @@ def _result(path: Path, raw: Json) -> Item:
 
 
 def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
-    each = (_of_response((index, "parts", number), part, raw) for number, part in enumerate(parts))
-    items = list(_checked(parts, each, speaker="assistant"))
+    items = _items(index, parts, partial(_of_response, raw), speaker="assistant")
     if raw.get("tool_calls"):
         items.extend(_listed_calls(index, raw, items))
-    return Message(index, "assistant", tuple(items), frozenset(empty_flags("assistant", items) | _field_flags(raw)))
+    return Message(index, "assistant", tuple(items), _flags(raw, empty_flags("assistant", items)))
 
 
 _SERVER: dict[str, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}
 
 
-def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
-    raw = as_object(part)
+def _of_response(response: Json, path: Path, raw: Json) -> Iterable[Item]:
     match kind_of(raw):
         case "text":
-            yield _text((*path, "content"), "assistant", raw.get("content"))
+            item = _text((*path, "content"), "assistant", raw.get("content"))
         case "thinking":
-            yield _thinking(path, raw, response)
+            item = _thinking(path, raw, response)
         case "tool-call":
-            yield _call(path, raw)
+            item = _call(path, raw)
         case "builtin-tool-call" | "builtin-tool-return" as kind if is_served(raw):
             call, name = as_text(raw.get("tool_call_id")), as_text(raw.get("tool_name"))
-            yield Item(_SERVER[kind], "assistant", path, call, name)
+            item = Item(_SERVER[kind], "assistant", path, call, name)
         case "compaction" if isinstance(raw.get("content"), str | None):
-            yield Item("other", "assistant", path)
+            item = Item("other", "assistant", path)
         case "file" if not lacks_required(raw):
-            yield Item("media", "assistant", path)
+            item = Item("media", "assistant", path)
         case "speech":
-            yield from _optional_text((*path, "transcript"), "assistant", raw.get("transcript"))
+            item = _optional_text((*path, "transcript"), "assistant", raw.get("transcript"))
         case _:  # a record too, which only requests may have
-            yield Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
+            item = Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
+    return (item,)
 
 
 def _thinking(path: Path, raw: Json, response: Json) -> Item:
@@ -343,10 +348,11 @@ def _listed_calls(index: int, raw: Json, items: Sequence[Item]) -> Iterator[Item
             yield item
 
 
-def _openai_id(item: Item, messages: Sequence[object]) -> str | None:
-    """Return OpenAI's id of a part of a response, None if it has none."""
-    if item.role != "assistant" or len(item.path) < 3 or item.path[1] != "parts":  # noqa: PLR2004 - a part of a message
-        return None
-    parts = as_array(as_object(messages[item.message]).get("parts"))
-    part_id = as_text(as_object(parts[int(item.path[2])]).get("id"))
-    return part_id if part_id is not None and part_id.startswith(_OPENAI_IDS) else None
+def _openai_ids(response: object) -> Mapping[Path, str]:
+    """Return OpenAI's ids of the parts of a response, by their path in it."""
+    found: dict[Path, str] = {}
+    for number, part in enumerate(as_array(as_object(response).get("parts"))):
+        part_id = as_object(part).get("id")
+        if isinstance(part_id, str) and part_id.startswith(_OPENAI_IDS):
+            found["parts", number] = part_id
+    return found

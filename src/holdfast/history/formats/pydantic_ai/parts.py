@@ -102,20 +102,24 @@ class RewrittenMessage(msgspec.Struct, frozen=True):
 
 
 def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
-    """Yield the units that are sent: each part of a request with content, any other message whole."""
+    """Yield the units that are sent: each part of a request with content, any other message whole.
+
+    A message that is one unit is not copied, unless the same object was sent before: `folded` finds units by identity.
+    """
+    seen: set[int] = set()
     for index, raw in enumerate(messages):
         message = as_object(raw)
         parts = message.get("parts")
         if message.get("kind") != "request" or not is_array(parts):
-            yield Unit(dict(raw) if is_object(raw) else raw, index)
-            continue
-        if len(parts) == 1 and not is_record(parts[0]):
-            yield Unit({**message, "parts": parts[:]}, index, 0)
-            continue
-        starts = [number for number, part in enumerate(parts) if not is_record(part)]
-        for begin, end in zip([0, *starts[1:]], [*starts[1:], len(parts)], strict=True) if starts else ():
-            head = {"kind": "request"} if begin else message
-            yield Unit({**head, "parts": parts[begin:end]}, index, begin)
+            yield Unit(dict(raw) if is_object(raw) and id(raw) in seen else raw, index)
+        elif len(parts) == 1 and not is_record(parts[0]):
+            yield Unit(dict(message) if id(raw) in seen else raw, index, 0)
+        else:
+            starts = [number for number, part in enumerate(parts) if not is_record(part)]
+            for begin, end in zip([0, *starts[1:]], [*starts[1:], len(parts)], strict=True) if starts else ():
+                head = {"kind": "request"} if begin else message
+                yield Unit({**head, "parts": parts[begin:end]}, index, begin)
+        seen.add(id(raw))
 
 
 class _Run(msgspec.Struct):
