@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
+from holdfast.agent.cancellation import end_tasks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.settle_tasks import last_of, settle_task, task_ended
 from holdfast.agent.stop_cause import StopCause
@@ -264,12 +265,7 @@ class BackgroundTasks:
         ran = tuple(task.started.id for task in self.running)
         for task in ran:
             self.ask_to_stop(task, by)
-        if bodies := [task.body for task in self.running]:
-            _, late = await asyncio.wait(bodies, timeout=within)
-            for body in late:
-                body.cancel()
-            if late:
-                await asyncio.wait(late, timeout=within)
+        await end_tasks([task.body for task in self.running], within)
         return ran
 
     # --- recovery ---------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ A stop is a request, not a cancellation. Running work is signalled and gets time
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
 from holdfast.agent.stop_cause import StopCause
@@ -91,6 +91,16 @@ async def wait_shielded(
     if work.done() and not work.cancelled():
         work.exception()  # the exception from outside wins
     raise raised
+
+
+async def end_tasks(tasks: Collection[asyncio.Task[T]], within: float) -> None:
+    """Wait up to `within` seconds for the tasks; cancel those that did not end, and wait as long again."""
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=within)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=within)
 
 
 class DetachedTasks:

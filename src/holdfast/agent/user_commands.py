@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from holdfast.agent.cancellation import wait_shielded
+from holdfast.agent.cancellation import end_tasks, wait_shielded
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.settle import command_ended, settle_command
@@ -75,12 +75,7 @@ class UserCommands:
     async def end(self, within: float) -> None:
         """Stop every command and wait up to `within` seconds for each step: ending by itself, then being cancelled."""
         self.stop()
-        if tasks := [running.task for running in self._running.values()]:
-            _, late = await asyncio.wait(tasks, timeout=within)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late, timeout=within)
+        await end_tasks([running.task for running in self._running.values()], within)
 
     def orphans(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
         """Return the open commands that an earlier process started."""

@@ -93,8 +93,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--project", action="store_true", help="with path, set, unset, edit: the config of this project"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    parser.add_format()
     return parser
 
 

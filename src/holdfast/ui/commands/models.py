@@ -39,8 +39,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--refresh", action="store_true", help="ask the provider again, even if its list is less than a day old"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    parser.add_format()
     return parser
 
 

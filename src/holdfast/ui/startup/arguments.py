@@ -76,6 +76,11 @@ class Parser(argparse.ArgumentParser):
         """Print the usage error, and exit."""
         super().error(literal(message))
 
+    def add_format(self) -> None:
+        """Add the options for the format of a command's output: `--format`, and `--json` for short."""
+        self.add_argument("--format", choices=("text", "json"), default="text")
+        self.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+
 
 def parser() -> Parser:
     """Return the parser of a run's options."""

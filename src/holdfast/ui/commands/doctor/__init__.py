@@ -33,8 +33,7 @@ def command_parser() -> argparse.ArgumentParser:
         description="Check this machine's setup, and suggest fixes. Exit code 1 if a check fails.",
         allow_abbrev=False,
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    parser.add_format()
     return parser
 
 
