@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
 	@echo "make test    run the tests on every core: all of them, of laws, faults and matrices a sample (five minutes on two)"
-	@echo "make test-all  the same tests, and of laws, faults and matrices everything (hours), then make llama and make pythons"
+	@echo "make test-all  the tests of make test, and of laws, faults and matrices everything (hours), then make llama and make pythons"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
 	@echo "make fleet   run the tests of a fleet with real workers, over their own PostgreSQL (two minutes)"
 	@echo "make mcp-servers  install the reference MCP servers that two tests use (npm)"

@@ -57,6 +57,14 @@ BANNED = {
 
 THIS_FILE = "tests/contract/test_language.py"
 
+MOST_HEADINGS = 12
+"""Modules that may begin a text with "Rule:" or "Two rules."; the others say the rule in a sentence."""
+
+_RULES = re.compile(r"""^\s*(?:\"{3}|#\s*)?(?:Rules?:|(?:One|Two|Three|Four|Five) rules?[.:])""", re.MULTILINE)
+
+DOCUMENTS = (".md", ".sql", ".tcss", ".css", ".html", ".jinja", ".js", "Makefile", ".ci/run", "pyproject.toml")
+"""The ends of the paths of other texts than Python's."""
+
 DECISIONS = "docs/decisions/"
 """Records keep the words they were accepted in."""
 
@@ -117,7 +125,7 @@ def said_privately(path: str, text: str) -> Iterator[str]:
 
 
 def test_the_documents_speak_plainly() -> None:
-    papers = (path for path in files() if path.endswith(".md") and DECISIONS not in path)
+    papers = (path for path in files() if path.endswith(DOCUMENTS) and DECISIONS not in path)
     expect_none(complaint for path in papers for complaint in said_privately(path, (ROOT / path).read_text()))
 
 
@@ -160,6 +168,22 @@ def test_a_banned_phrase_in_a_test_is_found(phrase: str) -> None:
         assert list(private_words(source("tests/x.py", snippet.format(phrase))))
     assert list(private_words(source("tests/x.py", "def test_it_is_told_so() -> None: ...\n")))
     assert list(private_words(source("tests/x.py", f'x = "{phrase}"\n'))) == []
+
+
+def test_few_modules_have_a_heading_of_rules() -> None:
+    with_heading = [each.path for each in sources("src") if _RULES.search(each.text)]
+    assert len(with_heading) <= MOST_HEADINGS, with_heading
+
+
+@pytest.mark.parametrize("text", ['"""Rule: one.', "Two rules.", "  # Rules: a, b.", "Three rules: one"])
+def test_a_heading_of_rules_is_found(text: str) -> None:
+    assert _RULES.search(text)
+    assert not _RULES.search(f"The name of a {text}")
+
+
+def test_the_tools_of_the_project_are_read() -> None:
+    read = {path for path in files() if path.endswith(DOCUMENTS)}
+    assert {"Makefile", ".ci/run", "pyproject.toml", "README.md"} <= read
 
 
 def test_a_phrase_over_two_lines_is_found() -> None:

@@ -222,7 +222,7 @@ begin
     return found;
 end $$;
 
--- Whoever calls them cannot have them look into a schema of their own.
+-- With a fixed search path, a caller cannot make the functions use objects of another schema.
 do $$
 declare
     each record;
