@@ -41,3 +41,13 @@ def test_by_id_else_by_name_else_by_position(
 ) -> None:
     others: list[Known] = [(f"other{at}", "other") for at in range(more)]  # many calls are looked up in an index
     assert answered([*calls, *others], results) == expected
+
+
+def test_a_call_behind_a_result_of_the_same_response_is_answered() -> None:
+    called = tuple(Item("call", "assistant", (0, at), f"call{at}", "read") for at in range(20))
+    early = Item("result", "assistant", (0, 20), "call3", "read")
+    late = Item("call", "assistant", (0, 21), "late", "read")
+    answer = Message(1, "tool", (Item("result", "tool", (1,), "late", "read"),))
+    shape = Shape("made", Grammar(results="own"), (Message(0, "assistant", (*called, early, late)), answer))
+    found = [(call and call.item.id, answer.verdict) for answer, call in pair(shape).answers]
+    assert found == [("call3", "displaced"), ("late", "displaced")]

@@ -7,15 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conversations import NO_RESULT, Answered, Junk, Piece, Returned, Said, conversations
 from holdfast.history import check, repair
+from holdfast.history.apply_edits import apply
 from holdfast.history.edits import AddResult, Edit, MoveResult
-from holdfast.history.profiles import PAIRS
-from holdfast.history.repair import NOT_REPAIRABLE
+from holdfast.history.formats import find_format
+from holdfast.history.formats.format import CrossMessageFormat, is_object, project_messages
+from holdfast.history.profiles import PAIRS, PROFILES
+from holdfast.history.repair import NOT_REPAIRABLE, repair_shape
 from holdfast.text import valid_unicode
 from json_strings import strings_in
 from laws import law
@@ -89,6 +93,36 @@ def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
         assert id(message) in ids or index in touched or joined or heir
 
 
+NO_MESSAGES: tuple[object, ...] = (
+    "unheard",
+    5,
+    ["unheard"],
+    {"content": "unheard"},
+    {"role": "x", "content": "unheard"},
+)
+
+
+def with_fields(message: object, fields: tuple[str, ...]) -> object:
+    return {**message, **dict.fromkeys(fields, 1)} if fields and is_object(message) else message
+
+
+@pytest.mark.parametrize("form", [each for each in RENDERINGS if not isinstance(find_format(each), CrossMessageFormat)])
+@A_LAW
+@given(st.data(), conversations(), st.sampled_from([(), ("unheard",)]))
+def test_a_projection_that_is_known_after_a_repair_is_the_one_of_the_message(
+    form: str, data: st.DataObject, pieces: tuple[Piece, ...], fields: tuple[str, ...]
+) -> None:
+    profile = PROFILES[data.draw(st.sampled_from(PAIRS[form]))]
+    known = profile.known_fields(form, thinking=False)
+    messages = [with_fields(each, fields) for each in RENDERINGS[form](pieces)]
+    shape = project_messages(find_format(form), messages, known=known)
+    edited = apply(find_format(form), messages, shape, repair_shape(shape, profile), known=known)
+    for raw, projection in zip(edited.messages, edited.known_projections(shape), strict=True):
+        if projection is not None:
+            again = project_messages(find_format(form), [raw], known=known, begin=projection.index)
+            assert again.messages == (projection,)
+
+
 @EVERY_FORMAT
 @A_LAW
 @given(st.data(), conversations())
@@ -98,6 +132,21 @@ def test_texts_and_finished_results_survive(form: str, data: st.DataObject, piec
     strings = list(strings_in(repaired.messages))
     for text in _texts(pieces):
         if text.strip():
+            assert any(valid_unicode(text) in each or text in each for each in strings), text
+
+
+@EVERY_FORMAT
+@A_LAW
+@given(st.data(), conversations())
+def test_a_profile_of_some_rules_loses_no_text(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
+    known = PROFILES[data.draw(st.sampled_from(PAIRS[form]))]
+    chosen = data.draw(st.sets(st.sampled_from(sorted(known.rules))))
+    rules = {rule: evidence for rule, evidence in known.rules.items() if rule in chosen}
+    messages = [*RENDERINGS[form](pieces), *data.draw(st.lists(st.sampled_from(NO_MESSAGES)))]
+    repaired = repair(messages, format=form, profile=msgspec.structs.replace(known, rules=rules))
+    strings = list(strings_in(repaired.messages))
+    for text in (*_texts(pieces), "unheard"):
+        if text.strip() and any(text in each for each in strings_in(messages)):
             assert any(valid_unicode(text) in each or text in each for each in strings), text
 
 

@@ -93,7 +93,7 @@ async def wait_shielded(
     raise raised
 
 
-async def end_tasks(tasks: Collection[asyncio.Task[T]], within: float) -> None:
+async def end_tasks(tasks: Collection[asyncio.Task[object]], within: float) -> None:
     """Wait up to `within` seconds for the tasks; cancel those that did not end, and wait as long again."""
     if tasks:
         _, late = await asyncio.wait(tasks, timeout=within)

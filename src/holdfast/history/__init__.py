@@ -260,15 +260,15 @@ class _Conversation:
         from holdfast.history.apply_edits import EditedMessages, apply  # noqa: PLC0415 - see above
 
         if not edits:
-            return EditedMessages(messages, ())
+            return EditedMessages(messages, None)
         edited = apply(self.form, self.sent, self.shape, edits, known=self.known)
         if self.units is None or not isinstance(self.form, SplitFormat):
             return edited
-        return EditedMessages(self.form.fold(edited.messages, self.units, messages, frozen=frozen), ())
+        return EditedMessages(self.form.fold(edited.messages, self.units, messages, frozen=frozen), None)
 
     def is_valid_after(self, edited: EditedMessages) -> bool:
         """Return whether the edited messages have no findings; False if only checking all of them could show it."""
-        if not edited.sources:
+        if edited.sources is None:
             return False
         known = edited.known_projections(self.shape)
         shape = spliced(self.form, edited.messages, known, shape=self.shape, project=self._projected)

@@ -23,23 +23,24 @@ from holdfast.history.shape import Message, Path, Shape
 class EditedMessages(NamedTuple):
     """Messages with edits applied.
 
-    `sources` are, for each message, the index before the edits if it is unchanged or has only `new_ids`, else None.
+    `sources` has for each message its index before the edits if it is unchanged or has only `new_ids`, else None. It is
+    None if these indexes are unknown.
     """
 
     messages: list[object]
-    sources: Sequence[int | None]
+    sources: Sequence[int | None] | None
     new_ids: NewIds = NO_NEW_IDS
 
     def known_projections(self, shape: Shape) -> list[Message | None]:
-        """Return the projection of each message that follows from the shape before the edits, else None."""
-        return [
-            None
-            if source is None
-            else with_new_ids(shape.messages[source], self.new_ids.ids)
-            if source in self.new_ids.messages
-            else shape.messages[source]
-            for source in self.sources
-        ]
+        """Return for each message its projection if it is known from `shape`, that before the edits, else None."""
+        sources = self.sources if self.sources is not None else [None] * len(self.messages)
+        known: list[Message | None] = []
+        for source in sources:
+            message = None if source is None else shape.messages[source]
+            if message is not None and source in self.new_ids.messages:
+                message = with_new_ids(message, self.new_ids.ids)
+            known.append(message)
+        return known
 
 
 def apply(
@@ -51,7 +52,7 @@ def apply(
     """
     addressed = form if isinstance(form, IdRewriter) else None
     new_ids = find_new_ids(shape.messages, edits) if addressed else NO_NEW_IDS
-    if simple := new_ids.messages:
+    if simple := new_ids.messages:  # these need no further pass over their edits
         edits = [each for each in edits if not (isinstance(each, SetId) and all(at[0] in simple for at in each.paths))]
     sources = list(messages)
     for edit in edits:
@@ -71,22 +72,19 @@ def apply(
     result: list[object] = []
     origins: list[int | None] = []
     for row in rows_after(shape, edits, skip=simple):
-        source: int | None = None
         if isinstance(row, int):
-            raw, touched = sources[row], row in trimmed
+            source, raw, touched = row, sources[row], row in trimmed
             if addressed and row in simple:
                 raw = addressed.with_ids(raw, shape.messages[row].items, new_ids.ids)  # which has no unknown fields
-            if row in simple or raw is messages[row]:
-                source = row
         else:
             for piece in row.pieces:
                 if piece.quoted_fields:
                     piece.quotation = quote_fields(piece.quoted_fields, originals)
                     piece.text = piece.quotation if piece.item is None else piece.text
-            raw = form.build(row, sources) if row.touched else sources[row.sources[0]]
+            source = None if row.touched else row.sources[0]
+            raw = form.build(row, sources) if source is None else sources[source]
             touched = row.touched or not trimmed.isdisjoint(row.sources)
-            if not touched and raw is messages[row.sources[0]]:
-                source = row.sources[0]  # it moved
-        result.append(raw if known is None or not touched or all_known(raw, known) else known_only(raw, known))
-        origins.append(source)
+        edited = raw if known is None or not touched or all_known(raw, known) else known_only(raw, known)
+        result.append(edited)
+        origins.append(source if source is None or row in simple or edited is messages[source] else None)
     return EditedMessages(result, origins, new_ids)

@@ -45,7 +45,10 @@ class PairedCall(msgspec.Struct, gc=False):
 
 
 class CallStep(msgspec.Struct, gc=False):
-    """The calls of one response. `last` is its last message, `tail` the last with results in place."""
+    """The calls of one response. `last` is its last message, `tail` the last with results in place.
+
+    `calls` is empty until the next response begins.
+    """
 
     last: int
     tail: int
@@ -61,6 +64,12 @@ class _OpenCalls:
         self.calls: list[PairedCall] = []
         self._waiting: dict[tuple[str, str], deque[PairedCall]] | None = None
 
+    def add(self, call: PairedCall) -> None:
+        """Add the next call of the response."""
+        self.calls.append(call)
+        if self._waiting is not None:
+            _index(self._waiting, call)
+
     def first(self, key: tuple[str, str]) -> PairedCall | None:
         """Return the first unanswered call with that id, name (`bare`: and no id), both, or `any`."""
         if len(self.calls) <= _FEW:
@@ -70,7 +79,9 @@ class _OpenCalls:
                     return call
             return None
         if self._waiting is None:
-            self._waiting = self._index()
+            self._waiting = {}
+            for call in self.calls:
+                _index(self._waiting, call)
         waiting = self._waiting.get(key)
         while waiting:
             if waiting[0].answer is None:
@@ -85,12 +96,10 @@ class _OpenCalls:
         self._waiting = None
         return calls
 
-    def _index(self) -> dict[tuple[str, str], deque[PairedCall]]:
-        waiting: dict[tuple[str, str], deque[PairedCall]] = {}
-        for call in self.calls:
-            for key in _keys(call.item):
-                waiting.setdefault(key, deque()).append(call)
-        return waiting
+
+def _index(waiting: dict[tuple[str, str], deque[PairedCall]], call: PairedCall) -> None:
+    for key in _keys(call.item):
+        waiting.setdefault(key, deque()).append(call)
 
 
 def _keys(item: Item) -> tuple[tuple[str, str], ...]:
@@ -155,7 +164,7 @@ class _Walk:
         for item in message.items:
             if item.kind == "call" and "misplaced" not in item.flags:
                 call = PairedCall(item, at)
-                self._open.calls.append(call)
+                self._open.add(call)
                 self._known[_key(item)] = call
             elif item.kind == "result":
                 self._result(item, at)

@@ -186,6 +186,7 @@ def test_two_different_results_are_both_kept_and_the_same_one_only_once() -> Non
 
 
 @example([4, 3, 8, 4], 0)
+@example([8, 9, 3, 8], 0)
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=8), st.integers(0, 3))
 def test_the_same_object_twice_is_repaired_like_two_equal_ones(chosen: list[int], frozen: int) -> None:
     documents: tuple[object, ...] = (

@@ -99,7 +99,7 @@ class IdRewriter(Protocol):
     """A format that can give a message new ids without rewriting it."""
 
     def with_ids(self, raw: object, items: Sequence[Item], ids: Mapping[Path, str]) -> object:
-        """Return a message without faults, which has these items, with new ids for its calls or its result, by path."""
+        """Return the message with new ids for its calls or its result, by path. It has these `items`, and no faults."""
         ...
 
 
@@ -155,7 +155,8 @@ def spliced(
 ) -> Shape | None:
     """Return the shape of edited messages, None if all must be projected again.
 
-    `known` are the projections of the messages that hardly changed, None for the others; `shape` is the shape before.
+    `known` are the projections of messages that are unchanged or have only new ids, None for the others; `shape` is the
+    shape before the edits.
     Known projections have their old index, so the result only shows whether there are any findings.
     """
     if isinstance(form, CrossMessageFormat) or shape.invalid_strings:

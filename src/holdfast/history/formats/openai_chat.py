@@ -120,7 +120,7 @@ class OpenAIChat:
         return build_message(row, messages)
 
     def with_ids(self, raw: object, items: Sequence[Item], ids: Mapping[Path, str]) -> object:
-        """Return a message without faults, which has these items, with new ids for its calls or its result, by path."""
+        """Return the message with new ids for its calls or its result, by path. It has these `items`, and no faults."""
         return readdressed(as_object(raw), items, ids)
 
 

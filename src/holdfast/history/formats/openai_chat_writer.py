@@ -123,7 +123,7 @@ def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
 
 
 def readdressed(message: Json, items: Sequence[Item], ids: Mapping[Path, str]) -> Json:
-    """Return a message without faults, which has these items, with new ids, by the paths of its calls or its result."""
+    """Return the message with new ids for its calls or its result, by path. It has these `items`, and no faults."""
     if items[0].kind == "result":
         return {**message, "tool_call_id": ids[items[0].path]}
     calls = list(as_array(message["tool_calls"]))

@@ -29,7 +29,7 @@ class SplitFormat(Protocol):
     """A format whose messages are not sent one to one."""
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
-        """Return the units that are sent, in order; no object is in two of them."""
+        """Return the units that are sent, in order; no JSON object is in two of them."""
         ...
 
     def unsent(self, messages: Sequence[object], units: Sequence[Unit]) -> Iterator[tuple[int, object]]:

@@ -44,7 +44,7 @@ SYSTEM_LABEL = "System message"
 _OF_PAIRING = frozenset(
     {"call-without-result", "call-id-length", "call-id-charset", "duplicate-call-id", "reused-call-id"}
 )
-"""The commonest rules that no content breaks (`repairs.pairing`): skipping them saves time."""
+"""Common rules for which `repairs.pairing` makes the edits. They are skipped here to save time."""
 
 
 def content_edits(shape: Shape, broken: Sequence[RuleFinding], frozen: int) -> Iterator[Edit]:

@@ -19,14 +19,14 @@ class NewIds(NamedTuple):
     """New ids by the path of a call or result, and the indexes of the messages that get ids and no other change."""
 
     ids: Mapping[Path, str]
-    messages: AbstractSet[int | str]
+    messages: AbstractSet[int]
 
 
 NO_NEW_IDS = NewIds({}, frozenset())
 
 
 def find_new_ids(messages: Sequence[Message], edits: Sequence[Edit]) -> NewIds:
-    """Return the new ids that the edits give, none if a message may move."""
+    """Return the new ids that the edits give; none if there are edits that may change any other message."""
     ids: dict[Path, str] = {}
     others: set[int | str] = set()
     for edit in edits:

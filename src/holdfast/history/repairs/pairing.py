@@ -131,7 +131,7 @@ def id_edits(
     """Yield the edits after which ids and names are accepted, and every result has the id of its call."""
     enforced = profile.enforced(shape.grammar)
     refused: set[Path] = set()  # calls whose id is refused
-    faulty: set[Path] = set()  # calls and results with other findings
+    faulty: set[Path] = set()  # what has other findings
     for each in broken:
         if each.rule in _REFUSED_IDS:
             refused.add(each.path)
@@ -193,7 +193,7 @@ def _name_edits(
 
 
 def _is_sound(call: PairedCall, faulty: AbstractSet[Path], shape: Shape) -> bool:
-    """Return whether call and result are not faulty and have the same id; usually true."""
+    """Return whether call and result are not `faulty` and have the same id, accepted or not; usually true."""
     item, answer = call.item, call.answer
     if item.path in faulty or shape.messages[call.at].invalid_strings:
         return False

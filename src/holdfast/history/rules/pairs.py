@@ -362,7 +362,7 @@ def _before_content(shape: Shape) -> list[RuleFinding]:
     content: Item | None = None
     atomic = shape.grammar.atomic
     for message in reversed(joined_responses(shape)):
-        if not atomic and len(message.items) == 1:
+        if not atomic and len(message.items) == 1:  # nothing can follow it in its message
             continue
         if message.role != "assistant" or not atomic:
             content = None

@@ -62,10 +62,14 @@ NO_MEDIA = MediaLimits(types=frozenset())
 
 _NOTHING: frozenset[str] = frozenset()
 _OF_IDS = frozenset({"call-id-missing", "result-id-missing"})
+_OF_EVERY_PROVIDER = frozenset({"malformed-message", "unknown-role", "field-mistyped"})
+"""The rules about what is no message of a format, which no provider accepts."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One provider: the rules it enforces and their limits.
+
+    It also enforces `malformed-message`, `unknown-role` and `field-mistyped`, without listing them.
 
     `in_items` are rules that it enforces only where a message is one item. `makers` are the makers whose signed
     thinking it accepts. `unknown` are the kinds it does not know, by format (`Item.kind_names`). `keeps`: it stores
@@ -102,7 +106,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     def enforced(self, grammar: Grammar) -> frozenset[str]:
         """Return the rules that the provider enforces in a format with this grammar."""
-        known = frozenset(rule for rule, evidence in self.rules.items() if evidence != "hearsay")
+        known = _OF_EVERY_PROVIDER.union(rule for rule, evidence in self.rules.items() if evidence != "hearsay")
         if grammar.ids:
             known |= _OF_IDS
         return known | self.in_items if grammar.atomic else known

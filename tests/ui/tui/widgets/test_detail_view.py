@@ -34,3 +34,14 @@ async def test_a_page_is_a_page_before_the_new_content_has_its_place() -> None:
         await pilot.pause()
         assert view.size.height == ROWS
         assert view.scroll_offset.y == 2 * (ROWS - 1)
+
+
+async def test_what_will_fit_does_not_overflow_before_it_has_its_place() -> None:
+    async with Shown().run_test() as pilot:
+        view = pilot.app.query_one(DetailView)
+        view.show(lines(1).fragments())
+        await pilot.pause()
+        view.show(lines(5).fragments())
+        assert not view.overflows
+        view.show(lines(ROWS + 1).fragments())
+        assert view.overflows

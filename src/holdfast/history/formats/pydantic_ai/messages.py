@@ -158,7 +158,7 @@ _NO_FAULTS: frozenset[MessageFlag] = frozenset()
 def _flags(raw: Json, found: set[MessageFlag]) -> frozenset[MessageFlag]:
     """Return the findings about the items, and about the fields next to the parts."""
     if not message_loads(raw):
-        found.add("mistyped")
+        return frozenset({*found, "mistyped"})
     return frozenset(found) if found else _NO_FAULTS
 
 

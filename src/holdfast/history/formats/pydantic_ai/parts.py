@@ -178,7 +178,7 @@ def _belongs(message: int | None, parts: Sequence[object], run: _Run, frozen: in
 
 def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:
     """Return the original message of each; None for new and moved ones."""
-    known: dict[int, deque[int]] = {}  # the same object may be sent more than once
+    known: dict[int, deque[int]] = {}  # several, for what is no JSON object
     for index, unit in enumerate(units):
         known.setdefault(id(unit.raw), deque()).append(index)
     firsts = [

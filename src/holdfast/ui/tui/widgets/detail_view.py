@@ -129,14 +129,14 @@ class DetailView(ScrollView, can_focus=True):
         Textual's `size` is still that of the previous content if a key comes before the new one is laid out.
         """
         most = self.styles.max_height
-        if most is None or self._layout is None:
+        if most is None or not most.is_cells or self._layout is None:
             return self.size.height
         return min(self._layout.height, int(most.value))
 
     @property
     def overflows(self) -> bool:
         """Return whether there is more than fits."""
-        return self.virtual_size.height > self.size.height
+        return self.virtual_size.height > self._rows
 
     def scroll_lines(self, by: int) -> None:
         """Scroll by `by` lines, down if positive."""
