@@ -26,12 +26,16 @@ from typing import Any, Literal
 import pytest
 
 from forked_worker import TICKET, Begun, Message, Messages, Reported, Taken, Work, run_tests
+from tiers import DEEP
 
 _MOST_TICKETS = 16_384
 """As many fit into a pipe of 64 KB before a worker reads."""
 
-_MOST_TESTS = 40
-"""Tests of a ticket: few enough that the last ones end together, enough to share what their module prepares."""
+_MOST_TESTS = 2 if DEEP else 40
+"""Tests of a ticket: few enough that the last ones end together, enough to share what their module prepares.
+
+In the deep tier a test can take minutes: a ticket of forty would keep one worker busy long after the others.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
