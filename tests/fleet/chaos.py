@@ -72,6 +72,8 @@ class Chaos:
             "--ttl",
             str(self.options.ttl),
             "--yolo",
+            "--root",
+            str(self.folder),
         ]
         self.workers.append(
             subprocess.Popen(

@@ -51,7 +51,7 @@ def test_a_folder_has_one_identity_until_another_stands_there(tmp_path: Path) ->
 
 
 def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: Path) -> None:
-    one = LocalPlaces(tmp_path / "one", host="one")
+    one = LocalPlaces(tmp_path / "one", host="one", roots=[tmp_path])
     place = one.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
     (place.cwd / "a.txt").write_text("changed\n")
     (place.cwd / "new").mkdir()
@@ -69,7 +69,7 @@ def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: 
     (place.cwd / "a.txt").write_text("more\n")
     latest = again.save(3)
 
-    two = LocalPlaces(tmp_path / "two", host="two").open("s-1", latest)
+    two = LocalPlaces(tmp_path / "two", host="two", roots=[tmp_path]).open("s-1", latest)
     assert two.identity != place.identity
     assert (two.cwd / "a.txt").read_text() == "more\n"
     assert (two.cwd / "new/file.txt").read_text() == "untracked\n"
@@ -80,12 +80,13 @@ def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: 
 
 
 def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = LocalPlaces(tmp_path / "state", host="here")
+    places = LocalPlaces(tmp_path / "state", host="here", roots=[tmp_path])
     for values, message in (
         ({"kind": "folder", "cwd": str(tmp_path / "missing")}, "does not exist on here"),
         ({"kind": "boat"}, "Unknown kind of place"),
         ({"kind": "worktree"}, "needs the address of a repository"),
-        ({"kind": "worktree", "repo": str(tmp_path / "nothing")}, "git clone failed"),
+        ({"kind": "worktree", "repo": str(tmp_path / "nothing")}, "cannot be used"),
+        ({"kind": "worktree", "repo": str(tmp_path)}, "git clone failed"),
         ({"kind": "folder", "cwd": str(tmp_path), "around": "moat"}, "Unknown surroundings"),
     ):
         with pytest.raises(StateError, match=message):

@@ -36,6 +36,7 @@ class Workers:
         """Start a worker, and return once it is alive in the record."""
         known = {each.id for each in self.fleet.status().workers}
         argv = ["worker", "--store", self.url, "--ttl", str(self._ttl), "--slots", "4", mode, *words]
+        argv += ["--root", str(self.home.parent)]
         with self.errors.open("ab") as errors:
             worker = subprocess.Popen(
                 [sys.executable, "-m", "holdfast", *argv, *(["--host", host] if host else [])],

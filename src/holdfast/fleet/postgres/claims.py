@@ -14,6 +14,7 @@ from holdfast.fleet.postgres.postgres_store import PostgresStore
 from holdfast.fleet.record import InboxKind, InboxRow
 from holdfast.fleet.row_entry import matches_entry
 from holdfast.session.journal import entries as e
+from holdfast.session.session_id import checked_id
 
 TakeVerdict = Literal["busy", "held", "elsewhere", "dead"]
 
@@ -155,6 +156,7 @@ class PostgresHeldSession:
 
 def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> PostgresHeldSession | NotTaken:
     """Take the lease on a session for a worker, or return why not. Raises `SessionUnknown` for an unknown id."""
+    checked_id(session)
     database = Database(url, name=f"holdfast session {session}")
     try:
         found = database.call("select * from holdfast.take(%s, %s)", session, worker)

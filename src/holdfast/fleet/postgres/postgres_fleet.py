@@ -12,6 +12,7 @@ from typing import cast, get_args
 import msgspec
 
 from holdfast.errors import SessionUnknown, UsageError
+from holdfast.fleet.places.outside_values import checked_place
 from holdfast.fleet.postgres.claims import inbox_rows
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_store import read_session_rows
@@ -29,6 +30,7 @@ from holdfast.fleet.record import (
 from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.session.session_id import checked_id
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode
 from holdfast.typed_data import convert_value
@@ -70,6 +72,7 @@ class PostgresFleet:
         A caller may choose the `id`; if there is such a session, nothing is changed.
         """
         del sender  # the prompt that follows names it
+        place = checked_place(place)
         summary = FleetSummary(
             title=valid_unicode(title), model=model, cwd=str(place.get("cwd", "")), named=bool(title)
         )
@@ -83,7 +86,11 @@ class PostgresFleet:
                 return session
 
     def add(self, session: str, *, place: InboxBody, summary: FleetSummary) -> bool:
-        """Add an empty session, or reopen one that was moved away. Return false if the id is in use."""
+        """Add an empty session, or reopen one that was moved away. Return false if the id is in use.
+
+        Raises `UsageError` for an id that is not one.
+        """
+        checked_id(session)
         with self._database() as database:
             rows = database.call(
                 "select holdfast.make_session(%s, %s::jsonb, %s::jsonb)",

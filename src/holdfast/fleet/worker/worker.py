@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.errors import HoldfastError, LeaseLost, StateError
@@ -20,6 +20,7 @@ from holdfast.fleet.worker.driven_agent import AgentMaker
 from holdfast.fleet.worker.engine import LOOK_QUEUE, Engine
 from holdfast.fleet.worker.heartbeat import Heartbeat
 from holdfast.fleet.worker.session_driver import DriveEnd, DriveRules, SessionDriver
+from holdfast.session.session_id import LONGEST_ID, is_session_id
 
 _LOG = logging.getLogger("holdfast.fleet")
 _FORGET_AFTER = 600.0  # seconds after which the engine's record of an ended workflow is deleted
@@ -27,7 +28,10 @@ _MOST_FAILURES = 5
 
 
 class Worker:
-    """One run of a worker, under its own id. After `run` has returned, a new `Worker` may be started."""
+    """One run of a worker, under its own id. After `run` has returned, a new `Worker` may be started.
+
+    Folders of sessions, and repositories on this machine, must lie below one of `roots`.
+    """
 
     def __init__(  # noqa: PLR0913 - the options of the command
         self,
@@ -39,6 +43,7 @@ class Worker:
         ttl: float = 15.0,
         grace: float = 30.0,
         host: str = "",
+        roots: Sequence[Path] = (),
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.id = uuid.uuid4().hex
@@ -48,7 +53,7 @@ class Worker:
         self._ttl = ttl
         self._grace = grace
         self._host = host or socket.gethostname()
-        self._places = LocalPlaces(state, host=self._host)
+        self._places = LocalPlaces(state, host=self._host, roots=roots)
         self._notify = notify
         self._drivers: dict[str, SessionDriver] = {}
         self._sessions: set[str] = set()
@@ -98,6 +103,9 @@ class Worker:
     def drive(self, session: str, *, one_turn: bool = False) -> None:
         """Drive one session until nothing waits in it, or with `one_turn` until one turn has ended."""
         if self._heartbeat is None or self._heartbeat.is_lost or self._draining:
+            return
+        if not is_session_id(session):  # it would become a folder here
+            self._notify(f"session {session[:LONGEST_ID]!r} was not driven: that is not a session's ID")
             return
         with self._lock:
             if session in self._sessions:  # two queues may name it; the driver that runs sees every row

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 from holdfast.errors import EXIT_OK, StateError, UsageError
 from holdfast.system.user_directories import homes
@@ -23,6 +24,7 @@ class WorkerArguments(Arguments):
     ttl: float = 15.0
     grace: float = 30.0
     host: str = ""
+    root: list[str] | None = None
 
 
 def command_parser() -> Parser:
@@ -50,6 +52,12 @@ def command_parser() -> Parser:
         help="time for running turns to end after SIGTERM (default: 30)",
     )
     add("--host", default="", metavar="NAME", help="name of this machine in the fleet (default: its host name)")
+    add(
+        "--root",
+        action="append",
+        metavar="DIR",
+        help="allow sessions below this folder, too, not only below the working directory; repeatable",
+    )
     add_settings(parser)
     return parser
 
@@ -73,7 +81,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     database.close()
     state = homes(environ).sessions.with_name("fleet")
     host = arguments.host or os.uname().nodename
-    agents = SessionAgents(arguments, environ, folder_of=LocalPlaces(state, host=host).session_folder)
+    roots = _roots(arguments)
+    agents = SessionAgents(arguments, environ, folder_of=LocalPlaces(state, host=host, roots=roots).session_folder)
     ended = threading.Event()
     current: list[Worker] = []
 
@@ -97,6 +106,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             ttl=arguments.ttl,
             grace=arguments.grace,
             host=host,
+            roots=roots,
             notify=_report,
         )
         current[:] = [worker]
@@ -105,6 +115,18 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             break
     _report("ended; every session was released")
     return EXIT_OK
+
+
+def _roots(arguments: WorkerArguments) -> tuple[Path, ...]:
+    """Return the folders below which sessions may work. `/` must be named: a service manager starts programs there."""
+    here = Path(arguments.cwd or ".").resolve()
+    listed = [Path(each).expanduser().resolve() for each in arguments.root or ()]
+    for each in listed:
+        if not each.is_dir():
+            raise UsageError(f"--root {str(each)!r} is not a folder. Pass an existing one.")
+    roots = (*((here,) if arguments.cwd or here != Path("/") else ()), *listed)
+    _report(f"sessions may work below: {', '.join(map(str, roots)) or 'no folder here; pass --root'}")
+    return roots
 
 
 def store_url(option: str | None, environ: Mapping[str, str]) -> str:
