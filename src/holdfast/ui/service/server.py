@@ -69,7 +69,7 @@ def _record(arguments: ServeArguments, environ: Mapping[str, str]) -> FleetRecor
     if not cwd.is_dir():
         raise UsageError(f"-C {arguments.cwd!r} is not a directory. Pass an existing directory.")
     roots = (cwd, *(Path(each).expanduser().resolve() for each in arguments.root or ()))
-    fleet = LocalFleet(arguments, environ, cwd=cwd, roots=roots, slots=arguments.slots, yolo=arguments.allow_yolo)
+    fleet = LocalFleet(arguments, environ, cwd=cwd, roots=roots)
     fleet.start()
     return fleet
 
