@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from holdfast.system.bounded_files import read_text_beginning
+
 _MOST = 4096
 _BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
 _COMMIT = re.compile(r"([0-9a-f]{8})[0-9a-f]*\s*")
@@ -65,7 +67,4 @@ def _head(root: Path) -> str:
 
 
 def _beginning(path: Path) -> str:
-    if not path.is_file():  # opening a pipe would block
-        return ""
-    with path.open(encoding="utf-8") as file:
-        return file.read(_MOST)
+    return read_text_beginning(path, _MOST) if path.is_file() else ""

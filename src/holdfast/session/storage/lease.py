@@ -84,7 +84,7 @@ def raise_if_busy(folder: Path) -> None:
     This reserves nothing. A caller that needs certainty takes the lease.
     """
     try:
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:  # it was never held
         return
     try:

@@ -15,6 +15,7 @@ import msgspec
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.bounded_files import read_beginning
 from holdfast.system.user_directories import homes
 from holdfast.text import literal, printable, valid_unicode
 from holdfast.ui.commands.fleet import moves
@@ -378,10 +379,10 @@ def _read(file: str) -> bytes:
     from holdfast.session.transfer.transfer import LIMIT  # noqa: PLC0415 - only an import needs it
 
     if file == "-":
-        return sys.stdin.buffer.read(LIMIT + 1)
+        return read_beginning(sys.stdin.buffer, LIMIT + 1)
     try:
         with Path(file).open("rb") as document:
-            return document.read(LIMIT + 1)
+            return read_beginning(document, LIMIT + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {file!r}: {error.strerror}. Check its name.") from error
 

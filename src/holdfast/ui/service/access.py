@@ -95,7 +95,7 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             raise ConfigInvalid(
                 f"Token file {str(self._path)!r} cannot be read: {error.strerror}. Fix its path."
