@@ -8,7 +8,8 @@ from pathlib import Path
 
 from holdfast.system.bounded_files import read_text_beginning
 
-_MOST = 4096
+LARGEST_GIT_NAME = 4096
+"""Bytes that are read of a file with the name of a branch or a folder."""
 _BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
 _COMMIT = re.compile(r"([0-9a-f]{8})[0-9a-f]*\s*")
 
@@ -67,4 +68,4 @@ def _head(root: Path) -> str:
 
 
 def _beginning(path: Path) -> str:
-    return read_text_beginning(path, _MOST) if path.is_file() else ""
+    return read_text_beginning(path, LARGEST_GIT_NAME) if path.is_file() else ""

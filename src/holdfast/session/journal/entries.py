@@ -383,7 +383,10 @@ def encode(entry: Entry) -> bytes:
 
 def decode(body: bytes) -> Entry:
     """Return the entry stored in `body`; raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is not one."""
-    return _decoder().decode(body)
+    try:
+        return _decoder().decode(body)
+    except RecursionError as error:
+        raise msgspec.DecodeError("It is nested too deeply") from error
 
 
 def title_entry(title: str) -> Titled:

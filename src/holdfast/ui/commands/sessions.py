@@ -345,7 +345,8 @@ def _here() -> Path:
 
 
 def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.agent.sessions import first_entry, new_store  # noqa: PLC0415 - a list needs none of these
+    from holdfast.agent.sessions import first_entry, new_store, settled  # noqa: PLC0415 - a list needs none of these
+    from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
     from holdfast.providers.registry import split  # noqa: PLC0415 - likewise
     from holdfast.session.transfer.transfer import import_document  # noqa: PLC0415 - likewise
     from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
@@ -363,7 +364,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
             first_entry(session, cwd=cwd, model=model, toolbox=LocalToolbox(cwd, folder)),
             imported_from=valid_unicode(source),
         )
-        store.append(imported.entries(opened), expected=0)
+        store.append(settled(imported.entries(opened), StopCause("import")), expected=0)
     store.close()
     catalog.find(session)  # writes its summary
     print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
