@@ -1,6 +1,6 @@
 """Every reader of bytes that others may have written, with its bound: the table of `test_outside_readers.py`.
 
-A row is what `docs/reference/limits.md` lists under the same name. Whoever adds a reader adds a row to both: a
+A row is what `docs/reference/limits.md` lists under the same name. A new reader gets a row in both: a
 `FileReader` reads a file that others may have put there, a `BytesReader` gets the bytes from a wire or a pipe.
 """
 
@@ -21,7 +21,7 @@ from holdfast.config.project_decisions import Project
 from holdfast.config.settings import read_config
 from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.providers.model_lists.favourites import Favourites
-from holdfast.providers.model_lists.stored_lists import LARGEST_LIST, StoredLists
+from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
 from holdfast.session.catalog import Catalog
 from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions
 from holdfast.session.storage.blobs import LARGEST_BLOB
@@ -199,13 +199,13 @@ FILES: tuple[FileReader, ...] = (
     ),
     FileReader(
         name="stored list of models",
-        bound=LARGEST_LIST,
+        bound=LARGEST_MODEL_LIST,
         place=str(_LISTS),
         read=lambda root: StoredLists(root).get("openai", "https://example.com"),
     ),
     FileReader(
         name="stored list of MCP tools",
-        bound=stored_tools.LARGEST_LIST,
+        bound=stored_tools.LARGEST_TOOL_LIST,
         place=f"{SERVER.digest[:32]}.json",
         read=lambda root: stored_tools.StoredTools(root).get(SERVER),
     ),

@@ -43,7 +43,7 @@ def decode_toml(raw: bytes | str, kind: type[T]) -> T:
     _prepare(kind)
     try:
         return msgspec.toml.decode(raw, type=kind)
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, msgspec.MsgspecError):
         raise
     except RecursionError as error:
         raise msgspec.DecodeError(_TOO_DEEP) from error

@@ -1,7 +1,7 @@
 """Reads files that others may have written: regular files only, at most a given size, without waiting for anything.
 
 A plain `read_bytes` waits for ever on a named pipe without a writer, starts a device, and takes as much memory as
-someone put into the file. Every reader of such a file goes through this module with a bound of its own
+someone put into the file. Every reader of such a file goes through this module and has its bound
 (docs/reference/limits.md lists them; `tests/contract/test_bounded_readers.py` finds a reader that does not).
 
 Why look before opening, when the open file is looked at too? Opening a device may already do something, for example
@@ -35,7 +35,7 @@ def read_bounded(path: Path, most: int) -> bytes:
 
     Raises `OSError`, whose `strerror` is the reason: it is no regular file, it is too large, or the system's.
     """
-    with open_regular(path) as file:
+    with open_unblocked(path) as file:
         if os.fstat(file.fileno()).st_size > most:
             raise _too_large(path, most)
         data = read_beginning(file, most + 1)  # it may grow; and a file of the system tells no size
@@ -46,11 +46,11 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 def read_text_beginning(path: Path, most: int) -> str:
     """Return the first `most` bytes of a regular file as text; raises `OSError` or `UnicodeDecodeError`."""
-    with open_regular(path) as file:
+    with open_unblocked(path) as file:
         return read_beginning(file, most).decode()
 
 
-def open_regular(path: Path, flags: int = 0) -> io.FileIO:
+def open_unblocked(path: Path, flags: int = 0) -> io.FileIO:
     """Return a regular file, open for reading; raises `OSError` for anything else. Never waits for a writer."""
     _refuse_special(path, path.lstat() if flags & os.O_NOFOLLOW else path.stat())
     file = io.FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags))

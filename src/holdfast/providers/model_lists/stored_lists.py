@@ -23,7 +23,7 @@ from holdfast.typed_data import decode_json
 LIFETIME = 24 * 3600
 """Seconds after which the provider is asked again."""
 
-LARGEST_LIST = 16 * 1024 * 1024
+LARGEST_MODEL_LIST = 16 * 1024 * 1024
 """Bytes of a stored list."""
 
 
@@ -51,7 +51,7 @@ class StoredLists:
     def get(self, provider: str, address: str) -> StoredList | None:
         """Return the list of a provider at an address, however old; None if there is none that can be read."""
         try:
-            stored = decode_json(read_bounded(self.path(provider, address), LARGEST_LIST), StoredList)
+            stored = decode_json(read_bounded(self.path(provider, address), LARGEST_MODEL_LIST), StoredList)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return stored if (stored.provider, stored.address) == (provider, strip_credentials(address)) else None

@@ -45,7 +45,7 @@ class Blobs:
         name = hashlib.sha256(body).hexdigest()
         path = self._folder / name
         make_folder(self._folder)
-        if _holds(path, body):
+        if _has_body(path, body):
             sync_path(self._folder)  # an earlier attempt may have failed between the rename and this
         else:
             replace_file(path, body)
@@ -68,7 +68,7 @@ class Blobs:
         return body
 
 
-def _holds(path: Path, body: bytes) -> bool:
+def _has_body(path: Path, body: bytes) -> bool:
     """Return whether the file holds exactly this."""
     try:
         return read_bounded(path, len(body)) == body

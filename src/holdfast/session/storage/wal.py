@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import StorageFailed
-from holdfast.system.bounded_files import open_regular
+from holdfast.system.bounded_files import open_unblocked
 from holdfast.system.durable_files import DATABASE
 
 PAGE = 4096
@@ -165,7 +165,7 @@ def copy_files(database: Path, into: Path) -> Path:
 
 def _copy_bounded(source: Path, target: Path) -> None:
     """Copy a file of a session. Raise `OSError` for one that no holdfast wrote: a pipe, or one that fills the disk."""
-    with open_regular(source) as file, target.open("xb") as copy:
+    with open_unblocked(source) as file, target.open("xb") as copy:
         if os.fstat(file.fileno()).st_size > LARGEST_JOURNAL:
             raise OSError(errno.EFBIG, f"it is larger than {LARGEST_JOURNAL:,} bytes", str(source))
         shutil.copyfileobj(file, copy, 1 << 20)
@@ -200,13 +200,13 @@ def snapshot(database: Path, into: Path) -> Path:
 def _signature(database: Path) -> tuple[object, ...]:
     log = companion_path(database, "-wal")
     try:
-        with open_regular(log) as file:
+        with open_unblocked(log) as file:
             header = file.read(_HEADER)
     except FileNotFoundError:
         header = b""
     if header:
         return (header,)
-    with open_regular(database) as file:
+    with open_unblocked(database) as file:
         start = file.read(100)
     stat = database.stat()
     return (start, stat.st_ino, stat.st_size, stat.st_mtime_ns, companion_path(database, "-journal").is_file())

@@ -76,9 +76,9 @@ def read_journal(document: Json) -> JournalDocument:
         if isinstance(entry, e.SessionOpened) and opened is None:
             opened = entry
             continue
-        kept = tuple(_kept(entry))
-        found += kept
-        if not kept or (isinstance(entry, e.ApprovalAnswered) and kept != (entry,)):
+        safe = tuple(_safe_entry(entry))
+        found += safe
+        if not safe or (isinstance(entry, e.ApprovalAnswered) and safe != (entry,)):
             left_out[_OWN] = None
     for finding in map(as_object, as_array(document.get("findings"))):
         left_out[f"The exported journal was damaged: {finding.get('what')}"] = None
@@ -95,7 +95,7 @@ class _Record(msgspec.Struct, frozen=True):
     entry: e.Entry
 
 
-def _kept(entry: e.Entry) -> Iterator[e.Entry]:
+def _safe_entry(entry: e.Entry) -> Iterator[e.Entry]:
     """Yield the entry as it is kept, or nothing."""
     match entry:
         case e.RequestStarted():

@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StateError
-from holdfast.system.bounded_files import STATE_FILE, open_regular, read_beginning
+from holdfast.system.bounded_files import STATE_FILE, open_unblocked, read_beginning
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import convert_value
 
@@ -96,7 +96,7 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            file = open_regular(self._path, os.O_NOFOLLOW)
+            file = open_unblocked(self._path, os.O_NOFOLLOW)
         except OSError as error:
             raise ConfigInvalid(
                 f"Token file {str(self._path)!r} cannot be read: {error.strerror}. Fix its path."
