@@ -274,8 +274,10 @@ def test_a_server_that_failed_opens_the_next_prompt_and_leaves_the_running_turn_
     journal += [ended(1, TextPart("done")), TurnEnded(turn=1, reason="end_turn", cause="finished")]
     journal += [PromptAccepted(turn=2, text="and now?")]
     assert fold(journal).messages[-1] == UserMessage((), ("[Note: trip has failed.]", "and now?"))
-    again: list[Entry] = [Rewound(turn=2), PromptAccepted(turn=3, text="again")]
-    assert fold([*journal, *again]).messages[-1] == UserMessage((), ("[Note: trip has failed.]", "again"))
+    later = ServerFailed(server="map", reason="it exited", note="[Note: map has failed.]")
+    again: list[Entry] = [later, Rewound(turn=2), PromptAccepted(turn=3, text="again")]
+    both = ("[Note: trip has failed.]", "[Note: map has failed.]", "again")
+    assert fold([*journal, *again]).messages[-1] == UserMessage((), both)
 
 
 def test_only_the_words_after_a_rewind_are_sent() -> None:
