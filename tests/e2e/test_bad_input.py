@@ -285,6 +285,9 @@ def test_a_disk_that_is_full_from_the_start(small_disk: Path, one_world: World) 
     assert full.code == 1
     assert "the disk is full" in full.err
     assert full.of("message") == []  # what is not on the disk was never said to be accepted
+    (result,) = full.of("result")  # it is the end of this run's turn, not of the one before
+    assert (result["turn"], result["stop_reason"], result["cause"]) == (2, "error", "storage")
+    assert (result["is_error"], result["result"]) == (True, "")
     filled.unlink()
     world.go_on()
     assert world.user_texts == ["the first prompt", "go on"]

@@ -21,6 +21,7 @@ from holdfast.session.journal.entries import ModelChanged, PromptAccepted, Reque
 from holdfast.session.journal.store import Reading
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, replace_file, sync_path
 from holdfast.typed_data import decode_json
 
@@ -322,7 +323,7 @@ def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
 
 def _cached(folder: Path) -> _StoredSummary | None:
     try:
-        summary = decode_json((folder / ABOUT).read_bytes(), _StoredSummary)
+        summary = decode_json(read_bounded(folder / ABOUT, STATE_FILE), _StoredSummary)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # missing or unreadable: it is rebuilt
     return summary if summary.id == folder.name else None  # a copied folder contains the original's cache

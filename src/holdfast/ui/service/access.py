@@ -22,6 +22,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StateError
+from holdfast.system.bounded_files import STATE_FILE, open_unblocked, read_beginning
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import convert_value
 
@@ -95,13 +96,13 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            file = open_unblocked(self._path, os.O_NOFOLLOW)
         except OSError as error:
             raise ConfigInvalid(
                 f"Token file {str(self._path)!r} cannot be read: {error.strerror}. Fix its path."
             ) from error
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
+        with file:
+            status = os.fstat(file.fileno())
             if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.geteuid():
                 raise ConfigInvalid(
                     f"Token file {str(self._path)!r} can be read by others (mode {stat.S_IMODE(status.st_mode):04o}, "
@@ -110,13 +111,15 @@ class TokenFile:
             stamp = status.st_mtime_ns, status.st_size
             if stamp == self._stamp:
                 return
-            data = file.read()
+            data = read_beginning(file, STATE_FILE + 1)
+        if len(data) > STATE_FILE:
+            raise ConfigInvalid(f"Token file {str(self._path)!r} is larger than {STATE_FILE:,} bytes. Fix it.")
         self._tokens, self._stamp = self._parse(data), stamp
 
     def _parse(self, data: bytes) -> dict[str, _Token]:
         try:
             tokens = convert_value(tomllib.loads(data.decode()), _Tokens).tokens
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:  # no TOML, no text, or not to be read
             raise ConfigInvalid(f"Token file {str(self._path)!r} is invalid: {error}. Fix it.") from error
         for name, each in tokens.items():
             if not _NAME.fullmatch(name) or len(each.token) < _SHORTEST or not each.token.isascii():
