@@ -42,6 +42,7 @@ Cause = Literal[
     "timeout",  # the turn's deadline
     "approval",  # a call needed approval and no user could be asked
     "provider",  # the provider refused, failed or fell silent
+    "flood",  # the answer or the turn went over a bound of size or count
     "storage",  # the journal could not be written
     "crash",  # found at recovery: the process ended without recording why
     "bug",  # an exception in holdfast itself
