@@ -15,6 +15,7 @@ from holdfast.errors import ProviderFailed
 from holdfast.providers import http_model, sse
 from holdfast.providers.connect import open_model
 from holdfast.providers.model import StreamEvent, StreamFinished
+from holdfast.providers.protocols.answer_bounds import MIB
 from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
@@ -186,11 +187,11 @@ async def test_behind_the_reason_of_a_protocol_without_a_closing_event_not_much_
 
 @pytest.mark.parametrize(("kind", "non_streaming"), [(EVENTS, False), ("application/json", False), ("text/html", True)])
 async def test_what_has_no_end_is_dropped(kind: str, monkeypatch: pytest.MonkeyPatch, *, non_streaming: bool) -> None:
-    monkeypatch.setattr(sse, "LONGEST_EVENT", 1_000)
-    body = Body([b"x" * 300] * 1_000)
+    monkeypatch.setattr(sse, "LONGEST_EVENT", MIB)
+    body = Body([b"x" * 300_000] * 1_000)
     failed = await failure(answer(body, content_type=kind), non_streaming=non_streaming)
-    assert (failed.fault, body.closed) == ("malformed", True)
-    assert "sent an event longer than" in str(failed)
+    assert (failed.fault, body.closed, failed.retryable) == ("flood", True, False)
+    assert f"sent more than 1 MiB in one {'event' if kind == EVENTS else 'response'}." in str(failed)
     assert body.chunks_read < 10
 
 
