@@ -37,6 +37,16 @@ CONFIG = 'edit_tool = "edit"\n[limits]\nbackoff = 0.01\n'
 """Every model gets `edit`, so that one script serves all wires; `apply_patch` has its own tests."""
 
 
+MEASURED = """
+import re, sys
+from holdfast.ui.main import main
+code = main()
+print(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)  # its own, not its parent's
+sys.exit(code)
+"""
+"""The product, which says on the last line of standard error how many KB of memory it had at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """A process that ended."""

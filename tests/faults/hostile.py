@@ -265,12 +265,8 @@ def modes(wire: WireName) -> list[Mode]:
         _broken("bad JSON", Headers(), Raw(event + b'data: {"choices": [}\n\n'), NEVER, faults={"malformed"}),
         _broken("bad UTF-8", Headers(), Raw(event + b'data: {"id": "\xff\xfe"}\n\n'), NEVER, faults={"malformed"}),
         _broken("JSON that is no event", Headers(), Raw(event + b"data: 3\n\n"), NEVER, faults={"malformed"}),
-        _broken(
-            "a 30 MB line", Headers(), Raw(MEGABYTE, times=30), NEVER, faults={"flood"}, sentence=TOO_LONG
-        ),
-        _broken(
-            "a line for ever", Headers(), Raw(MEGABYTE, times=FOR_EVER), faults={"flood"}, sentence=TOO_LONG
-        ),
+        _broken("a 30 MB line", Headers(), Raw(MEGABYTE, times=30), NEVER, faults={"flood"}, sentence=TOO_LONG),
+        _broken("a line for ever", Headers(), Raw(MEGABYTE, times=FOR_EVER), faults={"flood"}, sentence=TOO_LONG),
         _broken(
             "an event of lines for ever",
             Headers(),

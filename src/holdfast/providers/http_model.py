@@ -1,7 +1,7 @@
 """A `Model` over HTTP: it posts requests that a protocol writes and reads responses with the protocol's reader.
 
-A response without a reason for its end is never finished, and one without an end is cut off at a bound. A provider's error may quote the API key; it is redacted
-here, because the message is printed and journalled.
+A response without a reason for its end is never finished, and one without an end is cut off at a bound. A provider's
+error may quote the API key; it is redacted here, because the message is printed and journalled.
 """
 
 from __future__ import annotations

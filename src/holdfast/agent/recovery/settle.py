@@ -39,7 +39,6 @@ from holdfast.tool_calls import FileCheck, FileSeen, Outcome
 from holdfast.tools.tool import Traces
 from holdfast.tools.truncation import cap
 
-
 KEPT_OF_FLOOD = 64 * 1024
 """Bytes to keep of the text of an answer without an end: the first half and the last half."""
 

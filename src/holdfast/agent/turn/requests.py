@@ -140,8 +140,9 @@ class Requests:
                     sent = self._valid()
                 continue
             self._received += stream.received
-            session = sent.opened.session if sent.opened else ""
-            ended = stream.response_entry(finished, session=session, known=self._journal.fold.knows_call)
+            ended = stream.response_entry(
+                finished, session=sent.opened.session if sent.opened else "", known=self._journal.fold.knows_call
+            )
             self._journal.append(ended)
             self._stream = None
             if ended.cut is not None:
