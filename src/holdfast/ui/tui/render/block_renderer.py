@@ -151,6 +151,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "files": ("·", "warning"),
     "rewound": ("↶", "warning"),
     "context": ("·", "dim"),
+    "server": ("!", "warning"),
     "task": ("·", "dim"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),
