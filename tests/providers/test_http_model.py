@@ -166,6 +166,15 @@ async def test_nothing_is_heard_behind_the_closing_event(after: str, monkeypatch
     assert (text_of(events), body.closed) == ("done", True)
 
 
+@pytest.mark.parametrize(("chunks", "read"), [(3, 4), (100_000, 66)])
+async def test_what_follows_the_closing_event_is_read_so_that_the_connection_can_be_used_again(
+    chunks: int, read: int
+) -> None:
+    body = Body([chunk("done", "stop") + b"data: [DONE]\n\n", *[b"x" * 4_096] * chunks])
+    events = await events_of(answer(body, content_type=EVENTS))
+    assert (text_of(events), body.closed, body.chunks_read) == ("done", True, read)
+
+
 async def test_a_body_that_breaks_before_its_closing_event_is_broken() -> None:
     failed = await failure(answer(Body([chunk("done", "stop")], "reset"), content_type=EVENTS))
     assert failed.fault == "unreachable"

@@ -42,6 +42,9 @@ T = TypeVar("T")
 _LONGEST_ERROR = 64 * 1024
 """Bytes of an error's body to read."""
 
+_MOST_LAST_BYTES = 256 * 1024
+"""Bytes to read after the closing event of a response."""
+
 
 class HttpModel:
     """A `Model` over one protocol and the HTTP client that it owns."""
@@ -222,8 +225,11 @@ def _too_long(what: str) -> Flood:
 
 
 async def _drain(body: AsyncIterator[bytes]) -> None:
-    """Read the body to its end, so that the connection can be reused; stop on a timeout or an error."""
+    """Read the body to its end, so that the connection can be reused; stop on a timeout, an error, or much more."""
+    left = _MOST_LAST_BYTES
     with contextlib.suppress(TimeoutError, httpx2.TransportError):  # the response is complete
         async with asyncio.timeout(LAST_BYTES):
-            async for _ in body:
-                pass
+            async for chunk in body:
+                left -= len(chunk)
+                if left < 0:
+                    return
