@@ -166,6 +166,26 @@ async def test_nothing_is_heard_behind_the_closing_event(after: str, monkeypatch
     assert (text_of(events), body.closed) == ("done", True)
 
 
+@pytest.mark.parametrize(
+    ("chunk_of", "many", "what"),
+    [
+        (b"data: {}\n\n" * 1_000, 200, "200,000 events in one answer"),
+        (b": a comment\n\n" + b":" + b" " * (MIB // 2 - 15) + b"\n", 128, "64 MiB in one response"),
+    ],
+    ids=["events", "comments"],
+)
+async def test_events_that_say_nothing_and_bytes_that_are_no_events_have_an_end(
+    chunk_of: bytes, many: int, what: str
+) -> None:
+    done = chunk("done", "stop") + b"data: [DONE]\n\n"
+    within = Body([*[chunk_of] * (many - 1), done])
+    assert text_of(await events_of(answer(within, content_type=EVENTS))) == "done"
+    over = Body([chunk_of] * many * 9)
+    failed = await failure(answer(over, content_type=EVENTS))
+    assert (failed.fault, over.closed, over.chunks_read) == ("flood", True, many + 1)
+    assert f"sent more than {what}. It was cut off there." in str(failed)
+
+
 @pytest.mark.parametrize(("chunks", "read"), [(3, 4), (100_000, 66)])
 async def test_what_follows_the_closing_event_is_read_so_that_the_connection_can_be_used_again(
     chunks: int, read: int
