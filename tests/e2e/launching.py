@@ -79,6 +79,20 @@ class Agent:
         """Return what was printed until now."""
         return Ran(code=0, out=self._out.read_text(), err=self._err.read_text())
 
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has printed until now."""
+        return self._out.stat().st_size
+
+    @property
+    def ended(self) -> bool:
+        """Return whether it has ended."""
+        try:
+            self._process.wait(0.001)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            return False
+        return True
+
     def send(self, number: signal.Signals) -> None:
         """Signal the agent, and no other process."""
         os.kill(self.pid, number)

@@ -282,6 +282,40 @@ def modes(wire: WireName) -> list[Mode]:
             sentence=TOO_LONG,
             shown="half of it",
         ),
+        _broken(
+            "text for ever",
+            Say("x" * 9_000_000, chunk=60_000),
+            faults={"flood"},
+            sentence="more than 8 MiB of text, thinking and arguments in one answer",
+            shown="left out here",
+        ),
+        _broken(
+            "thinking for ever",
+            Think("x" * 9_000_000, chunk=60_000),
+            faults={"flood"},
+            sentence="more than 8 MiB of text, thinking and arguments in one answer",
+            shown=" ",
+        ),
+        _broken(
+            "a call for ever",
+            Call(TOOL, '{"path": "' + "x" * 9_000_000, chunk=60_000),
+            faults={"flood"},
+            sentence=TOO_LONG if wire == "gemini" else "more than 8 MiB of text, thinking and arguments in one answer",
+        ),
+        _broken(
+            "events for ever",
+            Headers(),
+            Raw(b"data: {}\n\n" * 5_000, times=FOR_EVER),
+            faults={"flood"},
+            sentence="more than 200,000 events in one answer",
+        ),
+        _broken(
+            "keep-alives for ever",
+            Headers(),
+            Raw(b": still here\n\n" * 80_000, times=FOR_EVER),
+            faults={"flood"},
+            sentence="more than 64 MiB in one response",
+        ),
         *(
             _broken(
                 f"packed unasked: {ways}",
