@@ -366,7 +366,7 @@ ENDLESS: dict[str, tuple[str, bytes, bytes]] = {
                 "item": {"type": "function_call", "id": "f", "name": "f", "arguments": ""},
             }
         ).encode(),
-        json.dumps({"type": "response.function_call_arguments.delta", "item_id": "f", "delta": PIECE}).encode()
+        json.dumps({"type": "response.function_call_arguments.delta", "item_id": "f", "delta": PIECE * 4}).encode()
         + b"\n"
         + b'{"type": "response.function_call_arguments.done", "item_id": "f", "arguments": "x"}',
     ),
