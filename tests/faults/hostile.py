@@ -128,7 +128,7 @@ def _broken(name: str, *reply: Action, faults: set[ProviderFault], sentence: str
 def _not_streamed(name: str, *reply: Action, faults: set[ProviderFault]) -> Mode:
     """Return a mode that streams nothing, and whose answer in one piece is broken."""
     ends: Ends = "flood" if "flood" in faults else "provider"
-    known = frozenset({"silent", *faults})
+    known: frozenset[ProviderFault] = frozenset({"silent", *faults})
     return Mode(name=name, steps=[(NEVER,), reply], faults=known, ends=ends, attempts=2, silent=(1,))
 
 

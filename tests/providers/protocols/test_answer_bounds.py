@@ -6,14 +6,14 @@ import pytest
 
 from holdfast.providers.model import CallDelta, TextDelta, ThinkingDelta
 from holdfast.providers.protocols.answer_bounds import (
-    LONGEST_NAME,
+    LONGEST_CALL_NAME,
     MIB,
-    MOST_BYTES,
     MOST_CALLS,
     MOST_EVENTS,
     MOST_PARTS,
     MOST_TEXT,
     MOST_TURN_TEXT,
+    MOST_WIRE_BYTES,
     AnswerSize,
     Flood,
     WireSize,
@@ -102,7 +102,7 @@ def test_a_turn_has_room_for_eight_answers() -> None:
 
 def test_a_response_counts_its_bytes_and_its_events_as_they_arrive() -> None:
     wire = WireSize()
-    wire.add_bytes(MOST_BYTES)
+    wire.add_bytes(MOST_WIRE_BYTES)
     for _ in range(MOST_EVENTS):
         wire.add_event()
     with pytest.raises(Flood, match="more than 64 MiB in one response"):
@@ -125,7 +125,7 @@ def test_parts_without_a_word_are_counted_too() -> None:
 
 def test_the_name_of_a_call_has_an_end() -> None:
     parts = ResponseParts("p")
-    parts.add_call(0, "x" * (LONGEST_NAME - 1), "")
+    parts.add_call(0, "x" * (LONGEST_CALL_NAME - 1), "")
     parts.add_call(0, "x", "{}")
     with pytest.raises(Flood, match="a call whose name has more than 1,024 characters"):
         parts.add_call(0, "x", "")

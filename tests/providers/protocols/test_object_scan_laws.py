@@ -26,7 +26,7 @@ texts = st.one_of(
 
 @law(400)
 @given(texts, st.sampled_from(["", " ", "\n", "x", "{}", '{"a":', "}"]), st.lists(st.integers(0, 60), max_size=8))
-@example('{}', "x", [2])
+@example("{}", "x", [2])
 @example('{"a": "\\\\"}', "", [8])
 @example('{"a": "\\""}', "", [8])
 def test_it_is_complete_exactly_when_it_parses(text: str, more: str, cuts: list[int]) -> None:

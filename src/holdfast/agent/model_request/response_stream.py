@@ -16,7 +16,7 @@ from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
-from holdfast.providers.protocols.answer_bounds import LONGEST_NAME, MOST_TURN_TEXT, AnswerSize, Flood
+from holdfast.providers.protocols.answer_bounds import LONGEST_CALL_NAME, MOST_TURN_TEXT, AnswerSize, Flood
 from holdfast.session.conversation.call_ids import call_id
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part, ResponseCheckpoint, ResponseEnded
@@ -189,7 +189,7 @@ class Stream:
                 self._emit(LiveThinking(self._step, event.text))
             case CallDelta():
                 known = self._calls.get(event.index, "")
-                name = event.name[: LONGEST_NAME - len(known)]
+                name = event.name[: LONGEST_CALL_NAME - len(known)]
                 self._calls[event.index] = known + name
                 self._emit(LiveCall(self._step, event.index, name, event.arguments))
 

@@ -78,7 +78,7 @@ def settle(
     known = known or Evidence()
     entries: list[Entry] = []
     streaming = conversation.streaming
-    text = "" if streaming is None else _kept(streaming.text, stop_cause)
+    text = "" if streaming is None else _text_of_cut(streaming.text, stop_cause)
     was_cut = bool(text.strip())
     if streaming is not None and (was_cut or conversation.open_turn is None):  # otherwise the turn's end also ends it
         entries.append(
@@ -107,7 +107,7 @@ def settle(
     return tuple(entries)
 
 
-def _kept(text: str, stop_cause: StopCause) -> str:
+def _text_of_cut(text: str, stop_cause: StopCause) -> str:
     """Return what is kept of an unfinished answer: of a flood its beginning and its end, so that it can be sent."""
     is_flood = stop_cause.cause == "flood" or len(text) > LONGEST_CUT
     return cap(text, KEPT_OF_FLOOD) if is_flood else text

@@ -34,13 +34,13 @@ MOST_CALLS = 4_096
 MOST_PARTS = 4_096
 """Texts and pieces of thinking in one answer; most answers have one of each."""
 
-LONGEST_NAME = 1_024
+LONGEST_CALL_NAME = 1_024
 """Characters of the name of a call."""
 
 MOST_EVENTS = 200_000
 """Events of one answer. A token is at most one, and no model writes as many tokens in one answer."""
 
-MOST_BYTES = 64 * MIB
+MOST_WIRE_BYTES = 64 * MIB
 """Bytes of one response as they arrive; a token takes a few hundred."""
 
 
@@ -95,8 +95,8 @@ class WireSize:
     def add_bytes(self, count: int) -> None:
         """Count bytes. Raise `Flood` if the response is too long with them."""
         self._bytes += count
-        if self._bytes > MOST_BYTES:
-            raise Flood(f"more than {MOST_BYTES // MIB} MiB in one response")
+        if self._bytes > MOST_WIRE_BYTES:
+            raise Flood(f"more than {MOST_WIRE_BYTES // MIB} MiB in one response")
 
     def add_event(self) -> None:
         """Count an event. Raise `Flood` if the response has too many with it."""
@@ -124,8 +124,8 @@ def check_parts(count: int) -> None:
 
 def check_name(length: int) -> None:
     """Raise `Flood` if the name of a call is too long."""
-    if length > LONGEST_NAME:
-        raise Flood(f"a call whose name has more than {LONGEST_NAME:,} characters")
+    if length > LONGEST_CALL_NAME:
+        raise Flood(f"a call whose name has more than {LONGEST_CALL_NAME:,} characters")
 
 
 def too_many_events() -> Flood:

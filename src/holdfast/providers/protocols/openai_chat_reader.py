@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,13 +22,15 @@ from holdfast.providers.model import ModelFinish, StreamFinished
 from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.openai.object_scan import ObjectScan
-from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails, text_field
 from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts, ThinkingDraft
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
+
+if TYPE_CHECKING:
+    from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_text")
 """Fields in which servers send thinking; a server that fills several sends the same text in each."""
@@ -65,7 +68,7 @@ class ChatReader:
         self._calls = _Calls()
         self._tags = ThinkTags() if self._compat.think_tags else None
         self._runs = {"text": 0, "thinking": 0}
-        self._details = ReasoningDetails()
+        self._details: ReasoningDetails | None = None
         self._reason: str | None = None
         self._refused = False
         self._usage: Json = {}
@@ -93,7 +96,7 @@ class ChatReader:
     def finished(self) -> StreamFinished:
         """Return the response. Raise `ProviderFailed` if its finish reason is an error or unknown."""
         thinking = next((each for each in self._parts.drafts() if isinstance(each, ThinkingDraft)), None)
-        if thinking is not None and (details := self._details.all()):
+        if thinking is not None and self._details is not None and (details := self._details.all()):
             thinking.details = {DETAILS: details}  # of the whole message: it goes back in one piece
         parts = self._parts.parts()
         finish = "refusal" if self._refused else finish_for(self._name, self._reason or "", _REASONS, parts)
@@ -133,11 +136,19 @@ class ChatReader:
             if not text and isinstance(value := delta.get(each), str) and value:
                 field, text = each, value
         if self._compat.reasoning_details and (details := self._json.objects_in(delta, DETAILS)):
-            texts = [self._json.text_in(each, field_of) or "" for each in details if (field_of := text_field(each))]
-            for each in details:
-                self._details.add(each)
-            field, text = field or "reasoning", text or "".join(texts)
+            readable = self._read_details(details)
+            field, text = field or "reasoning", text or readable
         return self._add_thinking(field, text) if field else ()
+
+    def _read_details(self, details: list[Json]) -> str:
+        """Keep the details, and return their readable text."""
+        from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails, text_field  # noqa: PLC0415 - few servers send them
+
+        texts = [self._json.text_in(each, field) or "" for each in details if (field := text_field(each))]
+        self._details = self._details or ReasoningDetails()
+        for each in details:
+            self._details.add(each)
+        return "".join(texts)
 
     def _content(self, delta: Json) -> Iterable[Delta]:
         content = delta.get("content")

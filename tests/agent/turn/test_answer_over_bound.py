@@ -96,7 +96,9 @@ async def test_just_within_the_bounds_is_an_answer(monkeypatch: pytest.MonkeyPat
     assert (first.cause, second.cause) == ("finished", "finished")
 
 
-async def test_the_answers_of_a_turn_count_together_and_those_of_the_next_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_answers_of_a_turn_count_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(answer_bounds, "MOST_TURN_TEXT", 3_000)
     monkeypatch.setattr(answer_bounds, "MOST_TEXT", 1_000)
     step = (Say("x" * 894), LOOK)  # 900 bytes
