@@ -253,7 +253,7 @@ def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was
     if was_cut:
         sentences.append("Your response above was cut off at that point.")
     if cut_calls:
-        names = ", ".join(cut_calls)
+        names = _list(cut_calls)
         sentences.append(f"The tool calls you had begun to write in it ({names}) were not started.")
     return "[" + " ".join(sentences) + "]"
 
