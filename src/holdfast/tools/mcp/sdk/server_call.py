@@ -13,11 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+import anyio
 import httpx2
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    PARSE_ERROR,
     CancelledNotification,
     CancelledNotificationParams,
     ElicitRequestParams,
@@ -31,7 +34,7 @@ from holdfast.errors import ToolFailed
 from holdfast.tool_calls import InputRequest, ServerAnswer
 from holdfast.tools.mcp.call_result import result_output
 from holdfast.tools.mcp.sdk.elicitation import input_request, input_responses, question_of_params, result_of_answer
-from holdfast.tools.mcp.sdk.line_transport import LineTraffic
+from holdfast.tools.mcp.sdk.traffic import UNREADABLE, Traffic
 from holdfast.tools.tool import ToolContext, ToolOutput
 
 MOST_SILENCE = 300.0
@@ -50,6 +53,7 @@ LETS_GO = 0.3
 """Seconds that the SDK may take to tell the server of a stop."""
 
 _ASKS_AGAIN = 0.05, 0.25  # seconds before a call with nothing but a state is asked once more, at first and at most
+_LONGEST_REASON = 300
 _UNKNOWN = "Whether it acted is unknown: look before you repeat it."
 
 
@@ -64,7 +68,7 @@ class ServerCall:
         timeout: float | None,
         idle_timeout: float | None,
         context: ToolContext,
-        traffic: LineTraffic,
+        traffic: Traffic,
         over: asyncio.Event,
         end: Callable[[], Awaitable[str]],
     ) -> None:
@@ -193,8 +197,10 @@ class ServerCall:
         if isinstance(error, ToolFailed):
             raise error
         if isinstance(error, MCPError):
-            if self._over.is_set() or is_end(error):
+            if is_end(error):
                 return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
+            if why := _unreadable(error):
+                return self._unreadable_output(why)
             raise ToolFailed(f"MCP server {self._server!r} answered with an error: {reason_of(error)}.")
         if isinstance(error, RuntimeError | ValidationError):  # the SDK compares it with the tool's own schema
             raise ToolFailed(
@@ -233,7 +239,7 @@ class ServerCall:
             error = task.exception()
             if error is None:
                 return self._output_of(task.result())
-            if isinstance(error, MCPError) and not is_end(error):
+            if isinstance(error, MCPError) and not is_end(error) and not _unreadable(error):
                 why = f"{why} It answered: {reason_of(error)}."
         return ToolOutput(text=f"MCP server {self._server!r} {why} {_UNKNOWN}", interrupted=True)
 
@@ -257,10 +263,34 @@ class ServerCall:
         text = f"The connection to MCP server {self._server!r} ended during this call: {why.rstrip('.')}. {_UNKNOWN}"
         return ToolOutput(text=text, interrupted=True)
 
+    def _unreadable_output(self, why: str) -> ToolOutput:
+        text = f"MCP server {self._server!r} gave an answer that cannot be read: {why.rstrip('.')}. {_UNKNOWN}"
+        return ToolOutput(text=text, interrupted=True)
 
-def is_end(error: MCPError) -> bool:
+
+_ENDS = ("Connection closed", "SSE stream ", "server answered a request with 202 ")
+"""How the SDK's own errors about a connection begin. Servers use the same code for errors of theirs."""
+
+_UNREADABLE = (UNREADABLE, "Failed to parse JSON response: ", "Failed to parse SSE message: ")
+"""How an error begins that stands for an answer that cannot be read: holdfast's, and the SDK's."""
+
+
+def is_end(error: BaseException) -> bool:
     """Return whether the error is the end of the connection, not an answer of the server."""
-    return error.error.code == CONNECTION_CLOSED
+    if isinstance(error, BaseExceptionGroup):
+        return is_end(error.exceptions[0])  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - narrowed without its type
+    if not isinstance(error, MCPError):
+        return isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError | ConnectionError)
+    return error.error.code in (CONNECTION_CLOSED, INVALID_REQUEST) and error.error.message.startswith(_ENDS)
+
+
+def _unreadable(error: MCPError) -> str:
+    """Return why an answer cannot be read, "" if it is an answer."""
+    if error.error.code != PARSE_ERROR:
+        return ""
+    message = error.error.message
+    found = next((each for each in _UNREADABLE if message.startswith(each)), None)
+    return "" if found is None else " ".join(message.removeprefix(found).split())[:_LONGEST_REASON]
 
 
 def reason_of(error: BaseException) -> str:
