@@ -17,7 +17,9 @@ import msgspec
 MOST_VALUES = 200_000
 """Values, commas and colons of one message. Decoded, a value takes many times its bytes."""
 
+_WIDE = re.compile(rb"[\x80-\xff]|\\u")
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\],:"]|[^\s{}\[\],:"]++', re.DOTALL)
+_REST = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)  # of a text that has begun
 _LONGEST_ID = 400  # bytes
 
 
@@ -61,7 +63,52 @@ def is_too_complex(message: bytes) -> bool:
     """Return whether a message has more than `MOST_VALUES`. Nothing is decoded."""
     if len(message) <= MOST_VALUES:
         return False
-    return any(count > MOST_VALUES for count, _ in enumerate(_TOKEN.finditer(message)))
+    counter = ValueCounter()
+    counter.feed(message)
+    return counter.is_over
+
+
+def is_wide(piece: bytes) -> bool:
+    """Return whether a text in it may take four bytes for each character once it is decoded."""
+    return _WIDE.search(piece) is not None
+
+
+class ValueCounter:
+    """Counts the values of a message that arrives in pieces, up to `MOST_VALUES`. A text counts once, however long."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._in_text = False
+        self._escape = b""  # a backslash whose other half is in the next piece
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether there are more than `MOST_VALUES`."""
+        return self._count > MOST_VALUES
+
+    def feed(self, piece: bytes) -> None:
+        """Count the values in the next piece."""
+        piece, self._escape = self._escape + piece, b""
+        start = self._skip_text(piece, 0) if self._in_text else 0
+        if self._in_text:
+            return
+        for match in _TOKEN.finditer(piece, start):
+            self._count += 1
+            if self._count > MOST_VALUES:
+                return
+            if match[0] == b'"':
+                self._in_text = True
+                self._skip_text(piece, match.end())
+                return
+
+    def _skip_text(self, piece: bytes, start: int) -> int:
+        """Return where the text that goes on at `start` has ended; without an end, it goes on in the next piece."""
+        found = _REST.match(piece, start)
+        end = start if found is None else found.end()
+        self._in_text = piece[end : end + 1] != b'"'
+        if self._in_text:
+            self._escape = piece[end:]
+        return end + 1
 
 
 def _id(token: bytes) -> str | int | None:

@@ -256,6 +256,8 @@ class ServerConnection:
         """
         bound_body(response, self._refuse)
         request = response.request
+        if response.is_error and b'"tools/call"' in request.content:
+            self._traffic.status = response.status_code
         if request.method == "POST" and "mcp-session-id" in request.headers and response.status_code in (400, 404):
             body = (await response.aread()).decode("utf-8", "replace")
             if response.status_code != 404 and _error_code(body) != CONNECTION_CLOSED:  # noqa: PLR2004 - HTTP

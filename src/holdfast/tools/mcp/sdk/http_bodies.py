@@ -1,6 +1,6 @@
 """Bounds what is read of a server at a URL, where the bytes arrive and before anything keeps them.
 
-Each body has at most `LARGEST_MESSAGE` bytes, unpacked; of a stream of events each event has, which the SDK counts. No
+Each body has at most `LARGEST_MESSAGE` bytes, unpacked, and `MOST_VALUES`; of a stream of events, each event has. No
 compression is requested. What is compressed anyway is unpacked in small pieces, so that it is refused before it is big.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import httpx2
 
-from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE
+from holdfast.tools.mcp.sdk.traffic import MessageSize
 
 HEADERS = {"Accept-Encoding": "identity"}
 """What each request asks for."""
@@ -39,43 +39,71 @@ def bound_body(response: httpx2.Response, refuse: Callable[[str], None] = lambda
     response.stream = _BoundedBody(
         response.stream,
         encodings,
-        most=None if is_stream else LARGEST_MESSAGE,
+        size=_EventSize() if is_stream else MessageSize(),
         seconds=None if asks_for_events else SIGN_IN_WITHIN,
         refuse=refuse,
     )
 
 
+class _EventSize:
+    """The size of each event of a stream. A blank line ends an event, in any of the three kinds of lines."""
+
+    def __init__(self) -> None:
+        self._event = MessageSize()
+        self._return = b""  # the end of a piece, which is one line's end with the next piece, or alone
+        self._line_begins = True
+
+    def fault(self, piece: bytes) -> str:
+        """Return why the next piece is too much, "" if it is not."""
+        piece, self._return = self._return + piece, b""
+        if piece.endswith(b"\r"):
+            piece, self._return = piece[:-1], b"\r"
+        first, *more = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        if why := self._part(first):
+            return why
+        for line in more:
+            if self._line_begins:
+                self._event = MessageSize()
+            self._line_begins = True
+            if why := self._part(line):
+                return why
+        return ""
+
+    def _part(self, line: bytes) -> str:
+        self._line_begins = self._line_begins and not line
+        return self._event.fault(line) if line else ""
+
+
 class _BoundedBody(httpx2.AsyncByteStream):
-    """A body without its compression, of at most `most` bytes, which must arrive within `seconds`; None: no bound."""
+    """A body without its compression, of a bounded `size`, which must arrive within `seconds`, None: no such bound."""
 
     def __init__(
         self,
         body: httpx2.AsyncByteStream,
         encodings: list[str],
         *,
-        most: int | None,
+        size: MessageSize | _EventSize,
         seconds: float | None,
         refuse: Callable[[str], None],
     ) -> None:
         self._body = body
         self._encodings = encodings
-        self._most = most
+        self._size = size
         self._seconds = seconds
         self._refuse = refuse
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if len(self._encodings) > 1 or (self._encodings and self._encodings[0] not in _PACKED):
             raise self._refused(f"it sent an answer compressed with {', '.join(self._encodings)[:100]}")
-        unpacked = 0
         loop = asyncio.get_running_loop()
         until = None if self._seconds is None else loop.time() + self._seconds
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if self._encodings else None
         async for data in self._body:
             for piece in [data] if unpacker is None else self._unpacked(unpacker, data):
-                unpacked += len(piece)
-                if self._most is not None and unpacked > self._most:
-                    raise self._refused(f"it sent a message of more than {self._most // 1024**2} MB")
+                if why := self._size.fault(piece):
+                    raise self._refused(why)
                 yield piece
+                await asyncio.sleep(0)  # a stop is noticed also while much is unpacked
             if until is not None and loop.time() > until:
                 raise self._refused(f"its answer did not end within {self._seconds:g} s")
 

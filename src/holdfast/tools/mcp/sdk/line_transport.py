@@ -8,7 +8,6 @@ read still has an id: the request with that id ends at once, with the reason.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -18,8 +17,14 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from holdfast.tools.json_outline import MOST_VALUES, is_too_complex, outline
-from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE, UNREADABLE, Traffic, with_traffic
+from holdfast.tools.json_outline import outline
+from holdfast.tools.mcp.sdk.traffic import (
+    UNREADABLE,
+    MessageSize,
+    Traffic,
+    invalid_message_reason,
+    with_traffic,
+)
 
 MOST_SKIPPED = 100
 """Lines in a row that are not messages, after which a server is disconnected."""
@@ -69,32 +74,33 @@ async def _read(
     reader: asyncio.StreamReader, deliver: MemoryObjectSendStream[SessionMessage | Exception], traffic: Traffic
 ) -> None:
     pieces: list[bytes] = []
-    size = in_a_row = 0
+    size, in_a_row = MessageSize(), 0
     while data := await reader.read(_READ):
         *ended, rest = data.split(b"\n")
-        for line in ended:
-            full_line = b"".join((*pieces, line))
-            pieces, size = [], 0
-            if not full_line.strip():
-                continue
-            if is_too_complex(full_line):
-                traffic.fault = f"it sent a message of more than {MOST_VALUES} values"
+        for place, piece in enumerate((*ended, rest)):
+            if why := size.fault(piece):
+                traffic.fault = why
                 return
-            message = message_of_line(full_line)
+            pieces.append(piece)
+            if place == len(ended):
+                continue
+            line = b"".join(pieces)
+            pieces.clear()
+            size = MessageSize()
+            if not line.strip():
+                continue
+            message = message_of_line(line)
+            del line  # it may be large, and the next one is waited for
             if message is not None:
                 in_a_row = 0
                 await deliver.send(message)
+                del message
                 continue
             traffic.skipped += 1
             in_a_row += 1
             if in_a_row >= MOST_SKIPPED:
                 traffic.fault = f"it printed {in_a_row} lines on stdout that are no messages"
                 return
-        pieces.append(rest)
-        size += len(rest)
-        if size > LARGEST_MESSAGE:
-            traffic.fault = f"it sent a message of more than {LARGEST_MESSAGE // 1024**2} MB"
-            return
 
 
 def message_of_line(line: bytes) -> SessionMessage | None:
@@ -115,5 +121,4 @@ def _fault(line: bytes, error: ValueError) -> str:
         line.decode()
     except UnicodeDecodeError as broken:
         return f"it is not UTF-8 (byte {broken.start})"
-    found = re.search(r"Invalid JSON: ([^\n\[]+)", str(error))
-    return f"it is not JSON ({found[1].strip()})" if found else "it is not a result or an error of JSON-RPC 2.0"
+    return invalid_message_reason(str(error))

@@ -34,8 +34,11 @@ from holdfast.errors import ToolFailed
 from holdfast.tool_calls import InputRequest, ServerAnswer
 from holdfast.tools.mcp.call_result import result_output
 from holdfast.tools.mcp.sdk.elicitation import input_request, input_responses, question_of_params, result_of_answer
-from holdfast.tools.mcp.sdk.traffic import UNREADABLE, Traffic
+from holdfast.tools.mcp.sdk.traffic import UNREADABLE, Traffic, invalid_message_reason
 from holdfast.tools.tool import ToolContext, ToolOutput
+
+Answer = Mapping[str, object]
+"""The result of a call, as decoded JSON."""
 
 MOST_SILENCE = 300.0
 """Seconds without an answer or progress after which a call is given up."""
@@ -116,8 +119,8 @@ class ServerCall:
             if not task.done():
                 self._await_late(task)
 
-    async def _rounds(self, tool: str, arguments: dict[str, object]) -> bytes:
-        """Ask until the server answers with a result, and return that as JSON."""
+    async def _rounds(self, tool: str, arguments: dict[str, object]) -> Answer:
+        """Ask until the server answers with a result, and return that, decoded."""
         responses: InputResponses | None = None
         state: str | None = None
         if (waits := self._context.pending_request) is not None:
@@ -136,7 +139,7 @@ class ServerCall:
             )
             self._last_heard = asyncio.get_running_loop().time()
             if not isinstance(result, InputRequiredResult):
-                return result.model_dump_json(by_alias=True).encode()
+                return result.model_dump(by_alias=True)
             self._round += 1
             if self._round > MOST_ROUNDS:
                 raise ToolFailed(f"MCP server {self._server!r} asked more than {MOST_ROUNDS} times and was given up.")
@@ -188,7 +191,7 @@ class ServerCall:
         how = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
         self._context.emit(f"{how}{f': {message}' if message else ''}\n")
 
-    async def _outcome(self, task: asyncio.Task[bytes]) -> ToolOutput:
+    async def _outcome(self, task: asyncio.Task[Answer]) -> ToolOutput:
         if not task.done() or task.cancelled():
             return self._lost_output(await self._end())
         error = task.exception()
@@ -201,6 +204,8 @@ class ServerCall:
                 return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
             if why := _unreadable(error):
                 return self._unreadable_output(why)
+            if error.error.message == _STATUS and (status := self._traffic.status):
+                return self._status_output(status)
             raise ToolFailed(f"MCP server {self._server!r} answered with an error: {reason_of(error)}.")
         if isinstance(error, RuntimeError | ValidationError):  # the SDK compares it with the tool's own schema
             raise ToolFailed(
@@ -211,7 +216,7 @@ class ServerCall:
             return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
         raise error
 
-    def _output_of(self, answer: bytes) -> ToolOutput:
+    def _output_of(self, answer: Answer) -> ToolOutput:
         """Return the output of an answer, with a note about questions that no user could be asked."""
         output = result_output(answer)
         if not self._declined:
@@ -220,7 +225,7 @@ class ServerCall:
         note = f"[It asked the user, and was declined because no user can be asked in this run: {questions}]"
         return ToolOutput(text=f"{output.text}\n{note}", ok=output.ok, images=output.images)
 
-    async def _give_up(self, task: asyncio.Task[bytes], why: str) -> ToolOutput:
+    async def _give_up(self, task: asyncio.Task[Answer], why: str) -> ToolOutput:
         """Tell the server to stop. An answer that comes at once still counts; a later one is reported as late."""
         if self._open_questions:
             await asyncio.wait(self._open_questions, timeout=LETS_GO)
@@ -243,14 +248,14 @@ class ServerCall:
                 why = f"{why} It answered: {reason_of(error)}."
         return ToolOutput(text=f"MCP server {self._server!r} {why} {_UNKNOWN}", interrupted=True)
 
-    def _await_late(self, task: asyncio.Task[bytes]) -> None:
+    def _await_late(self, task: asyncio.Task[Answer]) -> None:
         """Report the answer that the server sends after the call was given up, until the connection ends."""
         late = self._context.report_late
         if late is None:
             task.cancel()
             return
 
-        def done(ended: asyncio.Task[bytes]) -> None:
+        def done(ended: asyncio.Task[Answer]) -> None:
             if not ended.cancelled() and ended.exception() is None:
                 try:
                     late(self._output_of(ended.result()))
@@ -267,12 +272,24 @@ class ServerCall:
         text = f"MCP server {self._server!r} gave an answer that cannot be read: {why.rstrip('.')}. {_UNKNOWN}"
         return ToolOutput(text=text, interrupted=True)
 
+    def _status_output(self, status: int) -> ToolOutput:
+        """Return the output for an HTTP status alone. A gateway that fails does not know what its server did."""
+        if status < _FAILED and status != _TIMED_OUT:
+            raise ToolFailed(f"MCP server {self._server!r} refused the call (HTTP {status}).")
+        return ToolOutput(text=f"MCP server {self._server!r} failed (HTTP {status}). {_UNKNOWN}", interrupted=True)
+
+
+_FAILED, _TIMED_OUT = 500, 408
 
 _ENDS = ("Connection closed", "SSE stream ", "server answered a request with 202 ")
 """How the SDK's own errors about a connection begin. Servers use the same code for errors of theirs."""
 
-_UNREADABLE = (UNREADABLE, "Failed to parse JSON response: ", "Failed to parse SSE message: ")
-"""How an error begins that stands for an answer that cannot be read: holdfast's, and the SDK's."""
+_UNPARSED = ("Failed to parse JSON response: ", "Failed to parse SSE message: ")
+_OTHER_KIND = "Unexpected content type: "
+"""How the SDK's own errors about an answer that cannot be read begin."""
+
+_STATUS = "Server returned an error response"
+"""The SDK's own error about an HTTP status without an answer."""
 
 
 def is_end(error: BaseException) -> bool:
@@ -286,11 +303,14 @@ def is_end(error: BaseException) -> bool:
 
 def _unreadable(error: MCPError) -> str:
     """Return why an answer cannot be read, "" if it is an answer."""
-    if error.error.code != PARSE_ERROR:
-        return ""
-    message = error.error.message
-    found = next((each for each in _UNREADABLE if message.startswith(each)), None)
-    return "" if found is None else " ".join(message.removeprefix(found).split())[:_LONGEST_REASON]
+    code, message = error.error.code, error.error.message
+    if code == PARSE_ERROR and message.startswith(UNREADABLE):
+        return message.removeprefix(UNREADABLE)
+    if code == PARSE_ERROR and message.startswith(_UNPARSED):
+        return invalid_message_reason(message)
+    if code == INVALID_REQUEST and message.startswith(_OTHER_KIND):
+        return f"it is {message.removeprefix(_OTHER_KIND)[:_LONGEST_REASON] or 'of no content type'} (expected JSON)"
+    return ""
 
 
 def reason_of(error: BaseException) -> str:
@@ -300,6 +320,10 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, MCPError):
         pages = _pages(error)
         return f"{error.error.message} (code {error.error.code}){pages}".rstrip()
+    if isinstance(error, ValidationError):
+        first, *others = error.errors(include_url=False, include_input=False)
+        place = ".".join(str(each) for each in first["loc"])
+        return f"{place}: {first['msg']}{f' (and {len(others)} more)' if others else ''}"
     if isinstance(error, httpx2.HTTPStatusError):
         return f"HTTP {error.response.status_code}"
     return f"{type(error).__name__}: {error}".rstrip(": ")

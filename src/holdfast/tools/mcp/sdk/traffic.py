@@ -6,6 +6,7 @@ before the SDK sees it: the tools that cannot be used are left out, each with th
 
 from __future__ import annotations
 
+import re
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
@@ -17,6 +18,7 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from holdfast.text import printable, valid_unicode
+from holdfast.tools.json_outline import MOST_VALUES, ValueCounter, is_wide
 from holdfast.tools.mcp.stored_tools import UnusableTool
 
 if TYPE_CHECKING:
@@ -24,6 +26,13 @@ if TYPE_CHECKING:
 
 LARGEST_MESSAGE = 32 * 1024 * 1024
 """Bytes of one message, unpacked; a server that sends a larger one is disconnected."""
+
+LARGEST_WIDE_MESSAGE = 12 * 1024 * 1024
+"""Bytes of one message with characters that are not ASCII: decoded, each of its characters may take four bytes."""
+
+TOO_LARGE = f"it sent a message of more than {LARGEST_MESSAGE // 1024**2} MB"
+TOO_WIDE = f"it sent a message of more than {LARGEST_WIDE_MESSAGE // 1024**2} MB that is not plain ASCII"
+TOO_COMPLEX = f"it sent a message of more than {MOST_VALUES} values"
 
 LARGEST_TOOL = 256 * 1024
 """Bytes of the declaration of one tool; a larger one is left out."""
@@ -38,17 +47,41 @@ _FIRST_VERSION = "2025-11-25"  # of the era of the handshake
 _LONGEST_NAME = 100
 
 
+class MessageSize:
+    """The size of a message that arrives in pieces."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._wide = False
+        self._last = b""
+        self._values = ValueCounter()
+
+    def fault(self, piece: bytes) -> str:
+        """Return why the message is too large with its next piece, "" if it is not."""
+        self._bytes += len(piece)
+        self._wide = self._wide or is_wide(piece) or (self._last + piece[:1] == b"\\u")
+        self._last = piece[-1:]
+        self._values.feed(piece)
+        if self._bytes > LARGEST_MESSAGE:
+            return TOO_LARGE
+        if self._wide and self._bytes > LARGEST_WIDE_MESSAGE:
+            return TOO_WIDE
+        return TOO_COMPLEX if self._values.is_over else ""
+
+
 class Traffic:
     """What a connection has carried: how many lines were `skipped` because they are not messages, and any `fault`.
 
-    `call` is the id of the last request that called a tool; with `cancels_by_closing`, closing its stream cancels it.
-    `unusable` has the tools of the last list that cannot be used, `version` is that of the protocol.
+    `call` is the id of the last request that called a tool, `status` that of HTTP with which it was refused; with
+    `cancels_by_closing`, closing its stream cancels it. `unusable` has the tools of the last list that cannot be used,
+    `version` is that of the protocol.
     """
 
     def __init__(self) -> None:
         self.skipped = 0
         self.fault = ""
         self.call: RequestId | None = None
+        self.status = 0
         self.cancels_by_closing = False
         self.version = _FIRST_VERSION
         self.unusable: list[UnusableTool] = []
@@ -59,7 +92,7 @@ class Traffic:
         """Note what is sent."""
         request = message.message
         if isinstance(request, JSONRPCRequest) and request.method == "tools/call":
-            self.call = request.id
+            self.call, self.status = request.id, 0
         if isinstance(request, JSONRPCRequest) and request.method == "tools/list":
             self._lists.add(request.id)
             if not (request.params or {}).get("cursor"):
@@ -101,6 +134,12 @@ class Traffic:
             place = ".".join(str(each) for each in first["loc"] if each not in ("tools", 0))
             return f"`{place}`: {first['msg']}" if place else str(first["msg"])
         return ""
+
+
+def invalid_message_reason(why: str) -> str:
+    """Return why a text is not a message, from what the SDK's types say of it."""
+    found = re.search(r"Invalid JSON: ([^\n\[]+)", why)
+    return f"it is not JSON ({found[1].strip()})" if found else "it is not a result or an error of JSON-RPC 2.0"
 
 
 def _name(tool: object) -> str:
