@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.errors import UsageError
 from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+from holdfast.ui.startup.client_folder import client_folder
+
+MOST_FOLDERS = 100
+"""Further folders of one session."""
 
 _GLOB = frozenset("*?[]{}()!\\\n")
 """Characters that a rule would not read as part of a path."""
@@ -16,12 +21,14 @@ _GLOB = frozenset("*?[]{}()!\\\n")
 
 def further_folders(paths: Sequence[str]) -> tuple[Path, ...]:
     """Return the further folders of a session. Raise `RpcError` for one that cannot be used."""
+    if len(paths) > MOST_FOLDERS:
+        raise RpcError(INVALID_PARAMS, f"There are {len(paths)} further folders (at most {MOST_FOLDERS}). Send fewer.")
     found: list[Path] = []
     for each in paths:
-        path = Path(each)
-        if not path.is_absolute() or not path.is_dir():
-            raise RpcError(INVALID_PARAMS, f"{each!r} is not the absolute path of a folder. Pass an existing folder.")
-        resolved = path.resolve()
+        try:
+            resolved = client_folder(each)
+        except UsageError as error:
+            raise RpcError(INVALID_PARAMS, str(error)) from error
         if _GLOB & set(str(resolved)):
             raise RpcError(INVALID_PARAMS, f"Folder {each!r} cannot be used: its path has pattern characters.")
         found.append(resolved)

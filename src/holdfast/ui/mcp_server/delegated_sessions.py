@@ -34,6 +34,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.ui.mcp_server.session_report import SessionReport, session_report
 from holdfast.ui.mcp_server.session_worker import SessionWorker, start_worker, stop_worker
+from holdfast.ui.startup.client_folder import client_folder
 
 TIME_LIMIT = 3600.0
 """Default time limit of a turn, in seconds."""
@@ -294,9 +295,7 @@ class DelegatedSessions:
 
     def _folder(self, cwd: str) -> Path:
         """Return the folder of a new session. Raise `UsageError` if it is not offered."""
-        folder = Path(cwd).resolve() if cwd else self._folders[0]
-        if not folder.is_dir():
-            raise UsageError(f"{cwd!r} is not a folder. Pass an existing one.")
+        folder = client_folder(cwd or str(self._folders[0]))
         if not self._is_offered(folder):
             offered = ", ".join(map(repr, map(str, self._folders)))
             raise UsageError(
