@@ -74,9 +74,7 @@ def refusing(kind: str) -> Generator[str]:
 
 
 @pytest.mark.parametrize("kind", ["plain", "packed", "events", "slow"])
-async def test_what_has_no_end_is_not_read_to_its_end(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_has_no_end_is_not_read_to_its_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "slow":
         monkeypatch.setattr(http_bodies, "SIGN_IN_WITHIN", 0.5)
     why = "its answer did not end within 0.5 s" if kind == "slow" else "it sent a message of more than 32 MB"
