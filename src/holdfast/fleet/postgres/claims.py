@@ -14,12 +14,13 @@ from holdfast.fleet.postgres.postgres_store import PostgresStore
 from holdfast.fleet.record import InboxKind, InboxRow
 from holdfast.fleet.row_entry import matches_entry
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.entries import FORMAT
 
-TakeVerdict = Literal["busy", "held", "elsewhere", "dead"]
+TakeVerdict = Literal["busy", "held", "elsewhere", "dead", "newer"]
 
 
 class NotTaken(NamedTuple):
-    """Why a session was not taken. `detail` is its holder, the reason for holding it, or the only machine for it."""
+    """Why a session was not taken. `detail` is its holder, its only machine, or the reason: held, a newer format."""
 
     verdict: TakeVerdict
     detail: str
@@ -157,7 +158,7 @@ def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> Po
     """Take the lease on a session for a worker, or return why not. Raises `SessionUnknown` for an unknown id."""
     database = Database(url, name=f"holdfast session {session}")
     try:
-        found = database.call("select * from holdfast.take(%s, %s)", session, worker)
+        found = database.call("select * from holdfast.take(%s, %s, %s)", session, worker, FORMAT)
     except BaseException:
         database.close()
         raise

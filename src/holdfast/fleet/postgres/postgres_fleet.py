@@ -14,7 +14,7 @@ import msgspec
 from holdfast.errors import SessionUnknown, UsageError
 from holdfast.fleet.postgres.claims import inbox_rows
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.postgres.postgres_store import read_session_rows
+from holdfast.fleet.postgres.postgres_store import read_session_rows, refuse_newer
 from holdfast.fleet.postgres.schema import require_schema
 from holdfast.fleet.record import (
     FLEET_STATES,
@@ -123,7 +123,10 @@ class PostgresFleet:
         return {str(session): cast("int", length) for session, length in rows}
 
     def entries(self, session: str, after: int = 0, *, limit: int = 1000) -> tuple[StoredEntry, ...]:
-        """Return the readable entries with a seq above `after`, in order, at most `limit` of them."""
+        """Return the readable entries with a seq above `after`, in order, at most `limit` of them.
+
+        Raises `StateError` if some cannot be read because a newer holdfast wrote them.
+        """
         with self._database() as database:
             rows = database.call(
                 "select seq, at, body from holdfast.entry where session = %s and seq > %s order by seq limit %s",
@@ -134,12 +137,17 @@ class PostgresFleet:
             if not rows and not database.call("select from holdfast.session where id = %s", session):
                 raise _unknown(session)
         found: list[StoredEntry] = []
+        unreadable = False
         for seq, at, body in rows:
             try:
                 entry = decode(cast("bytes", body))
             except (msgspec.DecodeError, UnicodeDecodeError):  # `reading` reports it as a finding
+                unreadable = True
                 continue
             found.append(StoredEntry(seq=cast("int", seq), at=cast("float", at), entry=entry))
+        if unreadable:
+            with self._database() as database:
+                refuse_newer(database, session)
         return tuple(found)
 
     def reading(self, session: str) -> Reading:
@@ -148,6 +156,7 @@ class PostgresFleet:
             rows = database.call("select length, sum from holdfast.session where id = %s", session)
             if not rows:
                 raise _unknown(session)
+            refuse_newer(database, session)
             return read_session_rows(database, session, length=cast("int", rows[0][0]), link=cast("bytes", rows[0][1]))
 
     def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:

@@ -27,13 +27,13 @@ import msgspec
 from holdfast.errors import LeaseLost, StateError
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.session_summary import FleetSummary
-from holdfast.session.journal.entries import Entry, TurnEnded, encode, kind
+from holdfast.session.journal.entries import FORMAT, Entry, TurnEnded, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
 from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
 
 _APPEND = (
     "select holdfast.append(%s, %s::uuid, %s, %s, %s::float8[], %s::text[], %s::bytea[], %s::bytea[], "
-    "%s::bigint[], %s::int[], %s::jsonb, %s)"
+    "%s::bigint[], %s::int[], %s::jsonb, %s, %s)"
 )
 
 _NO_PROGRESS = frozenset({"crash", "external", "storage"})
@@ -191,7 +191,7 @@ class PostgresStore:
             if sent and self._is_written(length, link):
                 return "ok"
             sent = True
-            verdict = str(self._database.once(_APPEND, *values)[0][0])
+            verdict = str(self._database.once(_APPEND, *values, FORMAT)[0][0])
             return "ok" if verdict != "ok" and self._is_written(length, link) else verdict
 
         return self._database.patiently(attempt)
@@ -210,6 +210,12 @@ class PostgresStore:
     def _refuse_closed(self) -> None:
         if self._closed:
             raise StateError(f"The journal of session {self._session!r} is closed. Open the session again.")
+
+
+def refuse_newer(database: Database, session: str) -> None:
+    """Raise `StateError` if a newer holdfast wrote the session."""
+    if why := database.call("select holdfast.newer_format(%s, %s)", session, FORMAT)[0][0]:
+        raise StateError(str(why))
 
 
 def read_session_rows(database: Database, session: str, *, length: int, link: bytes) -> Reading:
