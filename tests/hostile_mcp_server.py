@@ -121,8 +121,15 @@ TOOLS = (
     "comments",
     "bomb",
     "events_bomb",
+    "gzip",
+    "brotli",
+    "gateway",
+    "refused",
+    "html",
+    "echo",
+    "shot_event",
+    "broken_event",
 )
-TOOLS = (*TOOLS, "gzip", "brotli", "gateway", "refused", "html", "echo", "shot_event", "broken_event")
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
@@ -155,8 +162,9 @@ def stdio() -> None:
         if "id" not in message or "method" not in message:
             continue
         if is_hostile(message):
-            params = message["params"]
-            pieces = lines(params["name"], message["id"], (params.get("_meta") or {}).get("progressToken"))
+            params: dict[str, Any] = message["params"]
+            meta: dict[str, Any] = params.get("_meta") or {}
+            pieces = lines(params["name"], message["id"], meta.get("progressToken"))
         else:
             pieces = iter([reply(message) + b"\n"])
         for piece in pieces:
@@ -182,8 +190,9 @@ class Request(BaseHTTPRequestHandler):
             return self.send(202, "text/plain", iter([b""]))
         if not is_hostile(message):
             return self.send(200, "application/json", iter([reply(message)]))
-        params = message["params"]
-        name, number, token = params["name"], message["id"], (params.get("_meta") or {}).get("progressToken")
+        params: dict[str, Any] = message["params"]
+        meta: dict[str, Any] = params.get("_meta") or {}
+        name, number, token = params["name"], message["id"], meta.get("progressToken")
         match name:
             case "large" | "shot" | "wide" | "values" | "ends":
                 self.send(200, "application/json", (each.rstrip(b"\n") for each in lines(name, number, token)))
