@@ -1,4 +1,4 @@
-"""Failures of MCP servers in a session: told once, before the prompt or with the call, and again after they worked."""
+"""Failures of MCP servers: reported once, before the prompt or with the call, and again after the server worked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def asking(*replies: Reply, servers: dict[str, str]) -> Rig:
     return Rig(ScriptedModel(list(replies)), toolbox=toolbox)
 
 
-async def test_a_failure_is_told_once_and_again_after_the_server_worked() -> None:
+async def test_a_failure_is_reported_once_and_again_after_the_server_worked() -> None:
     servers = {"srv": f"{CODE}\npid 1"}
     replies: list[Reply] = [[Say("ok")]] * 4
     rig = asking(*replies, servers=servers)

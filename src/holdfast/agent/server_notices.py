@@ -1,6 +1,6 @@
-"""What a session is told of its MCP servers: that one failed, and that one can be reached again.
+"""Entries about the MCP servers of a session: that one failed, and that one can be reached again.
 
-Pure. Each failure is told once: again only for another reason, or after the server had worked in between.
+Pure. Each failure is reported once: again only for another reason, or after the server had worked in between.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from holdfast.tool_calls import ToolSchema
 
 
 def failures(
-    told: Mapping[str, str], now: Mapping[str, str], declared: Sequence[ToolSchema], *, noted: bool
+    reported: Mapping[str, str], now: Mapping[str, str], declared: Sequence[ToolSchema], *, noted: bool
 ) -> Iterator[e.ServerFailed]:
-    """Yield an entry for each failed server of which the session was not told, `noted` for the model.
+    """Yield an entry for each failed server that was not `reported` yet, `noted` for the model.
 
-    `told` and `now` have the reasons by the servers' names, `now` has "" for a server that works.
+    `reported` and `now` have the reasons by the servers' names; `now` has "" for a server that works.
     """
     from holdfast.tools.mcp.tool_names import server_of  # noqa: PLC0415 - if there are servers
 
     for server, reason in sorted(now.items()):
-        if reason and _cause(told.get(server, "")) != _cause(reason):
+        if reason and _cause(reported.get(server, "")) != _cause(reason):
             tools = tuple(each.name for each in declared if server_of(each.name, now) == server)
             yield e.ServerFailed(
                 server=server, reason=reason, tools=tools, note=_note(server, reason, tools) if noted else ""
@@ -33,9 +33,9 @@ def _cause(reason: str) -> str:
     return next(iter(reason.splitlines()), "")
 
 
-def recovered(told: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the servers that work again after the session was told that they failed."""
-    return tuple(sorted(each for each in told if now.get(each) == ""))
+def recovered(reported: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the servers that work again after their failure was reported."""
+    return tuple(sorted(each for each in reported if now.get(each) == ""))
 
 
 def recovery_note(servers: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ def test_servers_are_read() -> None:
         ([stdio(command="a\0b")], "a NUL"),
         ([stdio(args=["x" * 100_001])], "more than 100000 characters"),
         ([stdio(env=[{"name": "A=B", "value": ""}])], "has a '='"),
-        ([{"type": "http", "name": "a", "url": "file:///etc"}], "does not begin with http"),
+        ([{"type": "http", "name": "a", "url": "ftp://x"}], "does not begin with http"),
         (
             [{"type": "http", "name": "a", "url": "http://x", "headers": [{"name": "A", "value": "1\r\nB: 2"}]}],
             "line break",

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 
-from holdfast.tools.json_outline import MOST_VALUES
-from holdfast.ui.mcp_server.line_streams import line_streams, message_of_line
+from holdfast.tools.message_frame import MOST_VALUES
+from holdfast.ui.mcp_server.line_streams import client_message, line_streams
 from laws import law
 from polling import HANGS
 
@@ -34,7 +34,7 @@ PIECES = [
 
 def refusal(line: bytes) -> tuple[object, str]:
     """Return the id and the reason of the answer to a line that cannot be read."""
-    found = message_of_line(line)
+    found = client_message(line)
     assert isinstance(found, bytes)
     answer = json.loads(found)
     return answer["id"], answer["error"]["message"]
@@ -43,7 +43,7 @@ def refusal(line: bytes) -> tuple[object, str]:
 @law()
 @given(st.binary(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join))
 def test_any_line_is_a_message_or_is_answered_or_needs_no_answer(line: bytes) -> None:
-    found = message_of_line(line)
+    found = client_message(line)
     if isinstance(found, bytes):
         answer = json.loads(found)
         assert answer["error"]["code"] == -32700
@@ -51,7 +51,7 @@ def test_any_line_is_a_message_or_is_answered_or_needs_no_answer(line: bytes) ->
 
 
 def test_half_of_a_surrogate_pair_costs_no_work() -> None:
-    found = message_of_line(b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x \\ud800 y"}}')
+    found = client_message(b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x \\ud800 y"}}')
     assert isinstance(found, SessionMessage)
     assert isinstance(found.message, JSONRPCRequest)
     assert found.message.params == {"name": "x \ufffd y"}
@@ -74,8 +74,8 @@ def test_a_request_that_cannot_be_read_is_answered_with_its_id(line: bytes, requ
 
 
 def test_an_answer_and_a_blank_line_need_none() -> None:
-    assert message_of_line(b'{"jsonrpc":"2.0","id":3,"result":') is None
-    assert message_of_line(b" \r") is None
+    assert client_message(b'{"jsonrpc":"2.0","id":3,"result":') is None
+    assert client_message(b" \r") is None
 
 
 async def test_lines_go_in_and_out_and_the_end_of_the_client_is_the_end() -> None:

@@ -129,7 +129,7 @@ class Recovery:
         return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
 
     def server_failures(self, *, noted: bool) -> tuple[e.ServerFailed, ...]:
-        """Return entries for MCP servers that failed since the journal was told, `noted` for the model."""
+        """Return entries for MCP servers that failed and are not in the journal yet, `noted` for the model."""
         reports = self._toolbox.server_reports()
         if not any(reports.values()):
             return ()
@@ -153,15 +153,15 @@ class Recovery:
         return (*failed, e.ToolsChanged(tools=now, note=note))
 
     def _recovered(self) -> tuple[str, ...]:
-        """Return a note about servers that work again, and forget that the session was told of their failure."""
-        told = self._journal.failed_servers
-        if not told:
+        """Return a note about servers that work again, and forget that their failure was reported."""
+        reported = self._journal.failed_servers
+        if not reported:
             return ()
         from holdfast.agent.server_notices import recovered, recovery_note  # noqa: PLC0415 - if a server failed
 
-        back = recovered(told, self._toolbox.server_reports())
+        back = recovered(reported, self._toolbox.server_reports())
         for server in back:
-            del told[server]
+            del reported[server]
         return (recovery_note(back),) if back else ()
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:

@@ -1,6 +1,6 @@
-"""The further folders that a client adds to a session.
+"""The folders that a client names: that of a session, and further ones, which it adds.
 
-The model may read there without asking. Anything else there needs approval, as outside of the session's folder.
+The model may read in further ones without asking. Anything else there needs approval.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from pathlib import Path
 
 from holdfast.errors import UsageError
 from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
-from holdfast.ui.startup.client_folder import client_folder
 
 MOST_FOLDERS = 100
 """Further folders of one session."""
+
+LONGEST_PATH = 4096
+"""Bytes of a path, as the kernel takes them."""
 
 _GLOB = frozenset("*?[]{}()!\\\n")
 """Characters that a rule would not read as part of a path."""
@@ -45,3 +47,30 @@ def folder_instructions(folders: Sequence[Path]) -> str:
     if not folders:
         return ""
     return "Further folders of the workspace, which you may read: " + ", ".join(map(str, folders)) + "."
+
+
+def client_folder(path: str) -> Path:
+    """Return the real path of an existing folder. Raise `UsageError` for anything else."""
+    shown = repr(path if len(path) <= 200 else f"{path[:200]}…")  # noqa: PLR2004 - enough to find it
+    if why := _fault(path):
+        raise UsageError(f"Folder {shown} cannot be used: {why}. Pass the absolute path of an existing folder.")
+    try:
+        resolved = Path(path).resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that lead to each other
+        why = error.strerror if isinstance(error, OSError) else "its links lead to each other"
+        raise UsageError(f"Folder {shown} cannot be used: {why}. Pass an existing one.") from error
+    if not resolved.is_dir():
+        raise UsageError(f"{shown} is not a folder. Pass an existing one.")
+    return resolved
+
+
+def _fault(path: str) -> str:
+    if "\0" in path:
+        return "it has a NUL"
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    if size > LONGEST_PATH:
+        return f"it has more than {LONGEST_PATH} bytes"
+    return "" if Path(path).is_absolute() else "it is not absolute"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.errors import EXIT_OK, UsageError
-from holdfast.ui.headless.protocol_descriptors import move_descriptors
+from holdfast.ui.acp.protocol.descriptors import move_descriptors
 from holdfast.ui.startup.arguments import Parser, add_settings
 
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
+from holdfast.ui.acp.client_folders import client_folder
 from holdfast.ui.mcp_server.session_report import SessionReport, session_report
 from holdfast.ui.mcp_server.session_worker import SessionWorker, start_worker, stop_worker
-from holdfast.ui.startup.client_folder import client_folder
 
 TIME_LIMIT = 3600.0
 """Default time limit of a turn, in seconds."""

@@ -17,12 +17,12 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from holdfast.text import valid_unicode
-from holdfast.tools.json_outline import MOST_VALUES, is_too_complex, outline
+from holdfast.tools.message_frame import MOST_VALUES, is_too_complex, message_frame
 from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, LineWriter
 from holdfast.ui.acp.protocol.json_rpc import PARSE_ERROR, RpcError, error_line
 from holdfast.ui.headless.input_reader import LineReader
 
-CLOSES_WITHIN = 1.0
+WRITES_WITHIN = 1.0
 """Seconds in which the last lines must be written after the end."""
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
@@ -46,7 +46,7 @@ async def line_streams(lines_in: int, lines_out: int) -> AsyncGenerator[Streams]
     async def read() -> None:
         async with deliver:
             while (line := await reader.lines.get()) is not None:
-                match _too_long() if line.text is None else message_of_line(line.text):
+                match _too_long() if line.text is None else client_message(line.text):
                     case SessionMessage() as message:
                         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                             await deliver.send(message)
@@ -72,10 +72,10 @@ async def line_streams(lines_in: int, lines_out: int) -> AsyncGenerator[Streams]
                 for stream in (incoming, outgoing, deliver, to_send):
                     stream.close()
     finally:
-        writer.close(CLOSES_WITHIN)
+        writer.close(WRITES_WITHIN)
 
 
-def message_of_line(line: bytes) -> SessionMessage | bytes | None:
+def client_message(line: bytes) -> SessionMessage | bytes | None:
     """Return the message in a line, the line that refuses it, or None if nothing is to be answered. Never raises."""
     if not line.strip():
         return None
@@ -91,7 +91,7 @@ def message_of_line(line: bytes) -> SessionMessage | bytes | None:
         repaired = valid_unicode(json.dumps(json.loads(text), ensure_ascii=False))
         return SessionMessage(jsonrpc_message_adapter.validate_json(repaired, by_name=False))
     except (ValueError, RecursionError) as error:
-        found = outline(line)
+        found = message_frame(line)
         if found is not None and not found.has_method:
             return None  # an answer, to a request of this server: it sends none
         why = " ".join(str(error).split())[:300]

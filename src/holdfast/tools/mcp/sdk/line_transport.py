@@ -17,7 +17,6 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from holdfast.tools.json_outline import outline
 from holdfast.tools.mcp.sdk.traffic import (
     UNREADABLE,
     MessageSize,
@@ -25,6 +24,7 @@ from holdfast.tools.mcp.sdk.traffic import (
     invalid_message_reason,
     with_traffic,
 )
+from holdfast.tools.message_frame import message_frame
 
 MOST_SKIPPED = 100
 """Lines in a row that are not messages, after which a server is disconnected."""
@@ -108,7 +108,7 @@ def message_of_line(line: bytes) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        found = outline(line)
+        found = message_frame(line)
         if found is None or found.id is None or found.has_method:
             return None
         why = ErrorData(code=PARSE_ERROR, message=f"{UNREADABLE}{_fault(line, error)}")

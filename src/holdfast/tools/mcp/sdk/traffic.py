@@ -18,8 +18,8 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from holdfast.text import printable, valid_unicode
-from holdfast.tools.json_outline import MOST_VALUES, ValueCounter, is_wide
 from holdfast.tools.mcp.stored_tools import UnusableTool
+from holdfast.tools.message_frame import MOST_VALUES, ValueCounter, is_wide
 
 if TYPE_CHECKING:
     from typing import Self

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.text import valid_unicode
-from holdfast.tools.json_outline import MOST_VALUES, is_too_complex, outline
+from holdfast.tools.message_frame import MOST_VALUES, is_too_complex, message_frame
 from holdfast.typed_data import convert_value
 
 RequestId = str | int | None
@@ -102,7 +102,7 @@ def message_of(line: bytes) -> RpcMessage | None:
 
 def _fault(code: int, why: str, line: bytes) -> RpcFault | RpcAnswer:
     """Return the fault of a line. A broken answer is still one: the question that waits for it ends with the reason."""
-    found = outline(line)
+    found = message_frame(line)
     if found is not None and found.id is not None and not found.has_method:
         return RpcAnswer(found.id, failed=f"the answer cannot be read: {why}")
     return RpcFault(code, why, None if found is None else found.id)

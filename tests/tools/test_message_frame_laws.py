@@ -1,4 +1,4 @@
-"""Laws of the outline of a message: any bytes have one or none, in time, and that of valid JSON is the true one."""
+"""Laws of the frame of a message: any bytes have one or none, in time, and that of valid JSON is the true one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.json_outline import MOST_VALUES, Outline, is_too_complex, outline
+from holdfast.tools.message_frame import MOST_VALUES, MessageFrame, is_too_complex, message_frame
 from laws import law
 
 VALUES = st.recursive(
@@ -33,7 +33,7 @@ BROKEN = [
 
 @law()
 @given(MESSAGES, IDS, st.booleans(), st.booleans())
-def test_a_valid_message_has_the_outline_of_its_decoded_form(
+def test_a_valid_message_has_the_frame_of_its_decoded_form(
     fields: dict[str, object],
     message_id: str | int,
     asks: bool,  # noqa: FBT001 - drawn
@@ -41,8 +41,8 @@ def test_a_valid_message_has_the_outline_of_its_decoded_form(
 ) -> None:
     named: dict[str, object] = {"id": message_id, **({"method": "x"} if asks else {})}
     message = {**named, **fields} if first else {**fields, **named}
-    assert outline(json.dumps(message).encode()) == Outline(message_id, asks)
-    assert outline(json.dumps(message, ensure_ascii=False, indent=1).encode()) == Outline(message_id, asks)
+    assert message_frame(json.dumps(message).encode()) == MessageFrame(message_id, asks)
+    assert message_frame(json.dumps(message, ensure_ascii=False, indent=1).encode()) == MessageFrame(message_id, asks)
 
 
 @law()
@@ -50,14 +50,14 @@ def test_a_valid_message_has_the_outline_of_its_decoded_form(
     st.binary(max_size=300)
     | st.lists(st.sampled_from([b'{"id":', b"{", b"]", b'"', b"\\", b":", b"3", b","])).map(b"".join)
 )
-def test_any_bytes_have_an_outline_or_none(raw: bytes) -> None:
-    found = outline(raw)
+def test_any_bytes_have_a_frame_or_none(raw: bytes) -> None:
+    found = message_frame(raw)
     assert found is None or raw.lstrip()[:1] == b"{"
 
 
 @pytest.mark.parametrize("raw", BROKEN)
 def test_the_id_of_a_broken_message_is_found(raw: bytes) -> None:
-    assert outline(raw) == Outline(3, has_method=False)
+    assert message_frame(raw) == MessageFrame(3, has_method=False)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_the_id_of_a_broken_message_is_found(raw: bytes) -> None:
 )
 def test_nothing_hostile_takes_long(raw: bytes) -> None:
     began = time.process_time()
-    found = outline(raw)
-    assert found is None or found == Outline(None, has_method=False)
+    found = message_frame(raw)
+    assert found is None or found == MessageFrame(None, has_method=False)
     assert time.process_time() - began < 2
 
 

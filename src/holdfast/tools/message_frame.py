@@ -1,11 +1,11 @@
-"""The outline of a JSON message, also of a broken one: its id, whether it is a request, and how many values it holds.
+"""The frame of a JSON message, also of a broken one: its id, whether it is a request, and how many values it holds.
 
 A message that cannot be read still has to be answered, or the program that waits for the answer waits for minutes. So
 its id is found by its tokens alone: text that is no Unicode, a number that is too large and values within each other
 without end do not matter here. It takes no recursion and no memory for the values.
 
-Laws (`tests/tools/test_json_outline_laws.py`): whatever the bytes are, there is an outline or None, in time that grows
-with their number; a valid message has the outline that its decoded form has.
+Laws (`tests/tools/test_message_frame_laws.py`): whatever the bytes are, there is a frame or None, in time that grows
+with their number; a valid message has the frame that its decoded form has.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _REST = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)  # of a text that has begu
 _LONGEST_ID = 400  # bytes
 
 
-class Outline(msgspec.Struct, frozen=True):
+class MessageFrame(msgspec.Struct, frozen=True):
     """The `id` of a message, None if it has none that can be read, and whether it asks for something."""
 
     id: str | int | None
     has_method: bool
 
 
-def outline(message: bytes) -> Outline | None:
-    """Return the outline of a JSON object, None for anything else, and for more than `MOST_VALUES`. Never raises."""
+def message_frame(message: bytes) -> MessageFrame | None:
+    """Return the frame of a JSON object, None for anything else, and for more than `MOST_VALUES`. Never raises."""
     depth, key, is_value = 0, b"", False
     found: str | int | None = None
     has_method = False
@@ -40,7 +40,7 @@ def outline(message: bytes) -> Outline | None:
         if count == 0 and token != b"{":
             return None
         if token == b'"' or count > MOST_VALUES:  # a text without an end; what follows is not read
-            return None if count > MOST_VALUES else Outline(found, has_method)
+            return None if count > MOST_VALUES else MessageFrame(found, has_method)
         if token in b"{[":
             depth += 1
         elif token in b"}]":
@@ -55,8 +55,8 @@ def outline(message: bytes) -> Outline | None:
         elif depth == 1:
             key = token
     else:
-        return Outline(found, has_method) if message.lstrip()[:1] == b"{" else None
-    return Outline(found, has_method)
+        return MessageFrame(found, has_method) if message.lstrip()[:1] == b"{" else None
+    return MessageFrame(found, has_method)
 
 
 def is_too_complex(message: bytes) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import UsageError
-from holdfast.ui.startup.client_folder import LONGEST_PATH, client_folder
+from holdfast.ui.acp.client_folders import LONGEST_PATH, client_folder
 
 
 def test_an_existing_folder_is_its_real_path(tmp_path: Path) -> None:
