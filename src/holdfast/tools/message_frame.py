@@ -11,6 +11,7 @@ with their number; a valid message has the frame that its decoded form has.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 
@@ -18,8 +19,9 @@ MOST_VALUES = 200_000
 """Values, commas and colons of one message. Decoded, a value takes many times its bytes."""
 
 _WIDE = re.compile(rb"[\x80-\xff]|\\u")
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\],:"]|[^\s{}\[\],:"]++', re.DOTALL)
+_TOKEN = re.compile(rb'\s++|"(?:[^"\\]++|\\.)*+"|[{}\[\],:"]|[^\s{}\[\],:"]++', re.DOTALL)
 _REST = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)  # of a text that has begun
+_SPACE = frozenset(b" \t\n\r\f\v")
 _LONGEST_ID = 400  # bytes
 
 
@@ -35,8 +37,7 @@ def message_frame(message: bytes) -> MessageFrame | None:
     depth, key, is_value = 0, b"", False
     found: str | int | None = None
     has_method = False
-    for count, match in enumerate(_TOKEN.finditer(message)):
-        token = match[0]
+    for count, token in enumerate(_tokens(message)):
         if count == 0 and token != b"{":
             return None
         if token == b'"' or count > MOST_VALUES:  # a text without an end; what follows is not read
@@ -57,6 +58,10 @@ def message_frame(message: bytes) -> MessageFrame | None:
     else:
         return MessageFrame(found, has_method) if message.lstrip()[:1] == b"{" else None
     return MessageFrame(found, has_method)
+
+
+def _tokens(message: bytes) -> Iterator[bytes]:
+    return (match[0] for match in _TOKEN.finditer(message) if message[match.start()] not in _SPACE)
 
 
 def is_too_complex(message: bytes) -> bool:
@@ -93,6 +98,8 @@ class ValueCounter:
         if self._in_text:
             return
         for match in _TOKEN.finditer(piece, start):
+            if piece[match.start()] in _SPACE:
+                continue
             self._count += 1
             if self._count > MOST_VALUES:
                 return
