@@ -27,8 +27,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "keyring": ("providers/credentials/system_keyring.py",),
     "psycopg": ("fleet/postgres/database.py",),
     "dbos": ("fleet/worker/engine.py",),
-    "mcp": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py"),
-    "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py"),
+    "mcp": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
+    "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
     "processes": (
         "tools/process/launch.py",
         "tools/process/server_relay.py",

@@ -164,6 +164,20 @@ async def test_calls_of_a_server_wait_for_each_other_and_a_stop_ends_the_wait(tm
     assert [each for each in calls(tmp_path) if each != "cancelled"] == ["slow", "echo"]
 
 
+async def test_a_restart_ends_no_call(tmp_path: Path) -> None:
+    async with connected(stdio("plain", tmp_path), tmp_path) as connections:
+        stop = asyncio.Event()
+        slow = asyncio.create_task(connections.call("srv", "mcp__srv__slow", {}, context(stop)))
+        await asyncio.to_thread(lambda: eventually(lambda: calls(tmp_path) == ["slow"]))
+        with pytest.raises(ToolFailed, match=r"was not restarted: a call of it runs\. Press Esc first, or wait\."):
+            await connections.restart("srv", asyncio.Event())
+        assert not slow.done()
+        stop.set()
+        assert "was asked to stop" in (await slow).text  # and it did not end with the server
+        await connections.restart("srv", asyncio.Event())
+        assert (await output_of(connections, "echo", text="new")).text == "echo new"
+
+
 async def test_banners_are_skipped_and_noise_is_an_end(tmp_path: Path) -> None:
     async with connected(stdio("banners", tmp_path), tmp_path) as connections:
         assert (await output_of(connections, "echo", text="x")).text == "echo x"

@@ -37,10 +37,18 @@ class ListedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[PromptArgument, ...] = ()
 
 
+class UnusableTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that a server lists and that cannot be used, and why."""
+
+    name: str
+    why: str
+
+
 class ToolList(msgspec.Struct, frozen=True, kw_only=True):
     """What a server offered when it was last connected; `resources` is whether it has any to read."""
 
     tools: tuple[ListedTool, ...] = ()
+    unusable: tuple[UnusableTool, ...] = ()
     version: str = ""
     protocol: str = ""
     prompts: tuple[ListedPrompt, ...] = ()
