@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,14 +14,15 @@ import pytest
 from command_bench import Bench, finished, new_call, on_bench
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ProcessId
-from holdfast.tools.process import launch, supervisor_client
 from holdfast.tools.process import supervisor as program
+from holdfast.tools.process import supervisor_client
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import boot
 from holdfast.tools.process.supervisor_client import stored_output
 from holdfast.tools.process.supervisor_locks import wait_for_exit
 from polling import HANGS, eventually
 from process_leaks import alive, linux_only, open_files, peak_memory
+from skips import require
 from stubborn_commands import NASTY
 
 pytestmark = linux_only
@@ -325,30 +324,24 @@ def test_many_commands_leave_no_open_files(tmp_path: Path) -> None:
 # A PID namespace
 
 NAMESPACES = {
-    "bubblewrap": ("bwrap", ""),
+    "bubblewrap": "",
     # What bubblewrap does with the same arguments, as far as it matters here.
-    "unshare": (
-        "unshare",
-        """#!/bin/sh
+    "unshare": """#!/bin/sh
         while [ "$1" != -- ]; do shift; done; shift
         exec unshare --map-current-user --pid --fork --mount-proc --kill-child "$@"
         """,
-    ),
 }
 
 
 @pytest.fixture(params=NAMESPACES)
 def contained(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put `bwrap` on the path, or what stands in for it; skip what this machine does not have or allow."""
-    program, script = NAMESPACES[request.param]
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+    script = NAMESPACES[request.param]
+    require(request.param)
     if script:
         (tmp_path / "bwrap").write_text(script)
         (tmp_path / "bwrap").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    if subprocess.run([*launch.CONTAINED, "true"], check=False, capture_output=True).returncode:
-        pytest.skip(f"{program} may not make a namespace here")
     return tmp_path
 
 
