@@ -93,6 +93,7 @@ def test_every_group_that_can_be_installed_says_how() -> None:
         "mcp-servers",
         "llama",
         "libraries",
+        APART,
     ]
 
 

@@ -62,6 +62,6 @@ def test_every_other_skip_is_still_there() -> None:
         "import os\ndef test():\n    if os.geteuid() == 0:\n        return\n",
     ],
 )
-def test_a_skip_of_its_own_is_found(text: str) -> None:
+def test_a_skip_beside_the_door_is_found(text: str) -> None:
     assert complaints(leaves_out, [source("tests/tools/test_x.py", text)])
     assert not complaints(leaves_out, [source("src/holdfast/x.py", text)])

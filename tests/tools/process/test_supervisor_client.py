@@ -14,8 +14,8 @@ import pytest
 from command_bench import Bench, finished, new_call, on_bench
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ProcessId
+from holdfast.tools.process import launch, supervisor_client
 from holdfast.tools.process import supervisor as program
-from holdfast.tools.process import supervisor_client
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import boot
 from holdfast.tools.process.supervisor_client import stored_output
@@ -213,6 +213,25 @@ def test_a_stop_ends_everything_and_keeps_what_there_was(tmp_path: Path, name: s
     on_bench(tmp_path, act)
 
 
+@pytest.mark.parametrize("first", ["", "kill -STOP $$; "])
+def test_a_stopped_command_may_end_in_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """It has a handler for SIGTERM, which runs to its end also if the command was frozen."""
+    patient = "from holdfast.tools.process import supervisor; supervisor._GRACE = 15.0; supervisor.main()"
+    monkeypatch.setattr(launch, "PROGRAM", f"import sys; sys.path.append(sys.argv.pop(1)); {patient}")
+    handler = "trap 'sleep 0.1; echo cleaned; exit 3' TERM"
+
+    async def act(bench: Bench) -> None:
+        task = asyncio.create_task(bench.run(f"{handler}; echo ready; {first}while :; do sleep 0.02; done"))
+        await bench.ready.wait()
+        bench.stop.set()
+        got = await task
+        assert (got.cause, got.text, got.code, got.survivors) == ("stop", "ready\ncleaned\n", 3, 0)
+
+    on_bench(tmp_path, act)
+
+
 @pytest.mark.parametrize("command", ["sleep 300", "trap '' TERM; while :; do sleep 1; done", "setsid -w sleep 300"])
 def test_a_deadline_ends_everything_and_keeps_what_there_was(tmp_path: Path, command: str) -> None:
     got = finished(tmp_path, f"echo begun; {command}", timeout=0.5)
@@ -345,18 +364,24 @@ def contained(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
     return tmp_path
 
 
-@pytest.mark.parametrize("killed", ["the supervisor", "supervisor and watchdog"])
+@pytest.mark.parametrize("killed", ["the supervisor", "supervisor and watchdog", "the supervisor of a frozen watchdog"])
 def test_a_namespace_ends_with_its_supervisor(contained: Path, killed: str) -> None:
     async def act(bench: Bench) -> None:
         bench.supervisor.contained = True
         assert (await bench.run("ps -e -o pid= | wc -l")).text.strip() in "3456789"  # those in there, and no other
         call = new_call()
         hidden = '(env -i setsid tail -f /dev/null "/no/$HOLDFAST_CALL" >/dev/null 2>&1 </dev/null &)'
-        both = "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"  # the supervisor first: it would report its watchdog's death
-        strike = "kill -9 $PPID" if killed == "the supervisor" else f"kill -STOP {both}; kill -9 {both}"
+        watchdog = "$(cut -d' ' -f4 /proc/$PPID/stat)"
+        strike = {
+            "the supervisor": "kill -9 $PPID",
+            # The supervisor first: it would report its watchdog's death.
+            "supervisor and watchdog": f"kill -STOP $PPID {watchdog}; kill -9 $PPID {watchdog}",
+            "the supervisor of a frozen watchdog": f"kill -STOP {watchdog}; kill -9 $PPID",
+        }[killed]
         began: list[ProcessId] = []
         got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, on_start=began.append)
         assert (got.cause, got.survivors) == ("lost", 0)
+        assert got.seconds < 25, "only its time limit ended it"
         assert alive(call) == []
         assert began == []  # a pid in the namespace names no process out here
 

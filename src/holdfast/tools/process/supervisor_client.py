@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -40,6 +40,7 @@ _PATIENCE = 3.0  # seconds beyond its own limits that the supervisor may take to
 SWEEP = 1.5  # seconds for the watchdog to end what a killed supervisor left
 CAPTURE_MOST = 1_000_000  # bytes; the supervisor keeps this much of the beginning
 CAPTURE_SECONDS = 30.0
+MOST_LIVE = 65_536  # bytes of one message with output; the supervisor sends half of it at most
 
 
 def forget(spool: Path) -> None:
@@ -111,7 +112,7 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
     """Output: `size` bytes follow, and then `dropped` bytes were not sent."""
 
     call: str
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0, le=MOST_LIVE)]
     dropped: int
 
 
@@ -273,11 +274,13 @@ class Supervisor:
                 emit=count,
                 spool=spool,
             )
+            if done.cause in ("lost", "signalled", "unguarded"):
+                raise ToolFailed(f"Command {argv[0]!r} was interrupted: the process that ran it died. Try again.")
             output = read_regular_file(spool, CAPTURE_MOST)
+        except OSError as error:
+            raise ToolFailed(f"The output of command {argv[0]!r} could not be read: {error}. Try again.") from error
         finally:
             forget(spool)
-        if done.cause in ("lost", "signalled", "unguarded"):
-            raise ToolFailed(f"Command {argv[0]!r} was interrupted: the process that ran it died. Try again.")
         return done.code if done.code is not None else -(done.signal or 0), output
 
     async def close(self) -> None:
@@ -311,12 +314,17 @@ class Supervisor:
     async def _listen(self, started: Launched) -> None:
         """Pass on the supervisor's messages until it and its watchdog have exited, then notify all waiting commands."""
         answers, exited = started.answers, asyncio.create_task(started.both_ended())
-        with contextlib.suppress(asyncio.IncompleteReadError):  # it died while writing a message
+        try:
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
                 item = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
                 if message.call in self._waiting:
                     self._waiting[message.call].put_nowait(item)
+        except asyncio.IncompleteReadError:  # it died while writing a message
+            pass
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, asyncio.LimitOverrunError):
+            # A command of root's wrote into the pipe: what follows cannot be told from messages.
+            _end(started.process)
         self._process = None
         if started.process.stdin is not None:
             started.process.stdin.close()  # it has no reader and would stay open as long as this loop
