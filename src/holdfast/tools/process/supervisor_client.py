@@ -129,6 +129,14 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     survivors: int
 
 
+_NO_MESSAGE = (
+    asyncio.IncompleteReadError,  # it died while writing a message
+    asyncio.LimitOverrunError,
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    RecursionError,
+)
+"""What reading a message raises when no further one can be read."""
 _decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
 _Received = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
 """What a running command can receive; None means that the supervisor died."""
@@ -312,22 +320,20 @@ class Supervisor:
         return started.process
 
     async def _listen(self, started: Launched) -> None:
-        """Pass on the supervisor's messages until it and its watchdog have exited, then notify all waiting commands."""
+        """Pass on the supervisor's messages until it and its watchdog have exited, then notify all waiting commands.
+
+        If root's command writes into the pipe, what follows cannot be told from messages, so that is the end, too.
+        """
         answers, exited = started.answers, asyncio.create_task(started.both_ended())
-        try:
+        with contextlib.suppress(*_NO_MESSAGE):
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
                 item = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
                 if message.call in self._waiting:
                     self._waiting[message.call].put_nowait(item)
-        except asyncio.IncompleteReadError:  # it died while writing a message
-            pass
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, asyncio.LimitOverrunError):
-            # A command of root's wrote into the pipe: what follows cannot be told from messages.
-            _end(started.process)
         self._process = None
         if started.process.stdin is not None:
-            started.process.stdin.close()  # it has no reader and would stay open as long as this loop
+            started.process.stdin.close()  # ends it if it lives; without a reader it would stay open with this loop
         with contextlib.suppress(TimeoutError):  # frozen by someone else, and left to them
             await asyncio.wait_for(exited, _PATIENCE)
         for queue in self._waiting.values():
