@@ -120,7 +120,11 @@ def test_a_supervisor_that_is_frozen_is_ended_at_the_time_limit(
 
 @pytest.mark.parametrize(
     "words",
-    ["nonsense", '{"kind":"live","call":"x","size":-1,"dropped":0}', '{"kind":"live","call":"x","size":9000000}'],
+    [
+        "nonsense",
+        '{"kind":"live","call":"x","size":-1,"dropped":0}',
+        '{"kind":"live","call":"x","size":9000000,"dropped":0}',
+    ],
 )
 @needs("root")
 def test_a_command_that_writes_among_the_messages_loses_its_supervisor_and_ends(tmp_path: Path, words: str) -> None:
