@@ -57,7 +57,8 @@ needs: $(READY)
 # Root is refused nothing, so these tests are skipped in its other runs.
 refused: $(READY)
 	@test "$$(id -u)" = 0 && without="setpriv --bounding-set=-all --inh-caps=-all --"; \
-		HOLDFAST_NEEDED="refused permissions" $$without $(RUN) -m pytest -m refused -p no:cacheprovider $(ARGS)
+		HOLDFAST_NEEDED="refused permissions" $$without $(RUN) -m pytest -m refused \
+		$$(grep -rlF --include='test_*.py' '@needs("refused permissions")' tests) $(ARGS)
 
 # Over the server of HOLDFAST_TEST_PG, or one that it starts as a user without rights; skipped where PostgreSQL is missing.
 # The test of containers runs with an image that podman or docker has: HOLDFAST_TEST_IMAGE=NAME make fleet

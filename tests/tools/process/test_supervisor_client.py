@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from command_bench import Bench, finished, new_call, on_bench
+from hidden_programs import path_without
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ProcessId
 from holdfast.tools.process import launch, supervisor_client
@@ -396,10 +397,15 @@ def test_a_namespace_ends_with_its_supervisor(contained: Path, killed: str) -> N
     on_bench(contained, act)
 
 
-def test_where_no_namespace_can_be_made_commands_still_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2; exit 1\n")
-    (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+@pytest.mark.parametrize("bubblewrap", ["may not", "is not installed"])
+def test_where_no_namespace_can_be_made_commands_still_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bubblewrap: str
+) -> None:
+    monkeypatch.setenv("PATH", path_without(tmp_path / "bin", "bwrap"))
+    if bubblewrap == "may not":
+        program = tmp_path / "bin/bwrap"
+        program.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2; exit 1\n")
+        program.chmod(0o755)
 
     async def act(bench: Bench) -> None:
         bench.supervisor.contained = True
