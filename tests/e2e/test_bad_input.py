@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from launching import CONFIG, Block, World, bash
 
 from holdfast.session import model_notices
 from holdfast.testing.script import Call, Hold, Say
+from skips import needs, require
 
 WHOLE = (Say("Whole again."),)
 
@@ -118,9 +118,8 @@ def test_what_cannot_be_begun_is_said_in_one_sentence_and_leaves_nothing(one_wor
     assert world.provider.requests == ()
 
 
+@needs("refused permissions")
 def test_a_config_that_cannot_be_read(one_world: World) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root reads every file")
     (one_world.home / "config.toml").chmod(0)
     ran = one_world.run(*options())
     assert (ran.code, "Permission denied" in ran.err) == (2, True)
@@ -252,9 +251,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Return a folder on a separate disk that is soon full."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a file system of its own cannot be mounted here")
+    require("small disk")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], check=True)
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 

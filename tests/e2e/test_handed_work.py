@@ -21,9 +21,10 @@ from holdfast.testing.script import Hold, Say
 from holdfast.ui.mcp_server.delegated_sessions import DelegatedOptions, DelegatedSessions
 from holdfast.ui.mcp_server.session_worker import MARK
 from polling import HANGS, eventually
+from skips import imported
 from tiers import one_of, sampled
 
-mcp = pytest.importorskip("mcp")
+mcp = imported("mcp")
 
 
 @asynccontextmanager

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, Browser
+from browser import Browser
 from launching import World, bash
 from page_server import Served
 
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, Hold, Say
 from polling import eventually
+from skips import needs
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here: the page was not seen in a browser")
+pytestmark = needs("browser")
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\n\n"

@@ -16,15 +16,15 @@ from page_server import Served
 from holdfast.errors import StorageFailed
 from holdfast.testing.script import Hold, Say
 from polling import eventually
+from skips import imported, require
 
-servers = pytest.importorskip("fleet.servers", reason="psycopg or dbos is not installed")
-database = pytest.importorskip("holdfast.fleet.postgres.database", reason="psycopg is not installed")
+servers = imported("fleet.servers")
+database = imported("holdfast.fleet.postgres.database")
 
 
 @pytest.fixture
 def store_url() -> Iterator[str]:
-    if why := servers.missing():
-        pytest.skip(why)
+    require("postgresql")
     with servers.own_server() as server, servers.fresh_database(server.url, engine=True) as url:
         yield url
 

@@ -47,13 +47,6 @@ def _version(name: str) -> int:
     return int(re.sub(r"\D", "", name) or 0)
 
 
-def missing() -> str:
-    """Return why there is no PostgreSQL to test with, "" if there is one."""
-    if os.environ.get("HOLDFAST_TEST_PG") or programs() is not None:
-        return ""
-    return "no PostgreSQL here: install it (Debian: apt-get install postgresql), or name one by HOLDFAST_TEST_PG"
-
-
 class Server:
     """A server of the tests' own, in a folder that goes with it."""
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from cut_wires import WireCutter
 from kept_open import close_all, close_later
-from servers import missing, own_server
+from servers import own_server
 
 from holdfast.errors import AppendConflict, LeaseLost, StorageFailed
 from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
@@ -25,6 +25,7 @@ from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Store
 from holdfast.testing.store_checks import check_store
+from skips import require
 
 
 def prompt(text: str) -> e.PromptAccepted:
@@ -164,8 +165,7 @@ def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:
 
 @pytest.mark.usefixtures("whole_fleet")
 def test_a_crash_of_the_server_during_appends_loses_and_doubles_nothing() -> None:
-    if why := missing():
-        pytest.skip(why)
+    require("postgresql")
     with own_server() as server:
         database = Database(server.url)
         migrate(close_later(database))
