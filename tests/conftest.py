@@ -17,7 +17,7 @@ from laws import law
 from missing_judges import MissingJudges
 from tiers import SEED, TIER, USUAL_SEED
 
-pytest_plugins = ["forked_workers"]
+pytest_plugins = ["forked_workers", "ran_assertions"]
 
 settings.register_profile(
     "tier",
