@@ -89,6 +89,25 @@ def test_an_answer_carries_what_was_shown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("make test", "running `make test *`"),
+        ("make test; npm ci; make test", "running `make test *, npm ci *`"),
+        ("make test > out/log.txt", "`running make test *, edits to out/**`"),
+        ("echo x > out/a; echo y > log/b", "edits to `out/**, log/**`"),
+    ],
+)
+def test_an_answer_that_is_remembered_names_all_that_it_allows(text: str, what: str) -> None:
+    shown = [choice.text for choice in question_of(command(text), mode="ask").choices]
+    assert shown == [
+        "Allow once",
+        f"Always allow {what} (this session)",
+        f"Always allow {what} (this folder)",
+        "Reject with feedback",
+    ]
+
+
+@pytest.mark.parametrize(
     ("plan", "reason", "why"),
     [
         (
