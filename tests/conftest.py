@@ -20,7 +20,7 @@ from needs import APART, add_node
 from skips import REQUIRED, names_of, require, required
 from tiers import SEED, TIER, USUAL_SEED
 
-pytest_plugins = ["forked_workers"]
+pytest_plugins = ["forked_workers", "ran_assertions"]
 
 settings.register_profile(
     "tier",

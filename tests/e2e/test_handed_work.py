@@ -204,7 +204,7 @@ def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, p
             os.kill(process, signal.SIGKILL)
         await asyncio.wait({begun})
         if begun.exception() is not None:
-            assert "was not started" in str(begun.exception())
+            assert "was not started" in str(begun.exception())  # may be empty: it was killed after its start
         eventually(lambda: not alive(world.lines("pids")), 1.0)
         eventually(lambda: processes(world, MARK) == [])
         sessions.close()

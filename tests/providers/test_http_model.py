@@ -14,7 +14,7 @@ from holdfast.config.model_servers import Server
 from holdfast.errors import ProviderFailed
 from holdfast.providers import http_model, sse
 from holdfast.providers.connect import open_model
-from holdfast.providers.model import StreamEvent, StreamFinished
+from holdfast.providers.model import StreamEvent, StreamFinished, TextDelta
 from holdfast.providers.protocols.answer_bounds import MIB
 from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.conversation.fold import fold
@@ -250,4 +250,4 @@ async def test_what_the_caller_raises_is_no_fault_of_the_provider() -> None:
 
 async def test_a_response_without_a_reason_is_none() -> None:
     events = await events_of(answer(Body([chunk("half")]), content_type=EVENTS))
-    assert not any(isinstance(event, StreamFinished) for event in events)
+    assert {type(event) for event in events} == {TextDelta}

@@ -78,7 +78,9 @@ async def test_answers_become_outputs(tmp_path: Path) -> None:
 async def test_keys_of_providers_are_not_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
     async with connected(stdio("plain", tmp_path), tmp_path) as connections:
-        assert "OPENAI_API_KEY" not in (await output_of(connections, "environment")).text
+        seen = (await output_of(connections, "environment")).text
+        assert "HOLDFAST_CALL" in seen
+        assert "OPENAI_API_KEY" not in seen
 
 
 async def test_a_server_that_dies_leaves_an_unknown_effect_and_is_started_again(tmp_path: Path) -> None:
