@@ -27,6 +27,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "keyring": ("providers/credentials/system_keyring.py",),
     "psycopg": ("fleet/postgres/database.py",),
     "dbos": ("fleet/worker/engine.py",),
+    "sqlalchemy": ("fleet/worker/engine.py",),
     "mcp": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
     "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
     "processes": (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -102,19 +104,58 @@ def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monk
 
 @needs("bubblewrap")
 async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> None:
-    work, session_folder, outside = tmp_path / "work", tmp_path / "own", tmp_path / "outside"
-    for folder in (work, session_folder, outside):
+    work, session_folder = tmp_path / "work", tmp_path / "own"
+    for folder in (work, session_folder):
         folder.mkdir()
+    # Not below the temporary folder, which the sandbox hides: there every command would fail, sandbox or not.
+    outside = Path(tempfile.mkdtemp(prefix="holdfast-outside-", dir="/var/tmp"))
+    try:
+        await _writes_only(work, session_folder, outside)
+    finally:
+        shutil.rmtree(outside)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+async def _writes_only(work: Path, session_folder: Path, outside: Path) -> None:
+    (outside / "seen").write_text("from outside\n")
     words = sandbox(work, session_folder, network=False)
-    toolbox = LocalToolbox(work, session_folder)
-    toolbox.wrap(words)
-    command = f"echo in > a; touch {outside}/b || echo refused; ls /tmp | wc -l"
-    plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
-    output = await plan.run(ToolContext(call="c1", stop=asyncio.Event(), emit=lambda _: None))
-    await toolbox.close()
-    assert "refused" in output.text
-    assert (work / "a").read_text() == "in\n"
-    assert list(outside.iterdir()) == []
+    if subprocess.run([*words, "true"], check=False, capture_output=True).returncode:  # noqa: ASYNC221 - short
+        pytest.skip("bubblewrap cannot make a namespace here")
+    command = f"echo in > a; cat {outside}/seen; touch {outside}/b && echo written || echo refused"
+    for wrap, written in ((words, False), ((), True)):  # without the sandbox the same command writes there
+        toolbox = LocalToolbox(work, session_folder)
+        if wrap:
+            toolbox.wrap(wrap)
+        plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
+        output = await plan.run(ToolContext(call="c1", stop=asyncio.Event(), emit=lambda _: None))
+        await toolbox.close()
+        assert "from outside" in output.text, "the folder is seen, so a refusal is one"
+        assert ("refused" in output.text, "written" in output.text) == (not written, written)
+        assert (work / "a").read_text() == "in\n"
+        assert names(outside) == (["b", "seen"] if written else ["seen"])
+
+
+@needs("bubblewrap")
+def test_a_file_of_the_session_does_not_open_other_folders_to_it(tmp_path: Path, repository: Path) -> None:
+    """Its commands can write the place's `.git`: that counts only if the clone names the place in turn."""
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
+    secret = tmp_path / "secret"
+    (secret / "worktrees" / "x").mkdir(parents=True)
+    (secret / "worktrees" / "x" / "gitdir").write_text("/another/.git\n")
+    clone = str(tmp_path / "state" / "clones")
+    honest = sandbox(place.cwd, tmp_path, network=False)
+    assert any(word.startswith(clone) for word in honest), "git in the worktree needs its clone"
+    for forged in (f"gitdir: {secret}/worktrees/x\n", f"gitdir: {secret}/a/b\n", "gitdir: /etc/ssh\n", "gitdir: \n"):
+        (place.cwd / ".git").write_text(forged)
+        words = sandbox(place.cwd, tmp_path, network=False)
+        assert not any("secret" in word or word.startswith(("/etc", clone)) for word in words), forged
+    (place.cwd / ".git").unlink()
+    (place.cwd / ".git").symlink_to("/dev/zero")
+    sandbox(place.cwd, tmp_path, network=False)
 
 
 async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:

@@ -51,6 +51,10 @@ class Workers:
         assert worker.poll() is None, self.errors.read_text()
         return worker
 
+    def use(self, environ: Mapping[str, str]) -> None:
+        """Have workers that are started from now on use another model."""
+        self._environ.update(environ)
+
     def session(self, cwd: Path, /, *prompts: str, **place: object) -> str:
         cwd.mkdir(exist_ok=True)
         session = self.fleet.create(

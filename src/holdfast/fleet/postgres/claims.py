@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 import msgspec
@@ -55,7 +55,13 @@ class PostgresHeldSession:
         self._expected: list[InboxRow] = []
         self._mail = mail
         self.store = PostgresStore(
-            database, session, lease=lease, length=length, link=link, match_rows=self._match_rows
+            database,
+            session,
+            lease=lease,
+            length=length,
+            link=link,
+            match_rows=self._match_rows,
+            rows_done=self._forget_rows,
         )
 
     def waiting_rows(self) -> tuple[InboxRow, ...]:
@@ -75,6 +81,10 @@ class PostgresHeldSession:
     def forget(self, row: InboxRow) -> None:
         """Expect no more entry for `row`."""
         self._expected = [each for each in self._expected if each.id != row.id]
+
+    def _forget_rows(self, rows: Collection[int]) -> None:
+        """Expect nothing more for rows that are done: the next entry like theirs belongs to another row."""
+        self._expected = [each for each in self._expected if each.id not in rows]
 
     def close_row(self, row: InboxRow, why: str = "") -> None:
         """Mark `row` as done without an entry. `why` says why it was refused, "" if it was carried out."""

@@ -20,7 +20,7 @@ turn ends as it does on a full disk.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -67,10 +67,12 @@ class PostgresStore:
         link: bytes,
         now: Callable[[], float] = time.time,
         match_rows: RowMatcher = lambda _: [],
+        rows_done: Callable[[Collection[int]], None] = lambda _: None,
     ) -> None:
         """Write a session that had `length` entries when the lease was taken, the last with the checksum `link`.
 
-        The rows that `match_rows` returns are marked as done in the transaction of the append.
+        The rows that `match_rows` returns are marked as done in the transaction of the append, and then told to
+        `rows_done`.
         """
         self._database = database
         self._session = session
@@ -79,6 +81,7 @@ class PostgresStore:
         self._link = link
         self._now = now
         self._match_rows = match_rows
+        self._rows_done = rows_done
         self._closed = False
         self.summary = FleetSummary()
 
@@ -139,6 +142,7 @@ class PostgresStore:
             self._find_tail()
             raise conflict(expected=expected, found=self._length)
         self._length, self._link, self.summary = length, sums[-1], summary
+        self._rows_done([row for row, _ in matches])
         return length
 
     def add_rows(self, rows: Sequence[StoredRow], summary: FleetSummary) -> None:

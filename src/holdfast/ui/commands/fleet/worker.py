@@ -14,6 +14,7 @@ from holdfast.system.user_directories import homes
 from holdfast.ui.startup.arguments import Arguments, Parser, add_settings
 
 STORE_VARIABLE = "HOLDFAST_STORE"
+_TRY_AGAIN = 1.0  # seconds
 
 
 class WorkerArguments(Arguments):
@@ -70,7 +71,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     url = store_url(arguments.store, environ)
     try:
         from holdfast.fleet.places.local_places import LocalPlaces  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.database import Database, checked_url  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import Database, ServerAway, checked_url  # noqa: PLC0415 - likewise
         from holdfast.fleet.postgres.schema import require_schema  # noqa: PLC0415 - likewise
         from holdfast.fleet.worker.worker import Worker  # noqa: PLC0415 - likewise
         from holdfast.ui.commands.fleet.session_agents import SessionAgents  # noqa: PLC0415 - likewise
@@ -97,6 +98,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, drain)
+    previous, has_begun = "", False
     while not ended.is_set():
         worker = Worker(
             url,
@@ -107,12 +109,21 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             grace=arguments.grace,
             host=host,
             roots=roots,
+            previous=previous,
             notify=_report,
         )
         current[:] = [worker]
-        lost = worker.run()
+        try:
+            lost = worker.run()
+        except ServerAway as error:
+            if not has_begun:  # it never had a place: the address may be wrong
+                raise
+            _report(f"the fleet's database is away, and is tried again: {error}")
+            ended.wait(_TRY_AGAIN)
+            continue
         if not lost:
             break
+        previous, has_begun = worker.id if worker.is_idle else "", True
     _report("ended; every session was released")
     return EXIT_OK
 
