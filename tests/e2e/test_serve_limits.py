@@ -130,16 +130,15 @@ def test_idle_connections_leave_the_descriptors_that_a_command_needs(one_world: 
     world = one_world
     world.script((bash("until [ -e go ]; do sleep 0.1; done; echo whole output"),), (Say("Done."),))
     served = Served(world, ("--permission-mode", "yolo", "--allow-yolo"), program=FEW_DESCRIPTORS + PRODUCT)
-    session = served.begin("go")
+    served.begin("go")
     eventually(lambda: any(isinstance(entry, e.CallStarted) for entry in world.entries()))
     with contextlib.ExitStack() as closing:
         for number in range(1, 5):
             closing.enter_context(opened(served, 60, source=f"127.0.0.{number}"))
-        time.sleep(0.5)
-        in_use = len(list(Path(f"/proc/{served.pid}/fd").iterdir()))
-        assert 60 < in_use <= 200 - 32
+        assert b" 503 " in answer_of(closing.enter_context(opened(served, 1, source="127.0.0.5"))[0])
+        assert 60 < len(list(Path(f"/proc/{served.pid}/fd").iterdir())) <= 200 - 32
         (world.folder / "go").touch()
-        served.finished(session)
+        eventually(lambda: isinstance(world.entries()[-1], e.TurnEnded))
     (ended,) = (entry for entry in world.entries() if isinstance(entry, e.CallEnded))
     assert ended.outcome == "ok"
     assert "whole output" in ended.text
