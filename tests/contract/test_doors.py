@@ -13,7 +13,7 @@ from source_tree import Source, complaints, dotted, expect_none, files, imported
 DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("session/storage/database.py", "ui/service/local/inbox_file.py"),
     "starlette": ("ui/service/*",),
-    "uvicorn": ("ui/service/server.py",),
+    "uvicorn": ("ui/service/server.py", "ui/service/connections/limited_protocol.py"),
     "opentelemetry": ("fleet/traces/turn_traces.py",),
     "pydantic_ai": (
         "providers/pydantic_ai/inferred_model.py",

@@ -19,6 +19,8 @@ from holdfast.system.user_directories import homes
 from holdfast.ui.service.access import TokenFile
 from holdfast.ui.service.api import Api
 from holdfast.ui.service.application import application
+from holdfast.ui.service.connections.connection_gate import ConnectionGate, ConnectionLimits
+from holdfast.ui.service.connections.limited_protocol import limited_protocol
 from holdfast.ui.service.metrics import RequestCounts
 from holdfast.ui.service.page import read_page
 from holdfast.ui.service.request_origin import LOOPBACK, host_name
@@ -28,7 +30,6 @@ from holdfast.ui.service.watchers import Watchers
 _CLOSES_WITHIN = 3
 """Seconds that open requests have after a signal."""
 _LOOK = 0.05
-_BACKLOG = 128
 
 
 def serve(
@@ -86,13 +87,17 @@ async def _serve(
         page=read_page(),
         default_model=model,
     )
+    limits = ConnectionLimits()
     config = uvicorn.Config(
         application(api, hosts=hosts),
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
-        http="h11",
+        http=limited_protocol(ConnectionGate(limits)),
+        h11_max_incomplete_event_size=limits.head_bytes,
+        timeout_keep_alive=int(limits.head_seconds),
+        backlog=limits.backlog,
         server_header=False,
         timeout_graceful_shutdown=_CLOSES_WITHIN,
     )
@@ -120,7 +125,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
-        listening.listen(_BACKLOG)
+        listening.listen(ConnectionLimits().backlog)
     except (OSError, OverflowError) as error:
         listening.close()
         why = (error.strerror if isinstance(error, OSError) else "") or str(error)

@@ -56,14 +56,15 @@ async def begin_session(api: Api, request: Request, caller: Caller) -> Response:
     session_id = session_id_of(caller.name, key) if key else ""
     model = body.model or api.default_model
 
-    def create() -> str:
+    def create() -> tuple[str, bool]:
         created = api.record.create(model=model, place=body.place, sender=caller.name, title=body.title, id=session_id)
-        if body.prompt:
-            api.record.ask(created, "prompt", {"text": body.prompt}, key=key and f"first:{key}", sender=caller.name)
-        return created
+        if not body.prompt:
+            return created, True
+        prompt = {"text": body.prompt}
+        return created, api.record.ask(created, "prompt", prompt, key=key and f"first:{key}", sender=caller.name).new
 
-    session = await in_daemon(create)
-    response = json_response({"id": session}, 201)
+    session, is_new = await in_daemon(create)
+    response = json_response({"id": session, "new": is_new}, 201)
     response.headers["location"] = f"/sessions/{session}"
     return response
 

@@ -60,7 +60,7 @@ class LocalFleet:
         self._cwd = cwd
         self._roots = roots
         self._catalog = Catalog(homes(environ).sessions)
-        self._inbox = InboxFile(homes(environ).service / "inbox.db")
+        self._inbox = InboxFile(homes(environ).service / "inbox.db", notify=debug_log_note)
         self._lock = threading.RLock()
         self._making = threading.Lock()
         self._hooks = SessionHooks(self._publish, self._ended, self._give_slot)
