@@ -126,8 +126,8 @@ def _pair_within(program: int, supervisor: int) -> tuple[int, ...]:
     for each in below(program, by_parent(living())) if LINUX else ():
         with contextlib.suppress(OSError):  # it has exited
             status = Path(f"/proc/{each.pid}/status").read_bytes()
-            inner = next((line.split()[2:] for line in status.splitlines() if line.startswith(b"NSpid:")), [])
-            if inner and int(inner[-1]) == supervisor:
+            pids = [line.split()[-1] for line in status.splitlines() if line.startswith(b"NSpid:")]
+            if pids and int(pids[0]) == supervisor:
                 return each.parent, each.pid
     return ()
 
