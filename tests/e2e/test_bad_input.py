@@ -44,7 +44,7 @@ WRONG = {
         sentence="Unknown provider 'anthropc' in [limits.providers]",
     ),
     "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", sentence="$.limits.attempts"),
-    "config is a folder": Wrong(config=None, sentence="config.toml' cannot be read: Is a directory"),
+    "config is a folder": Wrong(config=None, sentence="config.toml' cannot be read: it is a folder, not"),
     "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", sentence="Standard input is not UTF-8 text (byte 3)"),
     "stdin is binary": Wrong(stdin=b"PK\x00\x03", sentence="Standard input is binary"),
     "stdin is too long": Wrong(

@@ -62,4 +62,5 @@ def test_keys_of_the_environment_and_those_that_a_caller_adds_are_hidden_togethe
 def test_secrets_that_overlap_are_hidden_as_one() -> None:
     assert redact("x ABCDEFGHIJKLMNOP x", ("ABCDEFGHIJ", "IJKLMNOP")) == f"x {HIDDEN} x"
     assert redact("x AAAAAAAAAA x", ("AAAAAAAA",)) == f"x {HIDDEN} x"
+    assert redact("x ABCDEFGHIJKLMN x", ("CDEFGHIJ", "ABCDEFGHIJKLMN")) == f"x {HIDDEN} x"
     assert redact("ABCDEFGHABCDEFGH", ("ABCDEFGH",)) == HIDDEN
