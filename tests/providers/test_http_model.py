@@ -224,6 +224,16 @@ async def test_what_has_no_end_is_dropped(kind: str, monkeypatch: pytest.MonkeyP
     assert body.chunks_read < 10
 
 
+async def test_a_document_just_within_the_limit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = {"index": 0, "message": {"content": "done"}, "finish_reason": "stop"}
+    document = json.dumps({"choices": [choice]}).encode()
+    monkeypatch.setattr(sse, "LONGEST_EVENT", len(document))
+    kind = "application/json"
+    assert text_of(await events_of(answer(Body([document]), content_type=kind), non_streaming=True)) == "done"
+    longer = Body([document, b" "])
+    assert (await failure(answer(longer, content_type=kind), non_streaming=True)).fault == "flood"
+
+
 async def test_a_document_in_answer_to_a_request_for_a_stream_is_read() -> None:
     message = {"role": "assistant", "content": "in one piece"}
     document = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}

@@ -51,6 +51,8 @@ class Flood(Exception):
 class AnswerSize:
     """Counts the deltas of one answer. `room` is how many bytes of text the turn has left for it."""
 
+    __slots__ = ("_calls", "_events", "_most", "_of_turn", "bytes")
+
     def __init__(self, room: int = MOST_TURN_TEXT) -> None:
         self.bytes = 0
         self._most = min(room, MOST_TEXT)
@@ -68,8 +70,9 @@ class AnswerSize:
             if delta.index not in self._calls:
                 self._calls.add(delta.index)
                 check_calls(len(self._calls))
-        else:
-            self.bytes += size_of(delta.text)
+        else:  # for every token: no call that can be spared
+            text = delta.text
+            self.bytes += len(text) if text.isascii() else size_of(text)
         if self.bytes > self._most:
             raise too_much_text(of_turn=self._of_turn)
 
@@ -87,6 +90,8 @@ class AnswerSize:
 
 class WireSize:
     """Counts the bytes and events of one response as it arrives."""
+
+    __slots__ = ("_bytes", "_events")
 
     def __init__(self) -> None:
         self._bytes = 0
