@@ -23,8 +23,11 @@ from tiers import sampled
 
 PROGRAM = Path(__file__).parents[1] / "hostile_mcp_server.py"
 MOST_MEMORY = 200_000  # KB
-FLOODS = [(kind, tool) for kind in ("stdio", "http") for tool in ("large", "endless", "values", "wide")]
-FLOODS += [("http", "bomb"), ("http", "events_bomb")]
+FLOODS = [
+    *((kind, tool) for kind in ("stdio", "http") for tool in ("large", "endless", "values", "wide")),
+    ("http", "bomb"),
+    ("http", "events_bomb"),
+]
 
 
 @contextmanager
