@@ -52,7 +52,7 @@ async def listed(folder: Path, tools: object, *more: str) -> ToolList:
 
 
 async def test_tools_are_taken_one_at_a_time(tmp_path: Path) -> None:
-    tools = [
+    tools: list[object] = [
         GOOD,
         {"name": "no_type", "inputSchema": {"properties": {}}},
         {"name": "empty", "inputSchema": {}},
