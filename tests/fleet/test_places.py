@@ -145,7 +145,8 @@ def test_a_file_of_the_session_does_not_open_other_folders_to_it(tmp_path: Path,
     place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
     secret = tmp_path / "secret"
     (secret / "worktrees" / "x").mkdir(parents=True)
-    (secret / "worktrees" / "x" / "gitdir").write_text("/another/.git\n")
+    (secret / ".git").write_text("of another worktree")
+    (secret / "worktrees" / "x" / "gitdir").write_text(f"{secret}/.git\n")
     clone = str(tmp_path / "state" / "clones")
     honest = sandbox(place.cwd, tmp_path, network=False)
     assert any(word.startswith(clone) for word in honest), "git in the worktree needs its clone"
