@@ -8,6 +8,8 @@ several servers can serve the same sessions.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hmac
 import os
 import re
@@ -15,6 +17,7 @@ import secrets
 import stat
 import threading
 import tomllib
+from collections.abc import Generator
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -31,6 +34,7 @@ Right = Literal["read", "ask", "answer"]
 RIGHTS: tuple[Right, ...] = ("read", "ask", "answer")
 COOKIE = "holdfast"
 _SHORTEST = 20
+_LONGEST_FILE = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -95,13 +99,17 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise ConfigInvalid(
                 f"Token file {str(self._path)!r} cannot be read: {error.strerror}. Fix its path."
             ) from error
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _LONGEST_FILE:
+                raise ConfigInvalid(
+                    f"Token file {str(self._path)!r} is no file of at most {_LONGEST_FILE // 1024} KB. Fix its path."
+                )
             if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.geteuid():
                 raise ConfigInvalid(
                     f"Token file {str(self._path)!r} can be read by others (mode {stat.S_IMODE(status.st_mode):04o}, "
@@ -110,7 +118,9 @@ class TokenFile:
             stamp = status.st_mtime_ns, status.st_size
             if stamp == self._stamp:
                 return
-            data = file.read()
+            data = os.read(descriptor, _LONGEST_FILE)
+        finally:
+            os.close(descriptor)
         self._tokens, self._stamp = self._parse(data), stamp
 
     def _parse(self, data: bytes) -> dict[str, _Token]:
@@ -135,18 +145,36 @@ def new_token(path: Path, name: str, rights: tuple[Right, ...]) -> str:
     """Add a token to the file, creating it if needed, and return the token. Raise `ConfigInvalid` for a used name."""
     if not _NAME.fullmatch(name):
         raise ConfigInvalid(f"Name {name!r} is invalid (expected letters, digits, - and _). Choose another one.")
-    before = ""
-    if path.exists():
-        TokenFile(path)  # raises if the file is unsafe or invalid
-        before = path.read_text("utf-8")
-        if name in tomllib.loads(before).get("tokens", {}):
-            raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")
     token = secrets.token_urlsafe(32)
     listed = ", ".join(f'"{each}"' for each in rights)
     added = f'[tokens.{name}]\ntoken = "{token}"\nrights = [{listed}]\n'
     try:
         make_folder(path.parent)
-        replace_file(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
+        with _only_writer(path.parent):
+            before = _tokens_before(path, name)
+            replace_file(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
     except OSError as error:
         raise StateError(f"Cannot write {str(path)!r}: {error.strerror}. Free some space.") from error
     return token
+
+
+def _tokens_before(path: Path, name: str) -> str:
+    """Return the text of the file, "" if there is none. Raise `ConfigInvalid` if it is unsafe or has the name."""
+    if not path.exists():
+        return ""
+    TokenFile(path)  # raises if the file is unsafe or invalid
+    before = path.read_text("utf-8")
+    if name in tomllib.loads(before).get("tokens", {}):
+        raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")
+    return before
+
+
+@contextlib.contextmanager
+def _only_writer(folder: Path) -> Generator[None]:
+    """Wait for other programs that add a token. The kernel ends the lock with the process."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
