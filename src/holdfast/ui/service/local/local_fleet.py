@@ -196,12 +196,14 @@ class LocalFleet:
         self._closed.set()
         with self._lock:
             driven = list(self._driven.values())
-        for each in driven:
-            each.leave()
-        until = time.monotonic() + _SESSIONS_CLOSE_WITHIN
-        for each in driven:
-            each.join(max(0.0, until - time.monotonic()))
-        self._inbox.close()
+        try:
+            for each in driven:
+                each.leave()
+            until = time.monotonic() + _SESSIONS_CLOSE_WITHIN
+            for each in driven:
+                each.join(max(0.0, until - time.monotonic()))
+        finally:
+            self._inbox.close()
 
     # --- live -----------------------------------------------------------------------------------------------------
 
@@ -280,7 +282,10 @@ class LocalFleet:
             else:
                 self._elsewhere.pop(driven.id, None)
         if not self._closed.is_set():
-            self._drive_waiting(retry=False)
+            try:
+                self._drive_waiting(retry=False)
+            except HoldfastError as error:  # the next look tries again
+                debug_log_note(str(error))
 
     def _drive_waiting(self, *, retry: bool) -> None:
         """Drive the sessions with waiting rows, the oldest row first; to `retry`, also those that could not be opened.

@@ -102,7 +102,10 @@ def open_session(
         options.prepare(session.toolbox)
         log = closing.enter_context(debug_log(options, session.id, notify=notify))
     except BaseException:
-        session.store.close()
+        try:
+            closing.close()
+        finally:
+            session.store.close()
         raise
     return ServedSession(session, options, log, closing)
 
