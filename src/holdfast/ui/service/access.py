@@ -8,6 +8,8 @@ several servers can serve the same sessions.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hmac
 import os
 import re
@@ -15,6 +17,7 @@ import secrets
 import stat
 import threading
 import tomllib
+from collections.abc import Generator
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -138,18 +141,36 @@ def new_token(path: Path, name: str, rights: tuple[Right, ...]) -> str:
     """Add a token to the file, creating it if needed, and return the token. Raise `ConfigInvalid` for a used name."""
     if not _NAME.fullmatch(name):
         raise ConfigInvalid(f"Name {name!r} is invalid (expected letters, digits, - and _). Choose another one.")
-    before = ""
-    if path.exists():
-        TokenFile(path)  # raises if the file is unsafe or invalid
-        before = path.read_text("utf-8")
-        if name in tomllib.loads(before).get("tokens", {}):
-            raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")
     token = secrets.token_urlsafe(32)
     listed = ", ".join(f'"{each}"' for each in rights)
     added = f'[tokens.{name}]\ntoken = "{token}"\nrights = [{listed}]\n'
     try:
         make_folder(path.parent)
-        replace_file(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
+        with _only_writer(path.parent):
+            before = _tokens_before(path, name)
+            replace_file(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
     except OSError as error:
         raise StateError(f"Cannot write {str(path)!r}: {error.strerror}. Free some space.") from error
     return token
+
+
+def _tokens_before(path: Path, name: str) -> str:
+    """Return the text of the file, "" if there is none. Raise `ConfigInvalid` if it is unsafe or has the name."""
+    if not path.exists():
+        return ""
+    TokenFile(path)  # raises if the file is unsafe or invalid
+    before = path.read_text("utf-8")
+    if name in tomllib.loads(before).get("tokens", {}):
+        raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")
+    return before
+
+
+@contextlib.contextmanager
+def _only_writer(folder: Path) -> Generator[None]:
+    """Wait for other programs that add a token. The kernel ends the lock with the process."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

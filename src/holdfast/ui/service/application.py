@@ -188,6 +188,8 @@ async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozens
         return response
     except HoldfastError as error:
         return error_response(status_of(error), str(error))
+    except OSError as error:
+        return error_response(503, f"A file of the session cannot be read: {error.strerror or error}.")
 
 
 def _caller(api: Api, request: Request) -> Caller:

@@ -52,8 +52,10 @@ def serve(
         model = arguments.model or (read_config(homes(environ).config).model or "")
         asyncio.run(_serve(record, tokens, listening, hosts=frozenset(names), model=model))
     finally:
-        record.close()
-        listening.close()
+        try:
+            record.close()
+        finally:
+            listening.close()
     return EXIT_OK
 
 

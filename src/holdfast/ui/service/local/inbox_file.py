@@ -231,8 +231,10 @@ class InboxFile:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._connection.close()
-                self._lease.release()
+                try:
+                    self._connection.close()
+                finally:
+                    self._lease.release()
 
     def _rows(self, which: str, values: Sequence[object]) -> tuple[NamedRow, ...]:
         found = self._execute(f"SELECT {_COLUMNS} FROM inbox {which}", values)  # noqa: S608 - our own words

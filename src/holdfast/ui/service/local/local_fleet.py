@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -26,6 +27,7 @@ from holdfast.ui.service.serve_arguments import ServeArguments
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.view.session_costs import Spending
 
+_NEW_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _READINGS = 8
 """Maximum journals kept in memory, besides those of driven sessions."""
 _LOOK_AGAIN = 1.0
@@ -67,6 +69,7 @@ class LocalFleet:
         self._driven: dict[str, DrivenSession] = {}
         self._elsewhere: dict[str, str] = {}
         self._without_slot: set[str] = set()
+        self._unreadable: set[str] = set()
         self._listeners: dict[str, list[LiveListener]] = {}
         self._readings: OrderedDict[str, tuple[object, Reading]] = OrderedDict()
         self._costs: dict[str, tuple[object, str]] = {}
@@ -89,6 +92,8 @@ class LocalFleet:
             raise UsageError(
                 "Place is invalid (expected an object with a cwd). Name a folder as its cwd, or leave it out."
             )
+        if id and not _NEW_ID.fullmatch(id):
+            raise UsageError(f"Session ID {id[:64]!r} is invalid (expected 1 to 100 letters, digits and hyphens).")
         folder = folder_of(path, self._cwd, self._roots)
         with self._making:
             session = create_session(self._arguments, self._environ, folder, model=model, session_id=id)
@@ -115,10 +120,17 @@ class LocalFleet:
         return msgspec.structs.replace(found, length=self.lengths([session]).get(session, 0))
 
     def lengths(self, sessions: Sequence[str]) -> dict[str, int]:
-        """Return the seq of the last readable entry of each session; unknown ids are left out."""
+        """Return the seq of the last readable entry of each session; those that cannot be read are left out."""
         found: dict[str, int] = {}
         for session in sessions:
-            records = self._records(session)
+            try:
+                records = self._records(session)
+            except (HoldfastError, OSError) as error:  # one session must not hide the others
+                if session not in self._unreadable:
+                    debug_log_note(f"Session {session!r} cannot be read: {error}")
+                self._unreadable.add(session)
+                continue
+            self._unreadable.discard(session)
             if records is not None:
                 found[session] = records[-1].seq if records else 0
         return found
@@ -184,12 +196,14 @@ class LocalFleet:
         self._closed.set()
         with self._lock:
             driven = list(self._driven.values())
-        for each in driven:
-            each.leave()
-        until = time.monotonic() + _SESSIONS_CLOSE_WITHIN
-        for each in driven:
-            each.join(max(0.0, until - time.monotonic()))
-        self._inbox.close()
+        try:
+            for each in driven:
+                each.leave()
+            until = time.monotonic() + _SESSIONS_CLOSE_WITHIN
+            for each in driven:
+                each.join(max(0.0, until - time.monotonic()))
+        finally:
+            self._inbox.close()
 
     # --- live -----------------------------------------------------------------------------------------------------
 
@@ -268,7 +282,10 @@ class LocalFleet:
             else:
                 self._elsewhere.pop(driven.id, None)
         if not self._closed.is_set():
-            self._drive_waiting(retry=False)
+            try:
+                self._drive_waiting(retry=False)
+            except HoldfastError as error:  # the next look tries again
+                debug_log_note(str(error))
 
     def _drive_waiting(self, *, retry: bool) -> None:
         """Drive the sessions with waiting rows, the oldest row first; to `retry`, also those that could not be opened.
