@@ -64,14 +64,17 @@ def attach(path: Path) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
         return connection, unused + found
 
 
-def usable(path: Path) -> sqlite3.Connection:
-    """Return a connection to an intact, writable file; raises `Damaged` if it is not."""
+def usable(path: Path, *, copy_of: Path | None = None) -> sqlite3.Connection:
+    """Return a connection to an intact, writable file; raises `Damaged` if it is not.
+
+    A message names the file that it is a copy of.
+    """
     damage = wal_damage(path)  # first: SQLite would drop what follows the damage and overwrite it
     if damage:
         raise Damaged(damage)
     connection = _connect(path)
     try:
-        _refuse_newer(connection, path)
+        _refuse_newer(connection, copy_of or path)
         _check_structure(connection)  # before any write: a damaged file is kept as it was found
         (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":  # a file system without WAL: the deletion of the journal file must be synced

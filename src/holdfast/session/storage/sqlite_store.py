@@ -248,7 +248,7 @@ def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ..
             into.mkdir()
             copy = snapshot(source, into)
             try:
-                with closing(database.usable(copy)) as connection:
+                with closing(database.usable(copy, copy_of=source)) as connection:
                     rows = database.read_rows(connection)
                 break
             except database.Damaged as damage:
