@@ -6,6 +6,8 @@ import asyncio
 import json
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,23 +101,32 @@ def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monk
         container(tmp_path, tmp_path, image="", network=False)
 
 
+@pytest.fixture
+def seen_folder() -> Iterator[Path]:
+    """Give a folder that the sandbox does not hide, as it does all of `/tmp`."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here: install it (Debian: bubblewrap)")
-async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> None:
-    work, session_folder, outside = tmp_path / "work", tmp_path / "own", tmp_path / "outside"
-    for folder in (work, session_folder, outside):
+async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path, seen_folder: Path) -> None:
+    work, session_folder, hidden = tmp_path / "work", tmp_path / "own", tmp_path / "hidden"
+    for folder in (work, session_folder, hidden):
         folder.mkdir()
+    (seen_folder / "there").write_text("seen\n")
     words = sandbox(work, session_folder, network=False)
     if subprocess.run([*words, "true"], check=False, capture_output=True).returncode:  # noqa: ASYNC221 - short
         pytest.skip("bubblewrap cannot make a namespace here")
     toolbox = LocalToolbox(work, session_folder)
     toolbox.wrap(words)
-    command = f"echo in > a; touch {outside}/b || echo refused; ls /tmp | wc -l"
+    command = f"echo in > a; cat {seen_folder}/there; touch {seen_folder}/b {hidden}/b || echo refused"
     plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
     output = await plan.run(ToolContext(call="c1", stop=asyncio.Event(), emit=lambda _: None))
     await toolbox.close()
+    assert "seen" in output.text
     assert "refused" in output.text
     assert (work / "a").read_text() == "in\n"
-    assert list(outside.iterdir()) == []
+    assert {each.name for each in (*seen_folder.iterdir(), *hidden.iterdir())} == {"there"}  # noqa: ASYNC240 - short
 
 
 async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:
