@@ -28,6 +28,7 @@ ALLOWED = {
     "session/storage/wal.py": "likewise; the writer's own log, under its lease",
     "ui/commands/doctor/probes.py": "files of the kernel",
     "providers/credentials/process_environment.py": "a file of the kernel",
+    "tools/process/launch.py": "a file of the kernel",
     "ui/mcp_server/session_worker.py": "a file of the kernel",
     "tools/workspace/safe_paths.py": "opens beneath a folder, regular files only",
     "tools/process/end_record.py": "imports the standard library only, and follows no link",

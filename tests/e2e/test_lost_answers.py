@@ -13,15 +13,16 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from browser import CHROMIUM, Browser
+from browser import Browser
 from launching import World
 from page_server import Served
 
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Say
 from polling import eventually
+from skips import needs
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here: the page was not seen in a browser")
+pytestmark = needs("browser")
 
 BOX = "document.getElementById('composer-text').value"
 STATUS = "document.getElementById('status').textContent"

@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from servers import missing, no_small_disk
+from skips import require
 
 CHAOS = Path(__file__).with_name("chaos.py")
 
 
 def test_a_short_chaos_with_a_full_disk_has_no_violation(whole_fleet: None) -> None:
     del whole_fleet
-    if why := missing() or no_small_disk():
-        pytest.skip(why)
+    require("postgresql")
+    require("small disk")
     words = "--sessions 10 --prompts 6 --workers 3 --kills 4 --stops 2 --server 1 --full 2 --read-only 1 --seed 7"
     ran = subprocess.run(
         [sys.executable, str(CHAOS), *words.split(), "--within", "240"],

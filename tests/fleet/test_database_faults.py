@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from kept_open import close_all
-from servers import Server, fresh_database, missing, no_small_disk, own_server
+from servers import Server, fresh_database, own_server
+from skips import require
 from worker_programs import Workers
 
 from holdfast.session.journal import entries as e
-from holdfast.testing.script import Call, Reply, Say, Wait
+from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Wait
 from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import eventually
 
@@ -36,8 +37,8 @@ FAULTS: dict[str, Fault] = {
 @pytest.fixture
 def server(whole_fleet: None) -> Iterator[Server]:
     del whole_fleet
-    if why := missing() or no_small_disk():
-        pytest.skip(why)
+    require("postgresql")
+    require("small disk")
     with own_server(megabytes=400) as server:
         yield server
 
@@ -55,9 +56,9 @@ def fault_workers(server: Server, provider: ScriptedProvider, tmp_path: Path) ->
             close_all()
 
 
-def reply(request: object) -> Reply:
+def reply(request: ReceivedRequest) -> Reply:
     """Return a command for a prompt, and an answer after its result."""
-    messages = request.messages  # type: ignore[attr-defined]
+    messages = request.messages
     if messages[-1]["role"] == "user":
         return (Wait(0.1), Call("bash", {"command": "echo x >> effects; sleep 0.3"}))
     return (Wait(0.1), Say("Done."))

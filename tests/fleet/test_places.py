@@ -122,8 +122,6 @@ def names(folder: Path) -> list[str]:
 async def _writes_only(work: Path, session_folder: Path, outside: Path) -> None:
     (outside / "seen").write_text("from outside\n")
     words = sandbox(work, session_folder, network=False)
-    if subprocess.run([*words, "true"], check=False, capture_output=True).returncode:  # noqa: ASYNC221 - short
-        pytest.skip("bubblewrap cannot make a namespace here")
     command = f"echo in > a; cat {outside}/seen; touch {outside}/b && echo written || echo refused"
     for wrap, written in ((words, False), ((), True)):  # without the sandbox the same command writes there
         toolbox = LocalToolbox(work, session_folder)

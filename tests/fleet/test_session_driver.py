@@ -93,16 +93,16 @@ class Driving:
         )
         return DrivenAgent(agent=agent, offers=lambda _plan, _mode, _why: ())
 
-    async def run(self, meanwhile: Callable[[], None] | None = None) -> DriveEnd:
-        """Drive it, and call `meanwhile` once the model answers."""
+    async def run(self, at_the_answer: Callable[[], None] | None = None) -> DriveEnd:
+        """Drive it, and call `at_the_answer` once the model answers."""
         self.driver = SessionDriver(
             self.record.take(), make=self.make, open_place=self.open, rules=self.rules, notify=self.notes.append
         )
         running = asyncio.ensure_future(self.driver.run())
-        while meanwhile is not None and not running.done():
+        while at_the_answer is not None and not running.done():
             await asyncio.sleep(0.01)
             if self.model.open_streams:
-                meanwhile()
+                at_the_answer()
                 break
         return await running
 

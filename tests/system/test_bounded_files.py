@@ -8,6 +8,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from skips import needs
 
 from holdfast.system.bounded_files import open_unblocked, read_bounded, read_text_beginning
 
@@ -23,7 +24,7 @@ def test_a_file_at_its_bound_is_read_and_one_byte_more_is_refused(tmp_path: Path
     assert read_bounded(path, 0) == b""
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc")
+@needs("linux")
 def test_a_file_that_tells_no_size_has_its_bound_too() -> None:
     path = Path("/proc/self/status")
     assert path.stat().st_size == 0

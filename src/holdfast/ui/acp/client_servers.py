@@ -20,7 +20,7 @@ from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
 MOST_SERVERS = 100
 """Servers of one session."""
 
-LONGEST_VALUE = 100_000
+LONGEST_SERVER_VALUE = 100_000
 """Characters of each text of a server."""
 
 _SOURCE = "the editor"
@@ -77,8 +77,8 @@ def _fault(server: McpServer) -> str:  # noqa: PLR0911 - one for each reason
     texts = (server.command, *server.args, server.url)
     pairs = (*server.env.items(), *server.headers.items())
     for text in (*texts, *(part for pair in pairs for part in pair)):
-        if "\0" in text or len(text) > LONGEST_VALUE:
-            return f"one of its values has a NUL, or more than {LONGEST_VALUE} characters"
+        if "\0" in text or len(text) > LONGEST_SERVER_VALUE:
+            return f"one of its values has a NUL, or more than {LONGEST_SERVER_VALUE} characters"
     if any(not name or "=" in name for name in server.env):
         return "the name of a variable is empty, or has a '='"
     if any(character in text for pair in server.headers.items() for text in pair for character in "\r\n"):
