@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
-import pytest
 from browser import Browser
 from launching import World
 from page_server import Served

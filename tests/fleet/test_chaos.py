@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from skips import require
 
 CHAOS = Path(__file__).with_name("chaos.py")

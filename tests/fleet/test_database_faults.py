@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from kept_open import close_all
 from servers import Server, fresh_database, own_server
-from skips import require
 from worker_programs import Workers
 
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Wait
 from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import eventually
+from skips import require
 
 PROMPTS = [f"prompt {number}" for number in range(12)]
 BUFFERED = 5.0

@@ -8,9 +8,9 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from skips import needs
 
 from holdfast.system.bounded_files import open_unblocked, read_bounded, read_text_beginning
+from skips import needs
 
 
 def test_a_file_at_its_bound_is_read_and_one_byte_more_is_refused(tmp_path: Path) -> None:
