@@ -13,7 +13,7 @@ from servers import Server, fresh_database, missing, no_small_disk, own_server
 from worker_programs import Workers
 
 from holdfast.session.journal import entries as e
-from holdfast.testing.script import Call, Reply, Say, Wait
+from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Wait
 from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import eventually
 
@@ -55,10 +55,9 @@ def fault_workers(server: Server, provider: ScriptedProvider, tmp_path: Path) ->
             close_all()
 
 
-def reply(request: object) -> Reply:
+def reply(request: ReceivedRequest) -> Reply:
     """Return a command for a prompt, and an answer after its result."""
-    messages = request.messages  # type: ignore[attr-defined]
-    if messages[-1]["role"] == "user":
+    if request.messages[-1]["role"] == "user":
         return (Wait(0.1), Call("bash", {"command": "echo x >> effects; sleep 0.3"}))
     return (Wait(0.1), Say("Done."))
 

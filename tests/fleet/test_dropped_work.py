@@ -144,7 +144,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_a_fault_that_passes_is_told_from_one_that_does_not(seen: Seen, statement: str) -> None:
+def test_a_fault_that_passes_differs_from_one_that_does_not(seen: Seen, statement: str) -> None:
     database = close_later(Database(seen.url, patience=0.2))
     with pytest.raises(StorageFailed) as caught:
         database.call(statement)  # pyright: ignore[reportArgumentType] - of the test
