@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
-from pathlib import Path
-
 import pytest
+from memory_driving import Driving, Place
 from memory_record import MemoryRecord
 
-from holdfast.agent.agent import Agent
-from holdfast.agent.turn.approval_prompt import ApprovalPrompt
-from holdfast.errors import LeaseLost, StateError
-from holdfast.fleet.held_session import HeldSession
-from holdfast.fleet.places.place import SessionPlace
+from holdfast.errors import LeaseLost
 from holdfast.fleet.postgres.database import InDoubt, ServerAway
-from holdfast.fleet.worker.driven_agent import DrivenAgent
-from holdfast.fleet.worker.session_driver import GO_ON, MOST_TRIES, DriveEnd, DriveRules, SessionDriver
-from holdfast.providers.model import Model
+from holdfast.fleet.worker.session_driver import GO_ON, MOST_TRIES, DriveRules
 from holdfast.session.journal import entries as e
+<<<<<<< HEAD
 from holdfast.testing.script import Call, Hold, Reply, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
@@ -113,6 +105,9 @@ class Driving:
     @property
     def ends(self) -> list[str]:
         return [entry.cause for entry in self.record.journal if isinstance(entry, e.TurnEnded)]
+=======
+from holdfast.testing.script import Call, Hold, Say
+>>>>>>> w-a1
 
 
 async def test_equal_messages_are_each_carried_out_once() -> None:
