@@ -58,12 +58,7 @@ def fault_workers(server: Server, provider: ScriptedProvider, tmp_path: Path) ->
 
 def reply(request: ReceivedRequest) -> Reply:
     """Return a command for a prompt, and an answer after its result."""
-<<<<<<< HEAD
-    messages = request.messages
-    if messages[-1]["role"] == "user":
-=======
     if request.messages[-1]["role"] == "user":
->>>>>>> w-a1
         return (Wait(0.1), Call("bash", {"command": "echo x >> effects; sleep 0.3"}))
     return (Wait(0.1), Say("Done."))
 

@@ -51,15 +51,9 @@ class DroppedWork:
 
     def check(self) -> None:
         """Compare once, and give back what was found in the check before, too; raises `StateError`."""
-<<<<<<< HEAD
-        rows = self._database.call("select id, lease::text from holdfast.session where holder = %s", self._worker)
-        driven = self._driven()  # asked after the record: what is driven by now is not dropped
-        dropped = {(str(session), str(lease)) for session, lease in rows if session not in driven}
-=======
         leases = self._database.call("select id, lease::text from holdfast.session where holder = %s", self._worker)
         driven = self._driven()  # asked after the record: what is driven by now is not dropped
         dropped = {(str(session), str(lease)) for session, lease in leases if session not in driven}
->>>>>>> w-a1
         for session, lease in dropped & self._sessions:
             if self._database.call("select holdfast.let_go(%s, %s, %s::uuid)", self._worker, session, lease)[0][0]:
                 self._notify(f"session {session} was held and not driven: given back")
