@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import LiteralString
 
-import pytest
 from report import record
 
-pytest.importorskip("psycopg", reason="psycopg is not installed")
+from skips import imported
+
+imported("psycopg")
 sys.path.append(str(Path(__file__).parents[1] / "fleet"))
 
 from memory_driving import Driving
