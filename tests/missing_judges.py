@@ -10,8 +10,8 @@ from types import ModuleType
 
 from skips import leave_out
 
-JUDGES = ("botocore", "cohere_melody", "deepseek_recipe", "mistral_common")
-"""The vendors' own readers; those that are compiled may have no wheel for a new Python."""
+JUDGES = ("botocore", "cohere_melody", "deepseek_recipe", "mistral_common", "psycopg")
+"""The vendors' own readers, and that of PostgreSQL; those that are compiled may have no wheel for a new Python."""
 
 
 class MissingJudges(MetaPathFinder):

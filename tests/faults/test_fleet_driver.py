@@ -14,9 +14,6 @@ from typing import LiteralString
 
 from report import record
 
-from skips import imported
-
-imported("psycopg")
 sys.path.append(str(Path(__file__).parents[1] / "fleet"))
 
 from memory_driving import Driving

@@ -119,7 +119,7 @@ class MemoryRecord(Database):
                     raise AssertionError(f"unknown here: {sql}")
 
     def _append(self, *values: object) -> str:
-        session, lease, expected, link, ats, kinds, bodies, sums, taken, places, face, finished = values
+        session, lease, expected, link, ats, kinds, bodies, sums, taken, places, face, finished, _ = values
         del session, face
         last = self.entries[-1][-1] if self.entries else b""
         if lease != self.lease:
