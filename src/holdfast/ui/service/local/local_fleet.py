@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -16,6 +15,7 @@ from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
 from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.session.session_id import checked_id
 from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.user_directories import homes
@@ -27,7 +27,6 @@ from holdfast.ui.service.serve_arguments import ServeArguments
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.view.session_costs import Spending
 
-_NEW_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _READINGS = 8
 """Maximum journals kept in memory, besides those of driven sessions."""
 _LOOK_AGAIN = 1.0
@@ -92,8 +91,8 @@ class LocalFleet:
             raise UsageError(
                 "Place is invalid (expected an object with a cwd). Name a folder as its cwd, or leave it out."
             )
-        if id and not _NEW_ID.fullmatch(id):
-            raise UsageError(f"Session ID {id[:64]!r} is invalid (expected 1 to 100 letters, digits and hyphens).")
+        if id:
+            checked_id(id)
         folder = folder_of(path, self._cwd, self._roots)
         with self._making:
             session = create_session(self._arguments, self._environ, folder, model=model, session_id=id)
