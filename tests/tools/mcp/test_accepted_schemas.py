@@ -12,7 +12,7 @@ from holdfast.tools.mcp.tool_declarations import CALL, FIND, READ, session_schem
 from holdfast.tools.mcp.tool_names import ListedTool, object_schema
 
 TEXT = {"type": "string"}
-ODD = {
+ODD: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a choice at the top": (
         {
             "type": "object",
@@ -67,7 +67,7 @@ def test_a_schema_of_any_depth_has_an_end() -> None:
 
 @pytest.mark.parametrize("name", ["@type", "a b", "ünï", "x" * 65, ""])
 def test_a_tool_whose_argument_no_provider_may_see_is_reached_by_a_call_by_its_name(name: str) -> None:
-    server = McpServer(name="odd", command=("odd",))
+    server = McpServer(name="odd", command="odd")
     tools = (
         ListedTool(name="good", parameters={"properties": {"a.b-c_d": TEXT}}),
         ListedTool(name="bad", parameters={"properties": {name: TEXT}}),
