@@ -40,7 +40,7 @@ ODD: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"type": "object", "properties": {"a": {"$ref": "#/$defs/T"}, "b": {}}, "$defs": {"T": TEXT}},
     ),
     "a reference to another document": (
-        {"properties": {"a": {"$ref": "https://example.org/schema.json"}}},
+        {"properties": {"a": {"$ref": "schema.json"}}},
         {"type": "object", "properties": {"a": {}}},
     ),
     "a required property without a schema": (

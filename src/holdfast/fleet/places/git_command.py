@@ -2,7 +2,7 @@
 
 Names from outside are checked by `outside_values` and stand behind `--` or `--end-of-options`. Git may use no
 other transports, and no hooks or monitors: the files of a session may hold a configuration that names programs. So a
-command in a clone or a worktree is told where the configuration is, and looks for no other: a sandbox keeps that one.
+command in a clone or a worktree is sent the place of its configuration, and looks for no other: a sandbox keeps that.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def of_worktree(clone: Path, entry: Path, folder: Path) -> dict[str, str]:
     return {"GIT_DIR": str(entry), "GIT_COMMON_DIR": str(clone), "GIT_WORK_TREE": str(folder)}
 
 
-def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, given: str = "") -> str:
-    """Return what git wrote on standard output, with `given` as its input. Raises `StateError` with its last error.
+def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, input_text: str = "") -> str:
+    """Return what git wrote on standard output, given `input_text`; raises `StateError` with its last error.
 
     Paths are not changed on the way, whatever bytes they have.
     """
@@ -52,7 +52,7 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
             env={**environ, **quiet, **(environment or {})},
             check=False,
             capture_output=True,
-            input=given.encode("utf-8", "surrogateescape"),
+            input=input_text.encode("utf-8", "surrogateescape"),
             timeout=LONGEST,
         )
     except FileNotFoundError as error:

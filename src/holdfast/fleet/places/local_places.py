@@ -79,13 +79,13 @@ def sandbox(cwd: Path, session_folder: Path, *, network: bool) -> tuple[str, ...
     """
     if shutil.which("bwrap") is None:
         raise StateError("The sandbox needs bubblewrap, which is not installed here. Install it (Debian: bubblewrap).")
-    git_folder, kept = _git_folder(cwd)
+    git_folder, read_only = _git_folder(cwd)
     return (
         "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",  # noqa: S108 - an empty one
         "--ro-bind", str(PACKAGES), str(PACKAGES),
         "--bind", str(cwd), str(cwd), "--bind", str(session_folder), str(session_folder),
         *(("--bind", str(git_folder), str(git_folder)) if git_folder else ()),
-        *(word for path in kept for word in ("--ro-bind", str(path), str(path))),
+        *(word for path in read_only for word in ("--ro-bind", str(path), str(path))),
         "--unshare-all", *(("--share-net",) if network else ()), "--die-with-parent", "--",
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
             break
     else:
         raise StateError("A container needs podman or docker, and this worker has neither. Install one of them.")
-    git_folder, kept = _git_folder(cwd)
+    git_folder, read_only = _git_folder(cwd)
     for folder in (cwd, session_folder, git_folder):
         if ":" in str(folder):
             raise StateError(
@@ -113,7 +113,7 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
     return (
         program, "run", "--rm", "--interactive", "--init", *folders, f"--volume={PACKAGES}:{PACKAGES}:ro",
         *((f"--volume={git_folder}:{git_folder}",) if git_folder else ()),
-        *(f"--volume={path}:{path}:ro" for path in kept),
+        *(f"--volume={path}:{path}:ro" for path in read_only),
         *(() if network else ("--network=none",)), image,
     )  # fmt: skip
 

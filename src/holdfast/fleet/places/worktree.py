@@ -74,12 +74,14 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
             self._git("read-tree", "HEAD", environment=index)
             inner = self._inner_repositories(index)
             if inner:  # git would start another git in each, with the configuration that is there
-                self._git("update-index", "--force-remove", "-z", "--stdin", environment=index, given="\0".join(inner))
+                self._git(
+                    "update-index", "--force-remove", "-z", "--stdin", environment=index, input_text="\0".join(inner)
+                )
             self._git("add", "--all", *(("--force",) if self._keeps_ignored else ()), ".", environment=index)
             empty = [name for name in inner if _is_empty(self.cwd / name)]
             if empty:
                 lines = "\0".join(f"160000 {inner[name]}\t{name}" for name in empty)
-                self._git("update-index", "--add", "-z", "--index-info", environment=index, given=lines)
+                self._git("update-index", "--add", "-z", "--index-info", environment=index, input_text=lines)
             tree = self._git("write-tree", environment=index)
         head = self._git("rev-parse", "HEAD")
         if self.saved and self._git("rev-parse", f"{self.saved}^{{tree}}") == tree:
@@ -92,11 +94,11 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
     def _inner_repositories(self, index: Mapping[str, str]) -> dict[str, str]:
         """Return the commit of each repository in the worktree that the index names, by its path."""
         staged = (line.partition("\t") for line in self._git("ls-files", "-s", "-z", environment=index).split("\0"))
-        return {name: about.split()[1] for about, _, name in staged if about.startswith("160000 ")}
+        return {name: fields.split()[1] for fields, _, name in staged if fields.startswith("160000 ")}
 
-    def _git(self, *words: str, environment: Mapping[str, str] | None = None, given: str = "") -> str:
-        own = of_worktree(self.clone, self.entry, self.cwd)
-        return git(self.cwd, *words, environment={**own, **(environment or {})}, given=given)
+    def _git(self, *words: str, environment: Mapping[str, str] | None = None, input_text: str = "") -> str:
+        repository = of_worktree(self.clone, self.entry, self.cwd)
+        return git(self.cwd, *words, environment={**repository, **(environment or {})}, input_text=input_text)
 
     @property
     def _keeps_ignored(self) -> bool:
@@ -168,9 +170,9 @@ def _add(clone: Path, folder: Path, session: str, *, base: str, saved: bool) -> 
         start = branch if branch in found else base
     _in_clone(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", "--", str(folder), start)
     if saved:  # restores uncommitted changes as uncommitted changes
-        own = of_worktree(clone, _entry(clone, folder), folder)
-        git(folder, "read-tree", "-u", "--reset", latest, environment=own)
-        git(folder, "reset", "--quiet", "--mixed", "HEAD", environment=own)
+        repository = of_worktree(clone, _entry(clone, folder), folder)
+        git(folder, "read-tree", "-u", "--reset", latest, environment=repository)
+        git(folder, "reset", "--quiet", "--mixed", "HEAD", environment=repository)
 
 
 def _entry(clone: Path, folder: Path) -> Path:
