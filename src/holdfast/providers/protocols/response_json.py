@@ -12,7 +12,7 @@ from holdfast.history.formats.format import Json, is_array, is_object
 MOST_TOKENS = 2**53
 """No real token count is as large."""
 
-MOST_VALUES = 200_000
+_MOST_VALUES = 200_000
 """Values, commas and colons of one event."""
 
 
@@ -33,11 +33,11 @@ class ResponseJson:
         send them. If a key occurs twice, the last value counts. Whole numbers are exact. Control characters in strings,
         bytes that are not UTF-8, a byte order mark, and whole numbers of more than 4,300 digits are refused.
         """
-        if len(data) > MOST_VALUES:  # decoded, a value takes many times its bytes
+        if len(data) > _MOST_VALUES:  # decoded, a value takes many times its bytes
             from holdfast.tools.message_frame import is_too_complex  # noqa: PLC0415 - most events are small
 
             if is_too_complex(data):
-                raise self.invalid_response(f"more than {MOST_VALUES:,} values in one event")
+                raise self.invalid_response(f"more than {_MOST_VALUES:,} values in one event")
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
