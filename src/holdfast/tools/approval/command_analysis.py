@@ -21,15 +21,18 @@ from posixpath import join, normpath
 
 import msgspec
 
+from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.approval.command_parts import CommandPart, CommandParts
+from holdfast.tools.approval.files_read import folders_walked, paths_read
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
 from holdfast.tools.shell.dangers import dangers
+from holdfast.tools.shell.git_commands import git_folder_words
 from holdfast.tools.shell.git_settings import setting_that_starts_program
 from holdfast.tools.shell.parse import parse_command
-from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, paths_read, program_name
+from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, program_name
 from holdfast.tools.tool import Plan
-from holdfast.tools.workspace.command_files import NO_SURROUNDINGS, Surroundings
+from holdfast.tools.workspace.command_files import NO_SURROUNDINGS, Below, Surroundings
 
 SOMEWHERE = "/the workspace"
 """Stands for an unknown workspace: no real absolute path leads into it."""
@@ -38,7 +41,7 @@ ELSEWHERE = "/a folder that is not known"
 """Where a command runs after `cd` to something that only bash knows."""
 
 _NESTED = 3
-_WILDCARD = re.compile(r"[*?\[]")
+_WILDCARD = re.compile(r"[*?]")
 
 _STARTERS = frozenset(
     {
@@ -51,6 +54,10 @@ _STARTERS = frozenset(
 
 _INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tsx|ts-node|(?:ba|da|z|k)?sh)[0-9.]*")
 _SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash"])
+_MANY_WORDS = 128
+_COMPARED = 16
+"""Of a command with many words, a rule is compared with so many behind each place where a program may be named."""
+
 _FINDS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 
 
@@ -62,7 +69,7 @@ def command_parts(
     `around` looks at the disk; by default nothing is looked at. Never raises.
     """
     line = parse_command(command)
-    place = _Place(root, folder or root, around)
+    place = _Place(root, folder or root, around.remembering())
     everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
     parts = tuple(place.part(each, everywhere) for each in line.commands)
     outside = next((at for at in everywhere if not place.inside(at)), None)
@@ -90,14 +97,17 @@ class _Place(msgspec.Struct, frozen=True):
         return path == self.root or path.startswith(f"{self.root.rstrip('/')}/")
 
     def folders(self, command: SimpleCommand) -> tuple[str, ...]:
-        """Return the folders in which a command may run; one that is not known is `ELSEWHERE`."""
+        """Return the folders in which a command may run; one that is not known is `ELSEWHERE`.
+
+        `cd` goes by the names that led here: after `cd link`, `..` is the folder that holds the link.
+        """
         found: dict[str, None] = {}
         for steps in command.folders:
             at = normpath(self.folder)
             for step in steps:
                 unknown = not step.fixed or step.text in ("", "-") or at == ELSEWHERE
-                at = ELSEWHERE if unknown else self.around.real(normpath(join(at, step.text)))
-            found[at] = None
+                at = ELSEWHERE if unknown else normpath(join(at, step.text))
+            found[at if at == ELSEWHERE else self.around.real(at)] = None
         return tuple(found)
 
     def part(self, command: SimpleCommand, everywhere: tuple[str, ...]) -> CommandPart:
@@ -111,9 +121,14 @@ class _Place(msgspec.Struct, frozen=True):
             more = more or "the file that it reads is not known"
         named = dict.fromkeys((*paths_read(command), *(word.text for word in inputs if word.fixed)))
         reads = tuple(dict.fromkeys(each for at in folders for path in named for each in self.found(join(at, path))))
+        walked, more = self.walk(command, folders, more)
         if program == "git" and not more:
-            steps = [words.text for before, words in pairwise(command.words) if before.text == "-C"]
+            steps = git_folder_words(command.words[1:])
             more = next(filter(None, (self.git_starts(join(at, *steps)) for at in folders)), "")
+        if not more and (option := self.option_among_files(command.words[1:], folders)):
+            more = f"the name of the file {option!r} would be an option of {program!r}"
+        if not more and program and "/" not in program and (found := self.program_here(program, folders)):
+            more = f"{program!r} is a program of the workspace here ({found})"
         writes, unknown = self.writes(command, folders)
         command_words = _with_message(command.words)
         fixed = all(word.fixed for word in command_words) and all(each.value.fixed for each in command.assignments)
@@ -129,19 +144,58 @@ class _Place(msgspec.Struct, frozen=True):
             words=words if fixed and command.words else (),
             more=more,
             unknown=unknown,
-            outside=next((path for path in (*reads, *folders) if not self.inside(path)), None),
+            outside=next((path for path in (*reads, *walked.links, *folders) if not self.inside(path)), None),
             reads=reads,
+            secrets=tuple(path for path in reads if holds_secrets(path)),
+            walks_over=walked.secrets,
             writes=writes,
             program=program_words or (),
             dangers=dangers(CommandLine(commands=(command,))),
         )
 
     def found(self, path: str) -> Iterator[str]:
-        """Yield where a path leads, and all that match it if it is a pattern."""
-        yield self.around.real(normpath(path))
+        """Yield where a path leads, as the kernel finds it, and all that match it if it is a pattern."""
+        yield self.around.real(path)
         if _WILDCARD.search(path):
-            matches = self.around.matches(normpath(path))
+            matches = self.around.matches(path)
             yield from (ELSEWHERE,) if matches is None else map(self.around.real, matches)
+
+    def walk(self, command: SimpleCommand, folders: tuple[str, ...], more: str) -> tuple[Below, str]:
+        """Return what a command may find below the folders that it is given, and why it does `more` than reading."""
+        walk = folders_walked(command)
+        links: dict[str, None] = {}
+        secrets: dict[str, None] = {}
+        for start in dict.fromkeys(
+            each for at in folders for path in walk.folders for each in self.found(join(at, path))
+        ):
+            if not self.inside(start):
+                continue  # which is said of the path itself
+            below = self.around.below(start)
+            if not below.whole:
+                return Below(), more or f"more files lie in {self.name(start)!r} than holdfast looks at for secrets"
+            secrets |= dict.fromkeys(below.secrets)
+            if walk.links:
+                links |= dict.fromkeys(below.links)
+        return Below(tuple(links), tuple(secrets)), more
+
+    def option_among_files(self, words: tuple[Word, ...], folders: tuple[str, ...]) -> str:
+        """Return the first file that a word such as `*` hands over and that looks like an option, "" if none does."""
+        for word in words:
+            if word.pattern and not word.fixed and word.raw[:1] in {"*", "?", "-"} and "=" not in word.prefix:
+                for at in folders:
+                    for match in self.around.matches(join(at, word.raw)) or ():
+                        name = match.removeprefix(f"{at.rstrip('/')}/")
+                        if name.startswith("-"):
+                            return name
+        return ""
+
+    def program_here(self, name: str, folders: tuple[str, ...]) -> str:
+        """Return the file of the workspace that a program's name runs, "" if it is one of the system."""
+        for at in folders:
+            found = self.around.program(name, at)
+            if found and self.inside(found):
+                return self.name(found)
+        return ""
 
     def git_starts(self, folder: str) -> str:
         """Return what git would start while it reads in a folder, as the end of a sentence, "" if nothing."""
@@ -163,8 +217,8 @@ class _Place(msgspec.Struct, frozen=True):
             if target.text in HARMLESS_TARGETS:
                 continue
             for at in folders:
-                written = normpath(join(at, target.text))
-                found |= dict.fromkeys((self.name(self.around.real(written)), self.name(written)))
+                written = join(at, target.text)
+                found |= dict.fromkeys((self.name(self.around.real(written)), self.name(normpath(written))))
         return tuple(found), ""
 
     def name(self, path: str) -> str:
@@ -208,13 +262,15 @@ def _texts(command: SimpleCommand) -> tuple[str, ...]:
 def _all_texts(command: SimpleCommand, nested: int) -> Iterator[str]:
     """Yield every text by which a deny rule may mean a command, or what it starts."""
     yield from _texts(command)
+    few = len(command.words) <= _MANY_WORDS
     for at in _starts(command.words):
-        words = command.words[at:]
+        words = command.words[at:] if few else command.words[at : at + _COMPARED]
         raw, text = ([word.raw for word in words], [word.text for word in words])
-        for each in (raw, text):
+        for each in (raw, text) if raw != text else (text,):
             yield " ".join(each)
             yield " ".join((each[0].rpartition("/")[2], *each[1:]))
-        yield shlex.join(text)
+        if few:
+            yield shlex.join(text)
         name = text[0].rpartition("/")[2]
         if nested and (inner := _script(name, words)):
             for inside in parse_command(inner).commands:

@@ -23,7 +23,11 @@ from holdfast.tools.shell.parts import MOST_DEPTH, Folders, PartReader, string
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-MOST_CHARACTERS = 50_000
+MOST_BYTES = 16_384
+MOST_COMMANDS = 256
+MOST_WORDS = 2_048
+"""A line above these limits, or nested deeper than `MOST_DEPTH`, is not judged: that must never take long."""
+
 _MOST_FOLDERS = 8
 
 _SOMEWHERE = Word("a folder that is not known", fixed=False, raw="cd")
@@ -43,14 +47,18 @@ def _parser() -> Parser:
 
 def parse_command(text: str) -> CommandLine:
     """Return the simple commands of a shell command. Never raises: what is not understood is said in `unclear`."""
-    if len(text) > MOST_CHARACTERS:
-        return CommandLine(unclear=f"It has more than {MOST_CHARACTERS:,} characters.")
+    source = text.encode(errors="surrogatepass")
+    if len(source) > MOST_BYTES:
+        return CommandLine(unclear=f"It has {len(source):,} bytes (at most {MOST_BYTES:,} are judged).")
     strange = _CONTROL.search(text) or next((each for each in text if _is_invisible(each)), None)
     if strange is not None:
         character = strange if isinstance(strange, str) else strange[0]
         return CommandLine(unclear=f"It contains a character that is not seen or looks like a blank: {character!a}.")
-    reading = _Reading(text.encode())
-    reading.program(_parser().parse(reading.source).root_node)
+    reading = _Reading(source)
+    try:
+        reading.program(_parser().parse(reading.source).root_node)
+    except _TooManyError:
+        reading.unclear = f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_WORDS:,} are judged)."
     return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines))
 
 
@@ -58,8 +66,14 @@ def _is_invisible(character: str) -> bool:
     return character > "~" and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
 
 
+class _TooManyError(Exception):
+    """The line has more commands than are judged."""
+
+
 class _Reading(PartReader):
     """The simple commands of one command, and how they are connected."""
+
+    words = 0
 
     def program(self, root: Node) -> None:
         if root.has_error:
@@ -253,6 +267,9 @@ class _Reading(PartReader):
             self.fail(f"What {name.raw[:40]!r} begins is not understood here.")
         if name is not None and name.text in syntax.CHANGES_THE_SHELL:
             self.fail(f"{name.text!r} runs or changes commands in ways that cannot be seen here.")
+        self.words += len(words) + len(command.redirects)
+        if len(self.commands) >= MOST_COMMANDS or self.words > MOST_WORDS:
+            raise _TooManyError
         sorted_folders = sorted(folders, key=lambda folder: [word.raw for word in folder])
         self.commands.append(
             SimpleCommand(command.assignments, words, command.redirects, command.raw, tuple(sorted_folders))
@@ -262,8 +279,9 @@ class _Reading(PartReader):
         moves = [word.text for word in words[:3]]
         if moves[:1] == ["cd"]:
             to = [word for word in words[1:] if not word.raw.startswith("-") or word.raw == "-"]
-            target = to[0] if len(to) == 1 and to[0].raw != "-" else _SOMEWHERE
-            there = frozenset((*folder, target) for folder in folders)
+            physical = any(word.raw.startswith("-") and word.raw not in {"-", "--", "-L"} for word in words[1:])
+            target = to[0] if len(to) == 1 and to[0].raw != "-" and not physical else _SOMEWHERE
+            there = frozenset((_SOMEWHERE,) if _SOMEWHERE in folder else (*folder, target) for folder in folders)
             return there, self.bounded(folders | there)
         if not {"cd", "pushd", "popd"}.isdisjoint(moves[:2]) and moves[0] in syntax.MOVES:
             return frozenset({(_SOMEWHERE,)}), frozenset({(_SOMEWHERE,)})

@@ -13,7 +13,7 @@ from holdfast.tools.shell.quotes import UnreadableError, expect_substitutions, r
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST_DEPTH = 60
+MOST_DEPTH = 32
 """How deeply the parts of a command may be nested."""
 
 Folders = frozenset[Folder]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from holdfast.tools.shell.command_line import Word
-from holdfast.tools.shell.options import may_be_option
+from holdfast.tools.shell.closed_options import may_be_option
+from holdfast.tools.shell.command_line import Word, unknown_file
 
 _PIECE = r"(?:\\.|(?!(?P={0}))[^\\\n])*"
 _ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\.|[^/\\\n])*/I?)"
@@ -49,7 +49,7 @@ def sed_more(words: tuple[Word, ...]) -> str:
     for script in scripts:
         if not script.fixed or not sed_reads(script.text):
             return "the script of `sed` may write files or run programs"
-    return "which file `sed` reads is not known" if any(not each.fixed and not each.pattern for each in files) else ""
+    return unknown_file(tuple(files))
 
 
 def sed_reads(script: str) -> bool:
@@ -83,7 +83,7 @@ def awk_more(words: tuple[Word, ...]) -> str:
     if _AWK_MORE.search(words[at].text.replace("||", " ")):
         return "the program of `awk` may write files or run programs"
     files = words[at + 1 :]
-    return "which file `awk` reads is not known" if any(map(_may_be_no_file, files)) else ""
+    return "which file `awk` reads is not known" if any(map(_may_be_no_file, files)) else unknown_file(files)
 
 
 def _may_be_no_file(word: Word) -> bool:
