@@ -155,11 +155,14 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
     from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
 
-    free = not part.more and part.outside is None
+    secrets = (*part.secrets, *part.walks_over)
+    free = not part.more and part.outside is None and not secrets
     if not free and not policy.rules.allow_part(part):
         inside = plan.outside is None and line.outside is None
         if not (policy.mode != "plan" and inside and pattern_allows_part(part, policy.patterns)):
-            return part.more or f"it reads {part.outside!r} outside the workspace"
+            if part.more or part.outside is not None:
+                return part.more or f"it reads {part.outside!r} outside the workspace"
+            return f"it may read {secrets[0]!r}, which holds secrets"
     if part.unknown:
         return part.unknown
     for path in part.writes:

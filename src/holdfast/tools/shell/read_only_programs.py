@@ -21,7 +21,7 @@ from holdfast.tools.shell.closed_options import ClosedOptions, closed_options
 
 Operands = Literal["paths", "texts", "pattern"]
 
-MOST_WORDS = 1_000
+MOST_WORDS = 1_000_000
 """Stands for any number of words that are no options."""
 
 
