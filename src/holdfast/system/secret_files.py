@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from holdfast.system.file_names import folded_path
+
 _EXAMPLES = r"(?:example|sample|template|dist|default|defaults|schema|test)"
 _NAMES = re.compile(
     rf"\.env(?!rc$)(?!(?:\..*)?\.{_EXAMPLES}$)(?:[.\-_].*)?"
@@ -24,7 +26,7 @@ _PUBLIC = re.compile(r".*\.pub|known_hosts.*|authorized_keys.*|config|.*cacerts?
 
 def holds_secrets(path: str) -> bool:
     """Return whether a file with this path (its last parts count, in any case) is one that holds secrets."""
-    *folders, name = path.casefold().split("/")
+    *folders, name = folded_path(path).split("/")
     if _NAMES.fullmatch(name):
         return not _PUBLIC.fullmatch(name)
     return any(folder in _FOLDERS for folder in folders) and bool(name) and not _PUBLIC.fullmatch(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -83,14 +83,18 @@ class Tasks(Protocol):
         ...
 
 
+Visibility = Literal["all", "name", "nothing"]
+"""What a search may show of a file: all of it, that it is there, or nothing."""
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a running call.
 
     `stop` is set when the call should end soon: a tool that waits must watch it and return its partial result, with
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. Call `report_process` with
     a process as soon as it runs, so that recovery can find it. `tasks` are the session's background tasks, None if it
-    cannot have any. `mode` is the current approval mode. `may_read` returns whether the rules allow a search to show
-    the file at an absolute path; None allows every file.
+    cannot have any. `mode` is the current approval mode. `may_read` returns what a search may show of the file
+    at an absolute path.
 
     `consult` asks the user the questions of a server and returns the answers; `has_user` is whether there is a user to
     ask. `pending_request` has the unanswered questions of a call that a crash interrupted: the call resumes with them.
@@ -103,7 +107,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     report_process: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
     tasks: Tasks | None = None
     mode: Mode = "ask"
-    may_read: Callable[[str], bool] | None = None
+    may_read: Callable[[str], Visibility] = msgspec.field(default=lambda _: "all")
     consult: Callable[[InputRequest], Awaitable[tuple[ServerAnswer, ...]]] | None = None
     has_user: bool = False
     pending_request: InputRequest | None = None

@@ -1,4 +1,4 @@
-"""A workspace in which ordinary looking commands lead out: links, programs, lists of files, and hostile repositories."""
+"""A workspace in which ordinary looking commands lead out: by links, programs, and lists of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECRET = "TOPSECRET-5309"
 
 
 class HostileFolder:
-    """A workspace `ws` next to a folder `outside`; whatever is printed with `SECRET` came from outside, or from a key."""
+    """A workspace `ws` next to a folder `outside`. What prints `SECRET` read a file outside, or one with secrets."""
 
     def __init__(self, base: Path) -> None:
         self.base = base.resolve()

@@ -98,7 +98,7 @@ def test_usual_lines_are_free_in_the_same_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_the_lines_of_each_class_act_where_nobody_judges(kind: str, tmp_path: Path) -> None:
+def test_the_lines_of_each_class_act_if_they_are_run(kind: str, tmp_path: Path) -> None:
     acted = 0
     for at, line in enumerate(LINES[kind]):
         (tmp_path / str(at)).mkdir()
@@ -172,23 +172,52 @@ def test_a_line_above_a_limit_asks_and_one_below_does_not(above: str, below: str
     assert is_free(folder, below)
 
 
-# --- what the kernel sees of lines that are put together ---------------------------------------------------------------
+# --- what the kernel sees of lines that are put together --------------------------------------------------------------
 
-PROGRAMS = "cat head sort wc grep sed awk ls find diff xxd md5sum jq strings python3 git tac od cut file stat".split()
+PROGRAMS = ["cat", "head", "sort", "wc", "grep", "sed", "awk", "ls", "find", "diff", "xxd"]
+MORE_PROGRAMS = ["md5sum", "jq", "strings", "python3", "git", "tac", "od", "cut", "file", "stat"]
 OPTIONS = ["", "", "-n", "-r", "-R", "-L", "-l", "-v", "--", "1p", "-exec cat {} +", "-e TOP", "TOP", ".", "1", "-c"]
 NAMES = ["link", "data", "data/..", "data/../secret.txt", "sub/out", "sub/out/secret.txt", "a.txt", "sub", ".", "list"]
-NAMES += ["../outside/secret.txt", "$B/outside/secret.txt", "evil.py", "*", "sub/*", "../*", "*/*", "l*", ".env", ".e*"]
+MORE_NAMES = [
+    "../outside/secret.txt",
+    "$B/outside/secret.txt",
+    "evil.py",
+    "*",
+    "sub/*",
+    "../*",
+    "*/*",
+    "l*",
+    ".env",
+    ".e*",
+]
 QUOTES = ["{}", '"{}"', "'{}'", '"{}"*', "{}?", "./{}", "\\{}", "{}/../a.txt", "< {}", "$(echo {})", "[{}]", "{}''"]
 JOINTS = [" ", " | ", "; ", " && cat ", " < "]
-word = st.builds(lambda quote, name: quote.format(name), st.sampled_from(QUOTES), st.sampled_from(NAMES))
+
+
+def written(quote: str, name: str) -> str:
+    """Return a name as a line may write it."""
+    return quote.format(name)
+
+
+def command_of(program: str, option: str, words: list[str]) -> str:
+    """Return one simple command."""
+    return " ".join(filter(None, (program, option, *words)))
+
+
+def line_of(before: str, first: str, joint: str, second: str) -> str:
+    """Return two commands as one line."""
+    return f"{before}{first}{joint}{second}"
+
+
+word = st.builds(written, st.sampled_from(QUOTES), st.sampled_from([*NAMES, *MORE_NAMES]))
 command = st.builds(
-    lambda program, option, words: " ".join(filter(None, (program, option, *words))),
-    st.sampled_from(PROGRAMS),
+    command_of,
+    st.sampled_from([*PROGRAMS, *MORE_PROGRAMS]),
     st.sampled_from(OPTIONS),
     st.lists(word, min_size=0, max_size=2),
 )
 hostile = st.builds(
-    lambda before, first, joint, second: f"{before}{first}{joint}{second}",
+    line_of,
     st.sampled_from(["", "", "cd sub && ", "cd data && ", "cd data; cd ..; ", "cd sub/out/.. && "]),
     command,
     st.sampled_from(JOINTS),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shell_cases import cases
 
 from holdfast.tools.shell.command_line import SimpleCommand
-from holdfast.tools.shell.parse import MOST_BYTES, parse_command
+from holdfast.tools.shell.parse import LONGEST_COMMAND, parse_command
 from laws import law
 from tiers import DEEP, SEED, spread
 
@@ -260,7 +260,7 @@ def test_any_text_is_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * (MOST_BYTES + 1),
+        "a" * (LONGEST_COMMAND + 1),
         "echo " + "${x:-" * 2_000 + "}" * 2_000,
         "( " * 500 + "ls" + " )" * 500,
         "$(" * 300 + ")" * 300,

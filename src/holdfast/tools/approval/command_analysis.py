@@ -40,6 +40,9 @@ SOMEWHERE = "/the workspace"
 ELSEWHERE = "/a folder that is not known"
 """Where a command runs after `cd` to something that only bash knows."""
 
+_PIECES = re.compile(r"[=:,@]")
+"""What stands between the paths in one word: `--cov=src`, `a:b`."""
+
 _NESTED = 3
 _WILDCARD = re.compile(r"[*?]")
 
@@ -146,8 +149,9 @@ class _Place(msgspec.Struct, frozen=True):
             unknown=unknown,
             outside=next((path for path in (*reads, *walked.links, *folders) if not self.inside(path)), None),
             reads=reads,
-            secrets=tuple(path for path in reads if holds_secrets(path)),
-            walks_over=walked.secrets,
+            finds=walked.files,
+            secrets=tuple(path for path in (*reads, *walked.files) if holds_secrets(path)),
+            leads_out=self.word_that_leads_out(command.words[1:], folders),
             writes=writes,
             program=program_words or (),
             dangers=dangers(CommandLine(commands=(command,))),
@@ -164,19 +168,19 @@ class _Place(msgspec.Struct, frozen=True):
         """Return what a command may find below the folders that it is given, and why it does `more` than reading."""
         walk = folders_walked(command)
         links: dict[str, None] = {}
-        secrets: dict[str, None] = {}
+        files: dict[str, None] = {}
         for start in dict.fromkeys(
             each for at in folders for path in walk.folders for each in self.found(join(at, path))
         ):
             if not self.inside(start):
                 continue  # which is said of the path itself
             below = self.around.below(start)
-            if not below.whole:
+            if not below.is_complete:
                 return Below(), more or f"more files lie in {self.name(start)!r} than holdfast looks at for secrets"
-            secrets |= dict.fromkeys(below.secrets)
+            files |= dict.fromkeys(below.files)
             if walk.links:
                 links |= dict.fromkeys(below.links)
-        return Below(tuple(links), tuple(secrets)), more
+        return Below(tuple(files), tuple(links)), more
 
     def option_among_files(self, words: tuple[Word, ...], folders: tuple[str, ...]) -> str:
         """Return the first file that a word such as `*` hands over and that looks like an option, "" if none does."""
@@ -188,6 +192,19 @@ class _Place(msgspec.Struct, frozen=True):
                         if name.startswith("-"):
                             return name
         return ""
+
+    def word_that_leads_out(self, words: tuple[Word, ...], folders: tuple[str, ...]) -> str:
+        """Return the first word that names a path of the workspace from which a link leads out, "" if none does."""
+        for word in words:
+            for piece in _PIECES.split(word.text) if word.fixed else ():
+                if piece and not piece.startswith("/") and any(self.leads_out(at, piece) for at in folders):
+                    return word.text
+        return ""
+
+    def leads_out(self, folder: str, path: str) -> bool:
+        """Return whether a path, which need not exist yet, leads out of the workspace through a link."""
+        named = join(folder, path)
+        return self.inside(normpath(named)) and not self.inside(self.around.real(named))
 
     def program_here(self, name: str, folders: tuple[str, ...]) -> str:
         """Return the file of the workspace that a program's name runs, "" if it is one of the system."""

@@ -10,10 +10,12 @@ class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
 
     `texts` are its assignments and words in one line, as written and quoted again. `words` are these words if bash
     passes exactly them to the program, else (). `more` says in a few words why it does more than read, "" if it only
-    reads. `outside` is a path outside the workspace that it reads, None if there is none. `reads` are absolute paths. `secrets` are the
-    files with secrets among those that it names, and `walks_over` those that it may find. `writes` are the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says in a
-    few words which of them only bash knows, "" if none. `program` are the words to remember for allowing it with other
-    arguments, () if that is not possible. `dangers` are phrases for the user.
+    reads. `outside` is a path outside the workspace that it reads, None if there is none. `reads` are absolute paths.
+    `finds` are the files that it may find below the folders it is given. `secrets` are the files with secrets that it
+    names or may find. `leads_out` is a word that names, through a link, a place outside, "" if none does. `writes` are
+    the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says in a few words
+    which of them only bash knows, "" if none. `program` are the words to remember for allowing it with other arguments,
+    () if that is not possible. `dangers` are phrases for the user.
     """
 
     texts: tuple[str, ...]
@@ -21,8 +23,9 @@ class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
     more: str = ""
     outside: str | None = None
     reads: tuple[str, ...] = ()
+    finds: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    walks_over: tuple[str, ...] = ()
+    leads_out: str = ""
     writes: tuple[str, ...] = ()
     unknown: str = ""
     program: tuple[str, ...] = ()

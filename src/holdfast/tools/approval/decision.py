@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.system.secret_files import holds_secrets
 from holdfast.tool_calls import Effect, Mode, Pattern
 from holdfast.tools.permission_rules.permission_rule import RuleVerdict
 from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
-from holdfast.tools.tool import Plan
+from holdfast.tools.tool import Plan, Visibility
 
 if TYPE_CHECKING:
     from holdfast.tools.approval.command_parts import CommandPart, CommandParts
@@ -84,17 +85,25 @@ def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
     return Ask(why) if why else Allow()
 
 
-def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], bool] | None:
-    """Return a predicate for the files (absolute paths) that a call may show, None if it may show all.
+def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], Visibility]:
+    """Return what a call may show of the file at an absolute path.
 
-    A search is approved by the folder where it starts. Files below it that rules deny or ask about are left out. If an
-    ask rule matches the call itself, the user has answered it, and ask rules hide nothing more.
+    A search is approved by the folder where it starts. Files below it that rules deny or ask about are left out, and so
+    is what files with secrets contain. If an ask rule matches the call itself, the user has answered it, and ask rules
+    hide nothing more; so it is with a secret that the call itself names.
     """
     ask_rules_apply = policy.mode != "yolo" and policy.rules.against("ask", plan, None, tool=tool) is None
     verdicts: tuple[RuleVerdict, ...] = ("deny", "ask") if ask_rules_apply else ("deny",)
-    if not any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules):
-        return None
-    return lambda path: not policy.rules.hides(path, *verdicts)
+    has_rules = any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules)
+
+    def visibility(path: str) -> Visibility:
+        if has_rules and policy.rules.hides(path, *verdicts):
+            return "nothing"
+        if policy.mode == "yolo" or not holds_secrets(path) or path in plan.reads or policy.rules.allows_reading(path):
+            return "all"
+        return "name"
+
+    return visibility
 
 
 def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
@@ -102,8 +111,9 @@ def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
 
     by_itself = changes_autorun_file(plan)
-    if plan.outside is None and plan.effect == "read" and not plan.host:  # a request also sends something to the host
-        return ""
+    secret = next((path for path in plan.reads if holds_secrets(path)), "") if plan.effect == "read" else ""
+    if plan.outside is None and plan.effect == "read" and not plan.host and not secret:
+        return ""  # a request also sends something to the host
     if (
         plan.outside is None
         and plan.effect == "write"
@@ -114,7 +124,14 @@ def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
         return ""
     if patterns_allow(plan, policy.patterns) or (not by_itself and policy.rules.allow(plan, tool=tool)):
         return ""
+    if secret and plan.outside is None:
+        return f"The call {plan.title!r} reads {_in_workspace(secret, policy)!r}, which holds secrets."
     return _question(plan, by_itself=by_itself)
+
+
+def _in_workspace(path: str, policy: Policy) -> str:
+    """Return a path as the user knows it: from the workspace on."""
+    return path.removeprefix(f"{policy.rules.root.rstrip('/')}/")
 
 
 def _reason_to_ask_for_line(plan: Plan, line: CommandParts, policy: Policy, tool: str) -> str:
@@ -155,14 +172,14 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
     from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
 
-    secrets = (*part.secrets, *part.walks_over)
+    secrets = [path for path in part.secrets if not policy.rules.allows_reading(path)]
     free = not part.more and part.outside is None and not secrets
     if not free and not policy.rules.allow_part(part):
         inside = plan.outside is None and line.outside is None
         if not (policy.mode != "plan" and inside and pattern_allows_part(part, policy.patterns)):
             if part.more or part.outside is not None:
                 return part.more or f"it reads {part.outside!r} outside the workspace"
-            return f"it may read {secrets[0]!r}, which holds secrets"
+            return f"it reads {_in_workspace(secrets[0], policy)!r}, which holds secrets"
     if part.unknown:
         return part.unknown
     for path in part.writes:

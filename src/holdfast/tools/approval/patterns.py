@@ -86,11 +86,15 @@ def _line(plan: Plan) -> CommandParts | None:
 
 def pattern_allows_part(part: CommandPart, patterns: Iterable[Pattern]) -> bool:
     """Return whether a pattern allows a simple command, its redirections aside."""
-    return bool(part.words) and any(
-        each.effect == "execute"
-        and _words_match(words := pattern_words(each.text), part.words)
-        and (words == part.words or not part.dangers or set(part.dangers) <= _dangers(words[:-1]))
-        for each in patterns
+    return (
+        bool(part.words)
+        and not part.leads_out
+        and any(
+            each.effect == "execute"
+            and _words_match(words := pattern_words(each.text), part.words)
+            and (words == part.words or not part.dangers or set(part.dangers) <= _dangers(words[:-1]))
+            for each in patterns
+        )
     )
 
 

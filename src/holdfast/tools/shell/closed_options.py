@@ -1,4 +1,4 @@
-"""The options that a program may have and still only read: a closed list, and how its words are told apart. Pure.
+"""The options that a program may have and still only read: a closed list, and how its words are divided. Pure.
 
 Why a closed list? A list of the options that do more is never finished: the next release adds one, another system's
 program of the same name has others (`base64 -o`), and a long option may be cut short (`--reg` for `--regexp`, which
@@ -16,8 +16,9 @@ from holdfast.tools.shell.command_line import Word
 class ClosedOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of one program: letters without (`flags`) and with a value (`values`), long names likewise.
 
-    A long name without a value may still have one behind `=`. With `numbers`, `-20` is an option. With `apart`, a value
-    is always the next word, and more letters may stand behind the one that takes it (`tree -Lo 1 out`).
+    A long name without a value may still have one behind `=`. With `numbers`, `-20` is an option. With
+    `separate_values`, a value is always the next word, and more letters may stand behind the one that takes it
+    (`tree -Lo 1 out`).
     """
 
     flags: str = ""
@@ -25,7 +26,7 @@ class ClosedOptions(msgspec.Struct, frozen=True, kw_only=True):
     long: frozenset[str] = frozenset()
     long_values: frozenset[str] = frozenset()
     numbers: bool = False
-    apart: bool = False
+    separate_values: bool = False
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ def closed_options(
     long_values: str = "",
     *,
     numbers: bool = False,
-    apart: bool = False,
+    separate_values: bool = False,
 ) -> ClosedOptions:
     """Return the list; `long` and `long_values` are names with blanks between them."""
     return ClosedOptions(
@@ -64,7 +65,7 @@ def closed_options(
         long=frozenset(long.split()),
         long_values=frozenset(long_values.split()),
         numbers=numbers,
-        apart=apart,
+        separate_values=separate_values,
     )
 
 
@@ -97,9 +98,9 @@ def _letters(letters: str, word: Word, waiting: list[Word], of: ClosedOptions) -
     found: list[Option] = []
     for place, letter in enumerate(letters, 1):
         if letter in of.values:
-            takes_next = (place == len(letters) or of.apart) and word.fixed
+            takes_next = (place == len(letters) or of.separate_values) and word.fixed
             found.append(Option(letter, word, waiting.pop() if takes_next and waiting else None))
-            if not of.apart:
+            if not of.separate_values:
                 return found
             continue
         known = letter in of.flags or (of.numbers and letters.isdecimal())

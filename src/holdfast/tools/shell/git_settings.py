@@ -5,7 +5,7 @@ files, compare, filter and check signatures, and each release of git knows more 
 bring one, an unpacked archive or a repository within a folder can. So a setting counts as harmless only if it is one
 that ordinary repositories have and that names no program, file or other setting.
 
-Also the syntax is a closed one: git continues lines, ends them and reads quotes in ways of its own, and what another
+Also the syntax is a closed one: git continues lines, ends them and reads quotes in its own ways, and what another
 reader takes for a comment may be a section for git. A line that is not one of the plain forms counts as a setting.
 """
 

@@ -23,9 +23,9 @@ from holdfast.tools.shell.parts import MOST_DEPTH, Folders, PartReader, string
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-MOST_BYTES = 16_384
+LONGEST_COMMAND = 16_384
 MOST_COMMANDS = 256
-MOST_WORDS = 2_048
+MOST_LINE_WORDS = 2_048
 """A line above these limits, or nested deeper than `MOST_DEPTH`, is not judged: that must never take long."""
 
 _MOST_FOLDERS = 8
@@ -48,8 +48,8 @@ def _parser() -> Parser:
 def parse_command(text: str) -> CommandLine:
     """Return the simple commands of a shell command. Never raises: what is not understood is said in `unclear`."""
     source = text.encode(errors="surrogatepass")
-    if len(source) > MOST_BYTES:
-        return CommandLine(unclear=f"It has {len(source):,} bytes (at most {MOST_BYTES:,} are judged).")
+    if len(source) > LONGEST_COMMAND:
+        return CommandLine(unclear=f"It has {len(source):,} bytes (at most {LONGEST_COMMAND:,} are judged).")
     strange = _CONTROL.search(text) or next((each for each in text if _is_invisible(each)), None)
     if strange is not None:
         character = strange if isinstance(strange, str) else strange[0]
@@ -58,7 +58,9 @@ def parse_command(text: str) -> CommandLine:
     try:
         reading.program(_parser().parse(reading.source).root_node)
     except _TooManyError:
-        reading.unclear = f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_WORDS:,} are judged)."
+        reading.unclear = (
+            f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_LINE_WORDS:,} are judged)."
+        )
     return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines))
 
 
@@ -268,7 +270,7 @@ class _Reading(PartReader):
         if name is not None and name.text in syntax.CHANGES_THE_SHELL:
             self.fail(f"{name.text!r} runs or changes commands in ways that cannot be seen here.")
         self.words += len(words) + len(command.redirects)
-        if len(self.commands) >= MOST_COMMANDS or self.words > MOST_WORDS:
+        if len(self.commands) >= MOST_COMMANDS or self.words > MOST_LINE_WORDS:
             raise _TooManyError
         sorted_folders = sorted(folders, key=lambda folder: [word.raw for word in folder])
         self.commands.append(

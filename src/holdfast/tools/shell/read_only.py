@@ -5,8 +5,8 @@ function here or in another module of this package. What is not known does more 
 bash knows is allowed where no value of it could be an option that does more; as the name of a file it is not, because
 which file it names is not known.
 
-This is only one condition: the caller checks that the files it reads (`files_read.py`) lie in the workspace and, for git, that the repository's
-settings start no program (`git_settings.py`).
+This is only one condition: the caller checks that the files it reads (`files_read.py`) lie in the workspace and, for
+git, that the repository's settings start no program (`git_settings.py`).
 
 Laws (`tests/tools/shell/test_read_only_laws.py`): what only reads, run under `strace`, writes nothing and connects
 nowhere.
@@ -15,11 +15,12 @@ nowhere.
 from __future__ import annotations
 
 import re
+
 from holdfast.tools.shell.closed_options import may_be_option, options_of
-from holdfast.tools.shell.command_line import FOUND, Assignment, SimpleCommand, Word, names_files, unknown_file
+from holdfast.tools.shell.command_line import Assignment, SimpleCommand, Word, names_files, unknown_file
 from holdfast.tools.shell.conditions import SHELL_WORDS
 from holdfast.tools.shell.git_commands import git_more
-from holdfast.tools.shell.read_only_programs import HARMLESS_VARIABLES, MOST_WORDS, READERS_BY_NAME, VERSIONS, Reader
+from holdfast.tools.shell.read_only_programs import ANY_NUMBER, HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
 from holdfast.tools.shell.scripts import awk_more, sed_more
 
 HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -102,7 +103,9 @@ def _harmless_assignment(assignment: Assignment, *, alone: bool) -> bool:
     return alone and _LOWER.fullmatch(name) is not None
 
 
-def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
+def _reader_more(  # noqa: PLR0911 - a return for each reason
+    name: str, words: tuple[Word, ...], reader: Reader
+) -> str:
     if reader.options is None:
         return ""
     options = options_of(words, reader.options)
@@ -113,7 +116,7 @@ def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
             if may_be_option(word) and (reader.acts or not names_files(word)):
                 return f"{word.raw[:40]!r} may be an option of {name!r}"
     if len(options.operands) > reader.most or (
-        reader.most < MOST_WORDS and not all(word.single and not word.pattern for word in options.operands)
+        reader.most < ANY_NUMBER and not all(word.single and not word.pattern for word in options.operands)
     ):
         return f"`{name}` does more with a second file"
     if name == "strings" and any(word.prefix.startswith("@") for word in options.operands):
@@ -123,15 +126,17 @@ def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
     return unknown_file(options.operands)
 
 
-_FIND_ALONE = frozenset(
-    "! ( ) , -not -o -or -a -and -true -false -print -print0 -prune -empty -ls -depth -xdev -mount -daystart -quit "
-    "-executable -readable -writable -noleaf -nouser -nogroup -ignore_readdir_race".split()
+_FIND_ALONE_TEXT = (
+    "! ( ) , -not -o -or -a -and -true -false -print -print0 -prune -empty -ls -depth -xdev -mount -daystart "
+    "-quit -executable -readable -writable -noleaf -nouser -nogroup -ignore_readdir_race"
 )
-_FIND_VALUED = frozenset(
-    "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type -xtype -maxdepth "
-    "-mindepth -size -mtime -mmin -atime -amin -ctime -cmin -newer -newermt -newerct -newerat -perm -user -group -uid "
-    "-gid -links -inum -printf -fstype -used".split()
+_FIND_ALONE = frozenset(_FIND_ALONE_TEXT.split())
+_FIND_VALUED_TEXT = (
+    "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type -xtype "
+    "-maxdepth -mindepth -size -mtime -mmin -atime -amin -ctime -cmin -newer -newermt -newerct -newerat -perm "
+    "-user -group -uid -gid -links -inum -printf -fstype -used"
 )
+_FIND_VALUED = frozenset(_FIND_VALUED_TEXT.split())
 _FIND_DOES_MORE = "`find {}` is not known to only read"
 
 

@@ -21,7 +21,7 @@ from holdfast.tools.shell.closed_options import ClosedOptions, closed_options
 
 Operands = Literal["paths", "texts", "pattern"]
 
-MOST_WORDS = 1_000_000
+ANY_NUMBER = 1_000_000
 """Stands for any number of words that are no options."""
 
 
@@ -29,15 +29,15 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """A program that only reads, with the `options` it may have; None if it may have any.
 
     Its other words are `paths`, `texts` (no files), or a `pattern` and then paths; `most` is how many may stand there.
-    With `pattern_options`, the pattern is an option and every word a path. With `acts`, the program has options, in no row,
-    that write or run something: then no word may be one. With `walks`, it reads all files below the
-    folders that it is given, with the options of `walk_options` only ("": always).
+    With `pattern_options`, the pattern is an option and every word a path. With `acts`, the program has options, in no
+    row, that write or run something: then no word may be one. With `walks`, it reads all files below the folders that
+    it is given; if there are `walk_options`, only with one of them.
     """
 
     names: tuple[str, ...]
     options: ClosedOptions | None
     operands: Operands = "paths"
-    most: int = MOST_WORDS
+    most: int = ANY_NUMBER
     pattern_options: frozenset[str] = frozenset()
     acts: bool = False
     walks: bool = False
@@ -52,7 +52,7 @@ def _reader(
     options: ClosedOptions | None,
     *,
     operands: Operands = "paths",
-    most: int = MOST_WORDS,
+    most: int = ANY_NUMBER,
     pattern_options: str = "",
     walks: str | None = None,
 ) -> Reader:
@@ -171,7 +171,7 @@ READERS = (
             "LPI",
             "dirsfirst noreport prune gitignore du si",
             "filelimit charset sort",
-            apart=True,
+            separate_values=True,
         ),
     ),
     _reader("grep", _GREP, operands="pattern", pattern_options="e regexp", walks="r recursive"),
