@@ -30,6 +30,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "mcp": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py"),
     "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py"),
     "processes": (
+        "system/confinement/entry.py",
+        "system/confinement/probe.py",
+        "system/confinement/trial.py",
         "tools/process/launch.py",
         "tools/process/server_relay.py",
         "tools/process/supervisor.py",

@@ -1,0 +1,86 @@
+"""The git folders that a workspace needs, and what in them git obeys.
+
+A linked worktree keeps its repository elsewhere, and a file in the workspace says where. That file comes with the
+workspace, so its word is worth nothing: `gitdir: ~/.ssh` would open anything. Git's own rule is used: the repository
+must point back, by `worktrees/NAME/gitdir`. A submodule's folder and `objects/info/alternates` point nowhere back and
+are left out; git then says that it finds no repository.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.system.confinement.description import GitFolders
+
+_MOST = 4096
+_MOST_MODULES = 200
+
+_OBEYED = ("config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir")
+"""What git runs, or finds its settings by. Of these, those that exist stay read-only."""
+
+
+def git_folders(root: str) -> GitFolders:
+    """Return the git folders of the workspace root, none if it is no repository or its word does not hold."""
+    path = Path(root, ".git")
+    try:
+        if path.is_symlink():
+            return GitFolders()
+        if path.is_dir():
+            return GitFolders(pinned=(str(path),), protected=tuple(_obeyed(path)))
+        if path.is_file():
+            return _linked(root, path)
+    except (OSError, ValueError):  # unreadable, or no text: not a repository for git either
+        return GitFolders()
+    return GitFolders()
+
+
+def _linked(root: str, path: Path) -> GitFolders:
+    """Return the folders of a linked worktree, if the repository that it names points back to it."""
+    named = _beginning(path)
+    if not named.startswith("gitdir:"):
+        return GitFolders()
+    own = Path(os.path.realpath(Path(root, named.removeprefix("gitdir:").strip())))
+    common = own.parent.parent
+    points_back = os.path.realpath(own / _beginning(own / "gitdir").strip()) == os.path.realpath(path)
+    names_common = os.path.realpath(own / _beginning(own / "commondir").strip()) == str(common)
+    is_repository = all((common / name).exists() for name in ("HEAD", "objects", "refs"))
+    if own.parent.name != "worktrees" or not (points_back and names_common and is_repository):
+        return GitFolders()
+    hooks = common / "hooks"
+    return GitFolders(
+        pinned=(str(path), str(common)),
+        protected=(str(path), *_obeyed(common), *_obeyed(own)),
+        common=str(common),
+        hooks=(str(hooks),) if hooks.is_dir() and not hooks.is_symlink() else (),
+    )
+
+
+def _obeyed(folder: Path) -> Iterator[str]:
+    """Yield what git obeys in a repository's folder, in those of its submodules too."""
+    for each in (folder, *_modules(folder / "modules")):
+        for name in _OBEYED:
+            path = each / name
+            if path.exists() and not path.is_symlink():
+                yield str(path)
+
+
+def _modules(folder: Path) -> Iterator[Path]:
+    """Yield the folders of submodules, also of those with a slash in their names."""
+    waiting, seen = [folder], 0
+    while waiting and seen < _MOST_MODULES:
+        path = waiting.pop()
+        seen += 1
+        if (path / "HEAD").exists():
+            yield path
+            waiting.append(path / "modules")
+        elif path.is_dir() and not path.is_symlink():
+            waiting += sorted(path.iterdir())
+
+
+def _beginning(path: Path) -> str:
+    if not path.is_file():  # opening a pipe would block
+        return ""
+    with path.open(encoding="utf-8") as file:
+        return file.read(_MOST)

@@ -1,0 +1,140 @@
+"""Finds out which wall works here, by building one around `true` and looking whether it ran.
+
+Nothing is concluded from settings or versions: a kernel may have namespaces, and a profile, a container or an outer
+wall may refuse them. It takes some 10 ms, blocks, and runs where the commands will run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from holdfast.system.confinement.bubblewrap import PROGRAM
+from holdfast.system.confinement.description import Level, WallKind
+from holdfast.system.confinement.landlock import LEAST_ABI, landlock_abi
+from holdfast.system.confinement.launch import confined_launch
+from holdfast.system.confinement.remedies import NOT_INSTALLED, Obstacle, bubblewrap_obstacle, landlock_obstacle
+from holdfast.system.confinement.survey import describe
+from holdfast.system.confinement.system_calls import ARCHITECTURES
+from holdfast.system.confinement.trial import run_trial
+
+SandboxMode = Literal["off", "auto", "require"]
+"""The user's choice: no wall, one if any works, or no command without one."""
+
+SECONDS = 10.0
+"""How long a wall around `true` may take."""
+
+_MOST = 100
+
+
+class WallProbe(NamedTuple):
+    """One kind of wall on this machine: its version, and what stands in its way, None if it works."""
+
+    kind: WallKind
+    version: str
+    obstacle: Obstacle | None
+
+
+class WallChoice(NamedTuple):
+    """The wall in use: its kind, the levels it has, and a sentence for the user, "" if all is as it should be.
+
+    `refusal` is why no command may run, "" if commands may.
+    """
+
+    kind: WallKind
+    levels: tuple[Level, ...]
+    notice: str = ""
+    refusal: str = ""
+
+
+def probe_walls(environ: Mapping[str, str]) -> tuple[WallProbe, ...]:
+    """Return the walls in the order of preference, each tried. Blocks for a moment; starts a process."""
+    return (probe_bubblewrap(environ), probe_landlock(environ))
+
+
+def probe_bubblewrap(environ: Mapping[str, str]) -> WallProbe:
+    """Return whether bubblewrap confines here."""
+    path = shutil.which(PROGRAM, path=environ.get("PATH"))
+    if path is None:
+        return WallProbe("bwrap", "", NOT_INSTALLED)
+    version = _version(path, environ)
+    ran, said = _tried("bwrap", environ)
+    if ran:
+        return WallProbe("bwrap", version, None)
+    obstacle = bubblewrap_obstacle(
+        said,
+        is_setuid=bool(Path(path).stat().st_mode & stat.S_ISUID),
+        is_restricted=_setting("kernel/apparmor_restrict_unprivileged_userns") == "1",
+        clone_off=_setting("kernel/unprivileged_userns_clone") == "0",
+    )
+    return WallProbe("bwrap", version, obstacle)
+
+
+def probe_landlock(environ: Mapping[str, str]) -> WallProbe:
+    """Return whether Landlock, with a filter, confines here."""
+    abi, machine = landlock_abi(), os.uname().machine
+    obstacle = landlock_obstacle(abi, machine=machine, is_known=machine in ARCHITECTURES, least=LEAST_ABI)
+    if obstacle is None:
+        ran, said = _tried("landlock", environ)
+        obstacle = None if ran else Obstacle(f"Landlock failed: {said.strip()[:200]}", "Install bubblewrap.")
+    return WallProbe("landlock", f"ABI {abi}" if abi else "", obstacle)
+
+
+def choose_wall(mode: SandboxMode, probes: tuple[WallProbe, ...]) -> WallChoice:
+    """Return the wall to use: the first that works. Pure."""
+    if mode == "off":
+        return WallChoice("none", ())
+    reasons = "; ".join(each.obstacle.reason for each in probes if each.obstacle)
+    remedy = next((each.obstacle.remedy for each in probes if each.obstacle), "")
+    for each in probes:
+        if each.obstacle is None and each.kind == "bwrap":
+            return WallChoice("bwrap", ("read", "workspace", "network"))
+        if each.obstacle is None:
+            what = "Only commands that read are confined (by Landlock)"
+            return WallChoice(each.kind, ("read",), notice=f"{what}: {reasons}. {remedy}")
+    if mode == "require":
+        what = "Nothing was run: sandbox is 'require', and no sandbox works here"
+        return WallChoice("none", (), refusal=f"{what}: {reasons}. {remedy}")
+    return WallChoice("none", (), notice=f"Commands are not confined: {reasons}. {remedy}")
+
+
+def _tried(kind: WallKind, environ: Mapping[str, str]) -> tuple[bool, str]:
+    """Return whether the real arguments confine `true` here, and what was said if not."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as scratch:
+        workspace = f"{scratch}/workspace"
+        Path(workspace).mkdir()
+        try:
+            described = describe(
+                "read",
+                cwd=workspace,
+                roots=(workspace,),
+                temporary=f"{scratch}/temporary",
+                placeholders=f"{scratch}/masks",
+                environ=environ,
+            )
+            result = run_trial(confined_launch(described, kind, environ), ["/bin/sh", "-c", "true"], seconds=SECONDS)
+        except OSError as error:
+            return False, str(error)
+    return result.code == 0 and result.did_start, result.output
+
+
+def _version(path: str, environ: Mapping[str, str]) -> str:
+    with contextlib.suppress(OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        done = subprocess.run(  # noqa: S603 - the program that the probe is about
+            [path, "--version"], env=dict(environ), capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        return (done.stdout.split() or [""])[-1][:_MOST]
+    return ""
+
+
+def _setting(name: str) -> str:
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys", name).read_text("ascii").strip()
+    return ""
