@@ -14,12 +14,14 @@ from typing import Literal, Protocol
 import msgspec
 
 from holdfast.tool_calls import (
+    Confined,
     Effect,
     FileChange,
     FileCheck,
     FileSeen,
     Image,
     InputRequest,
+    Leaving,
     Mode,
     ProcessId,
     RemoteCall,
@@ -96,6 +98,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     cannot have any. `mode` is the current approval mode. `may_read` returns what a search may show of the file
     at an absolute path.
 
+    `confined` is the level at which a command runs, `by_user` whether the user or a rule of theirs allowed it.
+
     `consult` asks the user the questions of a server and returns the answers; `has_user` is whether there is a user to
     ask. `pending_request` has the unanswered questions of a call that a crash interrupted: the call resumes with them.
     `report_late` takes the outcome of a call that has already returned as interrupted.
@@ -111,6 +115,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     consult: Callable[[InputRequest], Awaitable[tuple[ServerAnswer, ...]]] | None = None
     has_user: bool = False
     pending_request: InputRequest | None = None
+    confined: Confined = ""
+    by_user: bool = False
     report_late: Callable[[ToolOutput], None] | None = None
 
 
@@ -123,6 +129,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     A file edit has a `change`; a call that edits several files has `changes`. `originals` are the contents before, for
     a surface that shows more than `detail` does. `known_as` is a name under which another program would run the file.
+
+    A command can be confined at `levels`, none where no wall works. The model asks for the addresses `network`, or says
+    in `leaves` why it must run outside. `sandbox_required` is the user's setting. With `hides_secrets`, the files with
+    secrets in the workspace are known, so that they can be hidden. `sandbox_notice` says why there is no wall, "" if
+    there is one or it was said before.
 
     A shell command has `command` and runs in `folder` (relative to the workspace, "" for the workspace itself); `line`
     are its parsed parts, None if it was not parsed. Live output goes to `spool`, a file name in the workspace's spool
@@ -156,6 +167,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     question: UserQuestion | None = None
     tool: str = ""
     remote: RemoteCall | None = None
+    levels: tuple[Confined, ...] = ()
+    network: tuple[str, ...] = ()
+    leaves: str = ""
+    sandbox_required: bool = False
+    hides_secrets: bool = True
+    sandbox_notice: str = ""
+
+    @property
+    def requested(self) -> Leaving:
+        """Return what the model asks for, if the command can be confined: a level, or to run outside."""
+        if not self.levels:
+            return ""
+        return "outside" if self.leaves else "network" if self.network else "workspace"
 
     @property
     def files(self) -> tuple[FileChange, ...]:

@@ -25,7 +25,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, read_filter
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
@@ -67,9 +67,12 @@ class Calls:
             if alone:
                 await self._finish(together)
             plan = await self._plan(call.part, tool)
-            if plan is None or not (call.can_continue or await self._is_allowed(call, plan, together)):
+            if plan is None:
                 continue
-            together.append(self._start(call, plan))
+            allowed = Allow() if call.can_continue else await self._is_allowed(call, plan, together)
+            if allowed is None:
+                continue
+            together.append(self._start(call, plan, allowed))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -120,30 +123,31 @@ class Calls:
         tool = self._toolbox.tools.get(call.name)
         return call.name if tool is None else tool.schema.name
 
-    async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
-        """Return whether the call may start. If not, its outcome is journalled here."""
-        denied = ""
+    async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> Allow | None:
+        """Return how the call may start. If it may not, its outcome is journalled here, and None is returned."""
+        denied, allowed = "", Allow()
         decision = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
         if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
             decision = Ask(call.approval_request.why)
         match decision:
             case Allow():
-                pass
+                allowed = decision
             case Deny(why=why):
                 denied = why
             case Ask(why=why):
                 await self._finish(together)
                 if self._context.ask is None and (plan.is_for_the_user or self._context.on_approval == "deny"):
                     self._deny_without_user(call, plan, why)
-                    return False
+                    return None
                 if plan.question is not None:
                     await self._ask_model_question(call, plan, why)
-                    return False
+                    return None
                 answered, mode = await self._ask_approval(call, plan, why)
                 if answered.allowed:
                     # The mode may be another by now.
                     again = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
                     denied = again.why if isinstance(again, Deny) else ""
+                    allowed = Allow(granted(plan, answered.level), by_user=True)
                 elif plan.presents:
                     denied = model_notices.plan_not_approved(answered.words, mode or "")
                 else:
@@ -151,7 +155,8 @@ class Calls:
                     denied = "Denied by the user; not started." + (f" They said: {words}" if words.strip() else "")
         if denied:
             self._journal.append(e.CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
-        return not denied
+            return None
+        return allowed
 
     def _deny_without_user(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
@@ -207,6 +212,7 @@ class Calls:
             pattern=pattern if remember else None,
             patterns=patterns if remember else (),
             mode=None if plan.presents else answer.mode,
+            level=answer.level if answer.allowed else "",
         )
         mode = self._mode_after(plan, answer)
         changed = (e.ModeChanged(mode=mode, why="plan"),) if plan.presents and mode else ()
@@ -224,7 +230,7 @@ class Calls:
         planning = self._context.permissions.mode == "plan"
         return "ask" if plan.presents and answer.allowed and answer.mode is None and planning else answer.mode
 
-    def _start(self, open_call: OpenCall, plan: Plan) -> asyncio.Task[None]:
+    def _start(self, open_call: OpenCall, plan: Plan, allowed: Allow) -> asyncio.Task[None]:
         """Journal that the call starts, then start it. A call that goes on had started."""
         call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
@@ -234,16 +240,17 @@ class Calls:
             spool=plan.spool,
             changes=plan.changes,
             remote=plan.remote,
+            confined=allowed.confined,
         )
         self._journal.append(*(() if open_call.can_continue else (started,)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
-        task = loop.create_task(self._run(call, plan, since, waits), name=f"call {call.id}")
+        task = loop.create_task(self._run(call, plan, allowed, since, waits), name=f"call {call.id}")
         self._running[call.id] = _Running(task, since)
         return task
 
-    async def _run(self, call: CallPart, plan: Plan, since: float, waits: InputRequest | None) -> None:
+    async def _run(self, call: CallPart, plan: Plan, allowed: Allow, since: float, waits: InputRequest | None) -> None:
         def emit(text: str) -> None:
             self._context.emit(LiveOutput(call.id, text))
 
@@ -254,7 +261,7 @@ class Calls:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await self._output(call, plan, emit, began, waits)
+            output = await self._output(call, plan, allowed, emit, began, waits)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -275,6 +282,7 @@ class Calls:
         self,
         part: CallPart,
         plan: Plan,
+        allowed: Allow,
         emit: Callable[[str], None],
         began: Callable[[ProcessId], None],
         waits: InputRequest | None,
@@ -293,10 +301,12 @@ class Calls:
             consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
             has_user=self._context.ask is not None,
             pending_request=waits,
+            confined=allowed.confined,
+            by_user=allowed.by_user,
             report_late=None if plan.remote is None else lambda output: self._record_late(part.id, output),
         )
         if plan.background:
-            return await tasks.start(call, plan)
+            return await tasks.start(call, plan, context)
         return await plan.run(context) if plan.release is None else await tasks.run_foreground(call, plan, context)
 
     def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> None:

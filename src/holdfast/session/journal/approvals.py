@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.tool_calls import InputRequest, Mode, Pattern, Remember, ServerAnswer
+from holdfast.tool_calls import InputRequest, Leaving, Mode, Pattern, Remember, ServerAnswer
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-asked", omit_defaults=True):
@@ -24,7 +24,8 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
 
     `pattern` or `patterns`, if set, are allowed from now on, in this session or in every session of the project
     (`remember`). `mode` is the approval mode of the session from now on, None if the answer did not change it. `chosen`
-    are the options chosen for a question of the model, and `words` is then the user's own text.
+    are the options chosen for a question of the model, and `words` is then the user's own text. `level` is what a
+    command may do, "" if what the question named.
     """
 
     call: str
@@ -35,6 +36,7 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
     patterns: tuple[Pattern, ...] = ()
     mode: Mode | None = None
     chosen: tuple[str, ...] = ()
+    level: Leaving = ""
 
     @property
     def remembered(self) -> tuple[Pattern, ...]:

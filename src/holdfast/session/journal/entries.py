@@ -20,7 +20,17 @@ from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, RemoteCall, ToolSchema
+from holdfast.tool_calls import (
+    Confined,
+    Effect,
+    FileChange,
+    FileSeen,
+    Image,
+    Outcome,
+    ProcessId,
+    RemoteCall,
+    ToolSchema,
+)
 from holdfast.typed_data import json_decoder
 
 FORMAT = 1
@@ -257,7 +267,7 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
 class CallStarted(_Fact, frozen=True, tag="call-started"):
     """The effect of `call` may begin now. `change` or `changes` let recovery check files; `spool` holds live output.
 
-    `remote` is the server's tool that it calls.
+    `remote` is the server's tool that it calls. `confined` is the wall around a command, "" if there was none.
     """
 
     call: str
@@ -266,6 +276,7 @@ class CallStarted(_Fact, frozen=True, tag="call-started"):
     spool: str | None = None
     changes: tuple[FileChange, ...] = ()
     remote: RemoteCall | None = None
+    confined: Confined = ""
 
 
 class ProcessStarted(_Fact, frozen=True, tag="process-started"):

@@ -167,6 +167,20 @@ def did_start(status: bytes) -> bool:
     return b'"exit-code"' in status
 
 
+def close_wall(wall: Wall, code: int | None) -> bool:
+    """Close the wall of a command that has ended with this exit code; return whether the command had begun."""
+    status = b""
+    if wall.status >= 0:
+        os.set_blocking(wall.status, False)  # what was written is there; a survivor may hold the other end
+        try:
+            status = os.read(wall.status, _STATUS_MOST)
+        except BlockingIOError:
+            status = b""
+    reports = wall.status >= 0
+    wall.close()
+    return not reports or code != 1 or did_start(status)
+
+
 def inner_process(status: bytes) -> int:
     """Return the pid, seen from outside, of the first process inside; 0 if there is none yet."""
     _, found, rest = status.partition(b'"child-pid": ')

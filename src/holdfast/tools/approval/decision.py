@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.system.secret_files import holds_secrets
-from holdfast.tool_calls import Effect, Mode, Pattern
+from holdfast.tool_calls import Confined, Effect, Leaving, Mode, Pattern
 from holdfast.tools.permission_rules.permission_rule import RuleVerdict
 from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
 from holdfast.tools.tool import Plan, Visibility
@@ -33,7 +33,13 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class Allow(msgspec.Struct, frozen=True):
-    """The call may run."""
+    """The call may run: a command `confined` at this level, "" if as it is.
+
+    `by_user` is whether the user, or a rule or pattern of theirs, allowed it, where that makes a difference.
+    """
+
+    confined: Confined = ""
+    by_user: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -58,7 +64,9 @@ _DOES: dict[Effect, str] = {
 }
 
 
-def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
+def decide(  # noqa: PLR0911 - a return for each step of the order
+    plan: Plan, policy: Policy, *, tool: str = ""
+) -> Decision:
     """Return whether the planned call of `tool` may run.
 
     A plan that the model presents and a question that it asks are always the user's to decide. A deny rule counts in
@@ -73,16 +81,72 @@ def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
         presented = "The model presents a plan. Decide whether it is carried out."
         return Ask(presented if plan.question is None else plan.question.text)
     if policy.mode == "yolo":
-        return Allow()
-    if policy.mode == "plan" and plan.effect != "read" and not (line is not None and line.only_reads):
+        return Allow(granted(plan) if plan.sandbox_required and not plan.leaves else "")
+    can_only_read = plan.requested == "workspace" and "workspace" in plan.levels and plan.hides_secrets
+    if (
+        policy.mode == "plan"
+        and plan.effect != "read"
+        and not (line is not None and line.only_reads)
+        and not can_only_read
+    ):
         return Deny(
             f"Plan mode allows only reading: {plan.title!r} {_DOES[plan.effect]}{_more(line)}. "
             "It was not run. Continue reading, or present your plan: the user decides whether it is carried out."
         )
     if rule := policy.rules.against("ask", plan, line, tool=tool):
         return Ask(f"The call {plan.title!r} needs approval each time, by the rule {rule.shown}.")
-    why = _reason_to_ask(plan, policy, tool) if line is None else _reason_to_ask_for_line(plan, line, policy, tool)
+    if line is None:
+        why = _reason_to_ask(plan, policy, tool)
+        return Ask(why) if why else Allow()
+    why = _reason_to_ask_for_line(plan, line, policy, tool)
+    if policy.mode == "plan" and can_only_read:
+        return Allow("read")
+    if plan.levels:
+        return _confined(plan, line, policy, why, tool=tool)
     return Ask(why) if why else Allow()
+
+
+def granted(plan: Plan, answer: Leaving = "") -> Confined:
+    """Return the level at which a command runs that was allowed: as the `answer` says, "" if as the plan asks."""
+    level = answer or plan.requested
+    return level if level != "outside" and level in plan.levels else ""
+
+
+def _confined(  # noqa: PLR0911 - a return for each step
+    plan: Plan, line: CommandParts, policy: Policy, why: str, *, tool: str
+) -> Decision:
+    """Return the decision about a command that can be confined; `why` is the reason to ask, apart from the wall.
+
+    What neither the user nor a rule of theirs allowed runs where it can only read. What a rule or pattern names runs in
+    the workspace, and reaches the addresses that are allowed. Accepted edits are written inside the wall.
+    """
+    if plan.leaves:
+        return Ask(f"The call {plan.title!r} runs a command outside the sandbox. The model says why: {plan.leaves}")
+    if why:
+        return Ask(why)
+    strange = [host for host in plan.network if not _allows_host(host, policy)]
+    if strange:
+        return Ask(f"The call {plan.title!r} runs a command that reaches {', '.join(map(repr, strange))}.")
+    rules_alone = Policy("ask", policy.patterns, policy.rules)
+    by_user = bool(_reason_to_ask_for_line(plan, line, Policy("ask", rules=RuleSet(root=policy.rules.root)), ""))
+    by_user = by_user and not _reason_to_ask_for_line(plan, line, rules_alone, tool)
+    judged = not _reason_to_ask_for_line(plan, line, Policy("ask", rules=RuleSet(root=policy.rules.root)), "")
+    if not by_user and not plan.hides_secrets:
+        return Ask(f"The call {plan.title!r} runs a command{_TOO_MANY}.")
+    if judged and not plan.network:
+        return Allow("read")
+    level = granted(plan)
+    if not level and not by_user:
+        return Ask(f"The call {plan.title!r} runs a command that writes, which is not confined on this machine.")
+    return Allow(level, by_user)
+
+
+_TOO_MANY = ": more files lie in the workspace than holdfast looks at for secrets to hide"
+
+
+def _allows_host(host: str, policy: Policy) -> bool:
+    """Return whether the user allowed requests to a host."""
+    return Pattern(effect="read", text=host) in policy.patterns or policy.rules.allows_host(host)
 
 
 def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], Visibility]:
@@ -172,7 +236,9 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
     from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
 
-    secrets = [path for path in part.secrets if not policy.rules.allows_reading(path)]
+    # What a program finds by itself is hidden from it where commands are confined.
+    found = [path for path in part.reads if holds_secrets(path)] if plan.levels and plan.hides_secrets else part.secrets
+    secrets = [path for path in found if not policy.rules.allows_reading(path)]
     free = not part.more and part.outside is None and not secrets
     if not free and not policy.rules.allow_part(part):
         inside = plan.outside is None and line.outside is None

@@ -9,17 +9,19 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.tool_calls import Effect, ProcessId
+from holdfast.system.threads import in_daemon
+from holdfast.tool_calls import Confined, Effect, ProcessId
 from holdfast.tools.approval.command_parts import CommandParts
 from holdfast.tools.background.kept_output import keep_output, output_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
 from holdfast.tools.process.end_record import new_seal
+from holdfast.tools.process.sandbox import LOOKING, ConfinedStart, Sandbox, confinement_note
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
 from holdfast.tools.process.supervisor_client import CommandFinished
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
-from holdfast.tools.workspace.command_files import disk_surroundings
+from holdfast.tools.workspace.command_files import Below, disk_surroundings
 from holdfast.tools.workspace.safe_paths import resolve
 
 DEFAULT = 120.0  # seconds after which a foreground command is ended
@@ -32,9 +34,11 @@ class BashTool:
     schema = BASH_SCHEMA
     effect: Effect = "execute"
 
-    def __init__(self, workspace: Workspace, supervisors: Supervisors) -> None:
+    def __init__(self, workspace: Workspace, supervisors: Supervisors, sandbox: Sandbox | None = None) -> None:
         self._workspace = workspace
         self._supervisors = supervisors
+        self._sandbox = sandbox
+        self._noticed = False
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the plan to run the command; raises `ToolFailed` for invalid arguments."""
@@ -46,9 +50,10 @@ class BashTool:
         place = resolve(self._workspace.root, args.cwd)
         if not place.path.is_dir():
             raise ToolFailed(f"Folder {args.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob.")
-        line = command_parts(
-            args.command, root=str(self._workspace.root), folder=str(place.path), around=disk_surroundings()
-        )
+        around = disk_surroundings()
+        line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
+        levels = () if self._sandbox is None else self._sandbox.levels
+        below = around.below(str(self._workspace.root)) if levels else Below()
         if _patches(line):
             raise ToolFailed(
                 "Command 'apply_patch' is a tool here, not a program of the shell. Nothing was run. "
@@ -69,13 +74,27 @@ class BashTool:
         )
 
         async def run(context: ToolContext) -> ToolOutput:
+            confined = request
+            if context.confined and self._sandbox is not None:
+                start = ConfinedStart(
+                    level=context.confined,
+                    cwd=place.path,
+                    files=below.files,
+                    may_read=context.may_read,
+                    by_user=context.by_user,
+                    looks=line.only_reads and any(part.words[:1] and part.words[0] in LOOKING for part in line.parts),
+                )
+                sandbox = self._sandbox
+                fields = await in_daemon(lambda: sandbox.launch_fields(start, call=call))
+                confined = msgspec.structs.replace(request, wall=fields)
+
             def on_start(process: ProcessId) -> None:
                 if args.background and output_path is not None:
                     keep_output(spool, output_path)
                 context.report_process(process)
 
-            finished = await self._supervisors.run(request, stop=context.stop, emit=context.emit, on_start=on_start)
-            return command_output(finished, keep_cut_output(spool, output_path, finished))
+            finished = await self._supervisors.run(confined, stop=context.stop, emit=context.emit, on_start=on_start)
+            return command_output(finished, keep_cut_output(spool, output_path, finished), confined=context.confined)
 
         def release() -> None:
             if output_path is not None:
@@ -102,7 +121,20 @@ class BashTool:
             background=args.background,
             release=None if args.background else release,
             run=run,
+            levels=levels,
+            network=args.network,
+            leaves=args.outside,
+            sandbox_required=self._sandbox is not None and self._sandbox.mode == "require",
+            hides_secrets=below.is_complete,
+            sandbox_notice=self._notice(),
         )
+
+    def _notice(self) -> str:
+        """Return why commands are not, or not all, confined here: with the first plan."""
+        if self._sandbox is None or self._noticed:
+            return ""
+        self._noticed = True
+        return self._sandbox.wall.notice
 
 
 def _patches(line: CommandParts) -> bool:
@@ -111,14 +143,21 @@ def _patches(line: CommandParts) -> bool:
     return not names.isdisjoint(("apply_patch", "applypatch")) and shutil.which("apply_patch") is None
 
 
-def command_output(finished: CommandFinished, full_output: Path | None = None) -> ToolOutput:
-    """Return what the model reads about a command that ended; `full_output` is the file with all of it, if cut."""
+def command_output(
+    finished: CommandFinished, full_output: Path | None = None, *, confined: Confined = ""
+) -> ToolOutput:
+    """Return what the model reads about a command that ended; `full_output` is the file with all of it, if cut.
+
+    `confined` is the level at which it ran, "" if it was not confined.
+    """
     pointer = (
         f"\n[All of its output that was stored is in {str(full_output)!r}: read it.]" if full_output is not None else ""
     )
+    ok = finished.cause == "exit" and finished.code == 0
+    note = "" if ok else confinement_note(confined, finished.text)
     return ToolOutput(
-        text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}",
-        ok=finished.cause == "exit" and finished.code == 0,
+        text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}{note}",
+        ok=ok,
         interrupted=finished.cause not in ("exit", "timeout"),
     )
 

@@ -74,6 +74,10 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a rule of one of these verdicts is about reading the file at an absolute path."""
         return any(self._means(rule, path) for rule in _with_subject(self.rules, "read") if rule.verdict in verdicts)
 
+    def allows_host(self, host: str) -> bool:
+        """Return whether a rule allows requests to a host."""
+        return any(_names_host(rule, host) for rule in _with_subject(self._with("allow"), "host"))
+
     def allows_reading(self, path: str) -> bool:
         """Return whether a rule allows reading the file at an absolute path."""
         return any(self._means(rule, path) for rule in _with_subject(self._with("allow"), "read"))

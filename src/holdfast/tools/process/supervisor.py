@@ -44,11 +44,14 @@ from holdfast.tools.process.process_table import (
     running_process,
     send,
 )
+from holdfast.tools.process.spool import Spool
 from holdfast.tools.process.watchdog import CLOSING, fork_watchdog
 
 _TYPE_CHECKING = False  # as in typing, without the cost of its import
 if _TYPE_CHECKING:
     from typing import Literal, NoReturn, TypedDict
+
+    from holdfast.system.confinement.entry import LaunchFields, Wall
 
     Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
 
@@ -63,12 +66,10 @@ if _TYPE_CHECKING:
         timeout: float | None
         spool: str
         seal: str
+        wall: LaunchFields | None
 
 
 OUTPUT_CHUNK = 65_536
-SPOOL_HEAD = 1_000_000
-SPOOL_TAIL = 1_000_000  # the file grows to head + twice this, then is cut to head + this
-SPOOL_MARK = b"\n[... output was cut here ...]\n"
 LIVE_EVERY = 0.05  # seconds between two live chunks of a command
 LIVE_MOST = 32_768  # bytes per chunk; more goes to the spool only, and is counted
 OUT_MOST = 262_144  # bytes queued for a slow agent before live output is dropped
@@ -81,29 +82,6 @@ _TICK = 0.01
 SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
 # Python ignores some of these, and others may be inherited as ignored; a command starts with the defaults.
 DEFAULTED = (*CLOSING, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
-
-
-class Spool:
-    """A file with the beginning and the end of a command's output, of bounded size."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.size = 0
-        self.error = ""
-
-    def keep(self, data: bytes) -> None:
-        """Append `data`, dropping the middle when the file is full. After an error nothing more is stored."""
-        try:
-            if self.size > SPOOL_HEAD + 2 * SPOOL_TAIL and not self.error:
-                data = SPOOL_MARK + os.pread(self.fd, SPOOL_TAIL, self.size - SPOOL_TAIL) + data
-                self.size = SPOOL_HEAD
-                os.ftruncate(self.fd, self.size)
-            while data and not self.error:
-                written = os.pwrite(self.fd, data, self.size)
-                self.size += written
-                data = data[written:]
-        except OSError as error:
-            self.error = str(error)
 
 
 class _Command:
@@ -127,6 +105,7 @@ class _Command:
         self.live = bytearray()
         self.live_next = 0.0
         self.dropped = 0
+        self.wall: Wall | None = None
 
     def end(self, cause: Cause) -> None:
         """Begin to end every process of the command, unless that has begun."""
@@ -239,26 +218,36 @@ class SupervisorLoop:
 
     def _start(self, request: Request) -> None:
         fds: list[int] = []
+        wall: Wall | None = None
         try:
             fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             fds.extend(os.pipe())
+            if (fields := request.get("wall")) is not None:
+                from holdfast.system.confinement.entry import prepare_wall  # noqa: PLC0415 - for a confined command
+
+                wall = prepare_wall(fields)
             pid = os.fork()
         except (OSError, ValueError) as error:
             for fd in fds:
                 os.close(fd)
+            if wall is not None:
+                wall.close()
             self._answer({"kind": "refused", "call": request["call"], "why": str(error)})
             return
         spool, reading, writing = fds
         if pid == 0:
-            self._exec_command(request, writing)
+            self._exec_command(request, writing, wall)
         os.close(writing)
+        if wall is not None:
+            wall.close_inside()
         self.childless = False
         command = self.commands[request["call"]] = _Command(request, pid=pid, pipe=reading, spool=spool)
+        command.wall = wall
         self._watch(reading, lambda: self._read(command))
         if found := running_process(pid):
             self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
 
-    def _exec_command(self, request: Request, output: int) -> NoReturn:
+    def _exec_command(self, request: Request, output: int, wall: Wall | None) -> NoReturn:
         """Turn this forked process into the command's shell, or write into its output why that failed."""
         try:
             os.setsid()
@@ -269,6 +258,10 @@ class SupervisorLoop:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             for fd, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
                 os.dup2(source, fd)
+            if wall is not None:
+                from holdfast.system.confinement.entry import enter_wall  # noqa: PLC0415 - for a confined command
+
+                enter_wall(wall, [SHELL, "-c", request["command"]])
             os.chdir(request["cwd"])
             os.execve(SHELL, [SHELL, "-c", request["command"]], request["env"])  # noqa: S606 - running it is the point
         except (OSError, ValueError) as error:
@@ -353,6 +346,10 @@ class SupervisorLoop:
         self._show(command)
         ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
+        if command.wall is not None:
+            from holdfast.system.confinement.entry import close_wall  # noqa: PLC0415 - for a confined command
+
+            ended["has_begun"] = close_wall(command.wall, command.status)
         ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
         write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may have exited
         self._answer(ended)

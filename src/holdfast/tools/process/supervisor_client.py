@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -31,6 +31,9 @@ from holdfast.tools.process.launch import SUPERVISOR, Launched, launch_superviso
 from holdfast.tools.process.orphans import OrphanReport, reap
 from holdfast.tools.truncation import beginning
 from holdfast.typed_data import json_decoder
+
+if TYPE_CHECKING:
+    from holdfast.system.confinement.entry import LaunchFields
 
 HEAD = 10_000
 TAIL = 20_000
@@ -116,7 +119,10 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
 
 
 class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
-    """The command ended by itself or was ended. `unkept` says why output is missing in the spool."""
+    """The command ended by itself or was ended. `unkept` says why output is missing in the spool.
+
+    `has_begun` is False if the wall around it could not be built, so that nothing was run.
+    """
 
     call: str
     cause: Literal["exit", "timeout", "stop", "signalled", "unguarded"]
@@ -126,6 +132,7 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     unkept: str
     leftovers: int
     survivors: int
+    has_begun: bool = True
 
 
 _decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
@@ -184,6 +191,7 @@ class Supervisor:
         emit: Callable[[str], None],
         spool: Path,
         seal: str = "",
+        wall: LaunchFields | None = None,
         on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
@@ -198,7 +206,7 @@ class Supervisor:
         messages = self._waiting[call] = asyncio.Queue()
         env = child_environment(os.environ, call=call)
         request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
-        self._send(process, {**request, "spool": str(spool)})
+        self._send(process, {**request, "spool": str(spool), "wall": wall})
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The supervisor limits every ending. If it does not answer (stopped, starved), it is killed, which is an
         # answer.
@@ -220,6 +228,9 @@ class Supervisor:
                             on_start(known[0])
                     case _Refused(why=why):
                         raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
+                    case CommandEnded(has_begun=False) as ended:
+                        said = command_result(ended, spool).text.strip()[:400]
+                        raise ToolFailed(f"The command could not be confined: {said}. Nothing was run.")
                     case CommandEnded() as ended:
                         return command_result(ended, spool)
                     case None:

@@ -1,0 +1,140 @@
+"""The wall around a session's commands: which one works here, and how a command is started inside it.
+
+What a command of the model may do is decided by its words (`approval/decision.py`); what it can do is decided here, by
+the kernel. The wall is tried once, when the first command is planned. Where none works, commands run as they are, and
+only what a closed grammar proves safe runs unasked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tool_calls import Confined, SandboxMode
+from holdfast.tools.process.environment import child_environment
+
+if TYPE_CHECKING:
+    from holdfast.system.confinement.entry import LaunchFields
+    from holdfast.system.confinement.probe import WallChoice
+    from holdfast.tools.tool import Visibility
+
+
+class ConfinedStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a wall is made for: the level, the folder, the files of the workspace, and what of them may be seen.
+
+    `by_user` is whether the user, or a rule of theirs, allowed the command: it sees the whole disk, except for keys.
+    With `looks`, the line shows the processes of the machine and only reads: inside, none would be seen, which is false.
+    """
+
+    level: Confined
+    cwd: Path
+    files: tuple[str, ...]
+    may_read: Callable[[str], Visibility]
+    by_user: bool
+    looks: bool = False
+
+
+LOOKING = frozenset({"ps", "pgrep", "ss", "netstat"})
+"""Programs whose answer inside a namespace would be wrong, and no error."""
+
+
+class Sandbox:
+    """The wall of one session. `mode` is the user's choice."""
+
+    def __init__(self, root: Path, folder: Path, *, mode: SandboxMode, private: tuple[Path, ...] = ()) -> None:
+        """Confine to the workspace `root`; TMPDIR and placeholders lie in the session's `folder`.
+
+        `private` folders are holdfast's: no command sees them.
+        """
+        self._root = root
+        self._folder = folder
+        self._private = private
+        self.mode: SandboxMode = mode
+
+    @cached_property
+    def wall(self) -> WallChoice:
+        """The wall that works here; tried when it is first asked for, which takes some 10 ms and blocks."""
+        from holdfast.system.confinement.probe import choose_wall, probe_walls  # noqa: PLC0415 - for the first command
+
+        return choose_wall(self.mode, () if self.mode == "off" else probe_walls(os.environ))
+
+    @property
+    def levels(self) -> tuple[Confined, ...]:
+        """Return the levels at which commands can be confined; raises `ToolFailed` if they must be and cannot."""
+        if self.wall.refusal:
+            raise ToolFailed(self.wall.refusal)
+        return self.wall.levels
+
+    def launch_fields(self, start: ConfinedStart, *, call: str) -> LaunchFields:
+        """Return how the supervisor starts the command; raises `ToolFailed` if it cannot be confined. Blocks."""
+        from holdfast.system.confinement.launch import LevelUnavailable, confined_launch, launch_fields  # noqa: PLC0415 - when a command is confined
+        from holdfast.system.confinement.machine import masks_of  # noqa: PLC0415 - likewise
+        from holdfast.system.confinement.readable_paths import RuleLimit  # noqa: PLC0415 - likewise
+        from holdfast.system.confinement.survey import describe  # noqa: PLC0415 - likewise
+        from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - likewise
+
+        assert start.level, "a command at no level is not confined"
+        environ = child_environment(os.environ, call=call)
+        hidden = ("nothing",) if start.by_user else ("nothing", "name")
+        secrets = [path for path in start.files if start.may_read(path) in hidden]
+        root = f"{self._root}/"
+        writes = start.level != "read"
+        try:
+            described = describe(
+                start.level,
+                cwd=str(start.cwd),
+                roots=(str(self._root),),
+                temporary=str(self._folder / "tmp"),
+                placeholders=str(self._folder / "masks"),
+                environ=environ,
+                masks=masks_of([*secrets, *map(str, self._private)]),
+                fixed=tuple(path for path in start.files if writes and runs_by_itself(path.removeprefix(root))),
+                sees_disk=start.by_user,
+                programs=LOOKING if start.looks else frozenset(),
+            )
+            return launch_fields(confined_launch(described, self.wall.kind, environ))
+        except (OSError, LevelUnavailable, RuleLimit) as error:
+            raise ToolFailed(f"The command could not be confined: {error}. Nothing was run.") from error
+
+
+_SEEN = {
+    "read": "it could read the workspace and the system's programs, write only to $TMPDIR, and reach no network; what "
+    "lies outside is not visible to a command that the user did not allow",
+    "workspace": "it could write the workspace and reach no network",
+    "network": "it could write the workspace and reach only the addresses that were named",
+}
+_SIGNS = (
+    "Read-only file system",
+    "Permission denied",
+    "Operation not permitted",
+    "No such file or directory",
+    "Network is unreachable",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "getaddrinfo",
+    "EAI_AGAIN",
+    "ENOTFOUND",
+    "EROFS",
+    "EACCES",
+    "EPERM",
+    "Connection refused",
+    "Failed to connect",
+    "offline",
+)
+
+
+def confinement_note(level: Confined, output: str) -> str:
+    """Return a line for the model about a confined command that failed, if its output looks like the wall's doing."""
+    if not level or not any(sign in output for sign in _SIGNS):
+        return ""
+    return (
+        f"\n[The command ran confined: {_SEEN[level]}. If it failed because of that, ask for more: "
+        'network: ["HOST"] for addresses, outside: "why" to run it without a sandbox.]'
+    )
