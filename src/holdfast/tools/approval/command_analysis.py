@@ -174,7 +174,7 @@ class _Place(msgspec.Struct, frozen=True):
         ):
             if not self.inside(start):
                 continue  # which is said of the path itself
-            below = self.around.below(start)
+            below = self.around.below(start, walk.links)
             if not below.is_complete:
                 return Below(), more or f"more files lie in {self.name(start)!r} than holdfast looks at for secrets"
             files |= dict.fromkeys(below.files)

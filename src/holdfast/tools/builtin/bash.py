@@ -53,7 +53,7 @@ class BashTool:
         around = disk_surroundings()
         line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
         levels = () if self._sandbox is None else self._sandbox.levels
-        below = around.below(str(self._workspace.root)) if levels else Below()
+        below = around.below(str(self._workspace.root), False) if levels else Below()  # noqa: FBT003 - of a lookup
         if _patches(line):
             raise ToolFailed(
                 "Command 'apply_patch' is a tool here, not a program of the shell. Nothing was run. "

@@ -29,7 +29,7 @@ class ConfinedStart(msgspec.Struct, frozen=True, kw_only=True):
     """What a wall is made for: the level, the folder, the files of the workspace, and what of them may be seen.
 
     `by_user` is whether the user, or a rule of theirs, allowed the command: it sees the whole disk, except for keys.
-    With `looks`, the line shows the processes of the machine and only reads: inside, none would be seen, which is false.
+    With `looks`, the line only reads and shows the machine's processes, of which inside none would be seen.
     """
 
     level: Confined

@@ -22,6 +22,16 @@ MOST_NAMES = 2_000
 MOST_BELOW = 20_000
 """The most names below a folder that are read; with more, what lies there is unknown."""
 
+_INSTALLED = frozenset(
+    {
+        *("node_modules", "bower_components", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".nox", ".git"),
+        *("target", "vendor", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".gradle", ".next", ".terraform"),
+    }
+)
+"""Folders of installed packages and of what was built: they hold far more files than the project, and none of its keys.
+
+They are named themselves, as if they were files, and not entered, except where links in them count."""
+
 _MOST_PARTS = 32
 _LONGEST_NAME = 255
 _LINKS = 2_000
@@ -48,7 +58,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     real: Callable[[str], str] = normpath
     matches: Callable[[str], tuple[str, ...] | None] = lambda _: ()
-    below: Callable[[str], Below] = lambda _: Below()
+    below: Callable[[str, bool], Below] = lambda _folder, _through_links: Below()
     program: Callable[[str, str], str] = lambda _name, _folder: ""
     repositories: Callable[[str], StartsPrograms] = lambda _: StartsPrograms()
 
@@ -102,8 +112,8 @@ def _matches(pattern: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _below(folder: str) -> Below:
-    """Return what lies below a folder; nothing if it is none."""
+def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lookup with two arguments
+    """Return what lies below a folder; nothing if it is none. Where links count, folders of packages are entered too."""
     links: list[str] = []
     files: list[str] = []
     waiting, count = [folder], 0
@@ -116,7 +126,7 @@ def _below(folder: str) -> Below:
                         return Below(tuple(files), tuple(links), is_complete=False)
                     if entry.is_symlink():
                         links.append(os.path.realpath(entry.path))
-                    elif entry.is_dir(follow_symlinks=False):
+                    elif entry.is_dir(follow_symlinks=False) and (through_links or entry.name not in _INSTALLED):
                         waiting.append(entry.path)
                     else:
                         files.append(entry.path)
