@@ -99,8 +99,8 @@ def _harmless_assignment(assignment: Assignment, *, alone: bool) -> bool:
         return value.fixed and _PLAIN_VALUE.fullmatch(value.text) is not None
     if name in {"GIT_PAGER", "PAGER"}:
         return value.fixed and value.text in {"cat", ""}
-    # A variable of the shell alone. Of the lower-case ones that programs know, all name a server to connect through.
-    return alone and _LOWER.fullmatch(name) is not None
+    # A variable of the shell alone. Of the lower-case ones that programs know, all name a proxy to connect through.
+    return alone and _LOWER.fullmatch(name) is not None and not name.endswith("_proxy")
 
 
 def _reader_more(  # noqa: PLR0911 - a return for each reason
