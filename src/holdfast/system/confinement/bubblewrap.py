@@ -7,7 +7,7 @@ private folders, toolchains, workspace, git, what is fixed, secrets, TMPDIR. Why
   every capability; a command could then mount the disk writable again.
 - `--remount-ro /proc`: `/proc/sys` looks at the user, not at capabilities. Root wrote `core_pattern` from inside.
 - `--remount-ro /`: the root itself is a tmpfs that would take half of the memory.
-- `.git` is itself a mount: else `mv .git x; mkdir -p .git/hooks` goes round its read-only hooks.
+- A folder above something read-only is itself a mount: `mv .git x; mkdir -p .git/hooks` would go round the hooks.
 - The waiting `sh` in front: `--die-with-parent` ends everything inside when the shell exits, and `> >(tee log)` would
   lose its output.
 
@@ -143,8 +143,19 @@ def _visible(described: Confinement) -> Iterator[str]:
     for path in _by_depth(described.caches):
         if not is_within(path, described.roots):
             yield from ("--bind", path, path)
-    for path in _by_depth((*described.fixed, *(path for git in described.git for path in git.protected))):
-        yield from ("--ro-bind", path, path)
+    kept = (*described.fixed, *(path for git in described.git for path in git.protected))
+    for path in _by_depth((*kept, *_parents(kept, described))):
+        yield from ("--ro-bind" if path in kept else "--bind", path, path)
+
+
+def _parents(paths: Iterable[str], described: Confinement) -> Iterator[str]:
+    """Yield the writable folders above these paths, to be mounts too: else a renamed folder takes them along."""
+    writable = (*described.roots, *(git.common for git in described.git if git.common), *described.caches)
+    for path in paths:
+        parent = path.rpartition("/")[0]
+        while is_within(parent, writable) and parent not in writable:
+            yield parent
+            parent = parent.rpartition("/")[0]
 
 
 def _masked(described: Confinement) -> Iterator[str]:

@@ -134,10 +134,11 @@ def enter_wall(wall: Wall, shell: Sequence[str], environment: Mapping[str, str] 
     env = environment if environment is not None else fields["environment"]
     words = [*fields["argv"], *shell]
     _move_descriptors(wall.inside)
+    if fields["kind"] != "bwrap":  # which enters it by itself, when all is in its place
+        os.chdir(fields["cwd"])
     if fields["kind"] == "landlock":
         from holdfast.system.confinement.landlock import enter_landlock  # noqa: PLC0415 - as above
 
-        os.chdir(fields["cwd"])
         keep = fields["keep_file_capabilities"]
         enter_landlock(wall.ruleset, bytes.fromhex(fields["filter"]), keep_file_capabilities=keep)
     os.execvpe(words[0], words, env)  # noqa: S606 - running it is the point

@@ -94,7 +94,7 @@ def _run_in(wall: Wall, words: Sequence[str], most: float) -> TrialResult:
     return TrialResult(
         code=os.waitstatus_to_exitcode(ended),
         output=output.decode("utf-8", "replace"),
-        did_start=wall.status < 0 or did_start(status),
+        did_start=wall.status < 0 or timed_out or did_start(status),
         timed_out=timed_out,
         seconds=seconds,
         cpu=usage.ru_utime + usage.ru_stime,
