@@ -31,6 +31,23 @@ class World:
     before: dict[str, object]
     outputs: dict[str, str]
 
+    def environ(self) -> dict[str, str]:
+        """Return what the lines call by name."""
+        return {
+            "F": str(self.folder),
+            "VICTIM": str(self.victim.pid),
+            "PREY": str(self.prey.pid),
+            "PORT": str(self.sockets["tcp"].getsockname()[1]),
+            "UDP": str(self.sockets["udp"].getsockname()[1]),
+        }
+
+    def close(self) -> None:
+        for process in (self.victim, self.prey):
+            process.kill()
+            process.wait()
+        for each in self.sockets.values():
+            each.close()
+
     def changed(self, path: str) -> bool:
         return walls.snapshot(self.folder).get(path) != self.before.get(path)
 
@@ -414,21 +431,10 @@ def escapes(folder: Path, wall: walls.Wall) -> dict[str, bool]:
     walls.need(wall.kind)
     walls.need_user(wall.user)
     world = build(folder, wall.user)
-    environ = {
-        "F": str(folder),
-        "VICTIM": str(world.victim.pid),
-        "PREY": str(world.prey.pid),
-        "PORT": str(world.sockets["tcp"].getsockname()[1]),
-        "UDP": str(world.sockets["udp"].getsockname()[1]),
-    }
     try:
-        ran = wall.run(*(each.line for each in ATTEMPTS), environ=environ)
+        ran = wall.run(*(each.line for each in ATTEMPTS), environ=world.environ())
         world.outputs = {each.name: one.output for each, one in zip(ATTEMPTS, ran, strict=True)}
         assert all(each.did_start for each in ran), [each for each in ran if not each.did_start]
         return {each.name: each.escaped(world) for each in ATTEMPTS}
     finally:
-        for process in (world.victim, world.prey):
-            process.kill()
-            process.wait()
-        for each in world.sockets.values():
-            each.close()
+        world.close()

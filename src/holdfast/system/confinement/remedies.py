@@ -47,7 +47,7 @@ def bubblewrap_obstacle(  # noqa: PLR0911 - one for each obstacle
         return Obstacle(
             f"the kernel refuses user namespaces: {said}", _SETTING.format(setting="kernel.unprivileged_userns_clone=1")
         )
-    if "No space left" in said or "max_user_namespaces" in said:
+    if "No space left" in said or "ENOSPC" in said:
         return Obstacle(f"user namespaces are used up or switched off: {said}", _NESTED)
     if "Operation not permitted" in said or "Read-only file system" in said or "No permissions" in said:
         return Obstacle(f"something around holdfast refuses namespaces: {said}", _NESTED)
