@@ -39,13 +39,20 @@ def main() -> None:
             launch = Launch("none", (), tuple({**environ, "TMPDIR": request["temporary"]}.items()), request["cwd"])
         else:
             launch = confined_launch(described, request["kind"], environ)
-        result = run_forked(launch_fields(launch), ["/bin/bash", "-c", line], seconds=request["seconds"])
+        result = run_forked(
+            launch_fields(launch),
+            ["/bin/bash", "-c", line],
+            seconds=request["seconds"],
+            hosts=request["hosts"],
+            networks=request["networks"],
+        )
         results.append(
             {
                 "code": result.code,
                 "output": result.output,
                 "did_start": result.did_start,
                 "timed_out": result.timed_out,
+                "refused": result.refused,
             }
         )
     json.dump(results, sys.stdout)

@@ -86,6 +86,7 @@ class Ran:
     output: str
     did_start: bool
     timed_out: bool
+    refused: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,8 @@ class Wall:
     fixed: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     inherited: str = ""
+    hosts: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
 
     @property
     def workspace(self) -> Path:
@@ -124,6 +127,8 @@ class Wall:
             "environ": {**child_environment(os.environ), "HOME": str(self.folder / "home"), **(environ or {})},
             "lines": lines,
             "inherited": self.inherited,
+            "hosts": self.hosts,
+            "networks": self.networks,
             "seconds": seconds,
         }
         words = [python_for(self.user), "-I", "-S", "-X", "utf8", str(_PROGRAM), str(_SOURCES)]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.system.confinement.entry import Wall, did_start, enter_wall, prepare_wall
 from holdfast.system.confinement.launch import Launch, launch_fields
+from holdfast.system.confinement.network.proxy_process import start_proxy, stop_proxy
 
 if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields
@@ -42,6 +43,8 @@ class TrialResult(NamedTuple):
     timed_out: bool
     seconds: float
     cpu: float
+    refused: list[dict[str, object]]
+    """What the proxy refused."""
 
 
 def run_trial(launch: Launch, words: Sequence[str], *, seconds: float = 60.0) -> TrialResult:
@@ -67,11 +70,23 @@ def main() -> None:
     json.dump(result._asdict(), sys.stdout)
 
 
-def run_forked(fields: LaunchFields, words: Sequence[str], *, seconds: float) -> TrialResult:
-    """Do what `run_trial` does in this process, which must have one thread; raises `OSError`."""
+def run_forked(
+    fields: LaunchFields,
+    words: Sequence[str],
+    *,
+    seconds: float,
+    hosts: Sequence[str] = (),
+    networks: Sequence[str] = (),
+) -> TrialResult:
+    """Do what `run_trial` does in this process, which must have one thread; raises `OSError`.
+
+    At level `network` a proxy lets the command reach `hosts`, also those in `networks` that are not public.
+    """
     wall = prepare_wall(fields)
     try:
-        return _run_in(wall, words, seconds)
+        proxy = start_proxy(wall, hosts=hosts, networks=networks) if fields["is_proxied"] else None
+        result = _run_in(wall, words, seconds)
+        return result._replace(refused=stop_proxy(proxy)) if proxy else result
     finally:
         wall.close()
 
@@ -98,6 +113,7 @@ def _run_in(wall: Wall, words: Sequence[str], most: float) -> TrialResult:
         timed_out=timed_out,
         seconds=seconds,
         cpu=usage.ru_utime + usage.ru_stime,
+        refused=[],
     )
 
 
