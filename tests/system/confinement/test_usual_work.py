@@ -138,3 +138,9 @@ def test_the_working_folder_may_be_below_the_workspace_and_a_link(folder: Path) 
     link.symlink_to(folder / "ws")
     assert (link / "sub").is_dir()
     assert Wall(folder=folder, kind="bwrap", level="read").output("cd sub && cat c.txt") == "three\n"
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "landlock"])
+def test_nothing_is_inherited(folder: Path, kind: walls.WallKind) -> None:
+    wall = Wall(folder=folder, kind=kind, level="read", inherited=str(folder / "outside/secret.txt"))
+    assert "Bad file descriptor" in wall.output("cat <&20")
