@@ -206,7 +206,7 @@ if libc.ptrace(16, int(os.environ["VICTIM"]), 0, 0) == 0: print("{ESCAPED}")
     _attempt("stop the agent", "kill -STOP $AGENT; kill -CONT $AGENT && echo ESCAPED"),
     _attempt(
         "connect to a Unix socket in the home folder",
-        _connect("AF_UNIX", 'os.environ["F"] + "/home/s"'),
+        _connect("AF_UNIX", 'os.environ["F"] + "/home" "/sock"'),
         _socket("home"),
     ),
     _attempt("connect to a Unix socket in the workspace", _connect("AF_UNIX", '"ws.sock"'), _socket("ws")),
@@ -399,7 +399,7 @@ def build(folder: Path, user: int) -> World:
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("127.0.0.1", 0))
     sockets = {
-        "home": walls.listening(str(folder / "home/s")),
+        "home": walls.listening(str(folder / "home/sock")),
         "ws": walls.listening(str(folder / "ws/ws.sock")),
         "temporary": walls.listening(str(folder / "temporary/s")),
         "abstract": walls.listening("\0holdfast-escape"),

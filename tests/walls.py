@@ -1,7 +1,7 @@
 """A hostile folder and the walls around a command in it, as this user and as another one; what a test of walls needs.
 
-The commands run through `wall_program.py`, in a process with one thread. As `nobody` it is another Python, if this one
-is in a folder that only its user may enter.
+The commands run through `wall_program.py`, in a process with one thread. As another user it is another
+Python, if this one is in a folder that only its user may enter.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def run_trial(launch: Launch, words: Sequence[str], *, seconds: float = 60.0) ->
         program, cwd="/", input=json.dumps(request).encode(), capture_output=True, check=False
     )
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise OSError(said[-1] if said else f"the process that builds the wall ended with code {done.returncode}")
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise OSError(lines[-1] if lines else f"the process that builds the wall ended with code {done.returncode}")
     return TrialResult(**json.loads(done.stdout))
 
 
@@ -96,7 +96,7 @@ def _run_in(wall: Wall, words: Sequence[str], most: float) -> TrialResult:
     begun = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _become(wall, words, writing)
+        _exec_command(wall, words, writing)
     os.close(writing)
     wall.close_inside()
     output, timed_out = _output(reading, pid, begun + most)
@@ -117,7 +117,7 @@ def _run_in(wall: Wall, words: Sequence[str], most: float) -> TrialResult:
     )
 
 
-def _become(wall: Wall, words: Sequence[str], output: int) -> None:
+def _exec_command(wall: Wall, words: Sequence[str], output: int) -> None:
     try:
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)

@@ -23,7 +23,7 @@ import threading
 import time
 
 from holdfast.system.address_policy import may_ask
-from holdfast.system.confinement.network.request_head import MOST, ProxyRequest, is_named, read_head
+from holdfast.system.confinement.network.request_head import HEAD_MOST, ProxyRequest, is_named, read_head
 
 CONNECTIONS = 64
 """At the same time; a further one waits."""
@@ -69,13 +69,13 @@ class Proxy:
             connection.sendall(_refusal(400, "This proxy knows CONNECT and absolute http:// requests only."))
             return
         if not is_named(request, self._hosts):
-            self._tell(request, "not named")
+            self._report_refusal(request, "not named")
             text = f"{request.host}:{request.port} was not allowed for this command. Name it in the call's `network`."
             connection.sendall(_refusal(403, text))
             return
         addresses, why = self._addresses(request)
         if why:
-            self._tell(request, why)
+            self._report_refusal(request, why)
             connection.sendall(_refusal(403, f"{request.host}: {why}."))
             return
         server = _connected(addresses, request.port)
@@ -100,7 +100,7 @@ class Proxy:
         inner = [each for each in addresses if not may_ask(each.partition("%")[0], self._networks)]
         return addresses, f"{inner[0]} is not a public address" if inner else ""
 
-    def _tell(self, request: ProxyRequest, why: str) -> None:
+    def _report_refusal(self, request: ProxyRequest, why: str) -> None:
         place = (request.host, request.port)
         with self._lock:
             if place not in self._reported and len(self._reported) < _REPORTS:
@@ -114,13 +114,13 @@ def _read(connection: socket.socket) -> tuple[bytes, bytes]:
     data, deadline = b"", time.monotonic() + _HEAD_SECONDS
     while b"\r\n\r\n" not in data:
         left = deadline - time.monotonic()
-        if left <= 0 or len(data) > MOST or not select.select([connection], [], [], left)[0]:
+        if left <= 0 or len(data) > HEAD_MOST or not select.select([connection], [], [], left)[0]:
             return b"", b""
         if not (more := connection.recv(_CHUNK)):
             return b"", b""
         data += more
     head, _, rest = data.partition(b"\r\n\r\n")
-    return (head, rest) if len(head) <= MOST else (b"", b"")
+    return (head, rest) if len(head) <= HEAD_MOST else (b"", b"")
 
 
 def _refusal(code: int, text: str) -> bytes:

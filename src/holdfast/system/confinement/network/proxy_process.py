@@ -57,8 +57,8 @@ def _become_proxy(parent: int, channel: int, report: int, hosts: str, networks: 
         for descriptor in (channel, report):
             os.set_inheritable(descriptor, True)  # noqa: FBT003 - it has no other way
         words = (sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, _PACKAGES)
-        own = (str(parent), str(channel), str(report), hosts, networks)
-        os.execve(words[0], [*words, *own], {"PATH": os.defpath})  # noqa: S606 - this package's own program
+        arguments = (str(parent), str(channel), str(report), hosts, networks)
+        os.execve(words[0], [*words, *arguments], {"PATH": os.defpath})  # noqa: S606 - this package's arguments program
     finally:
         os._exit(126)
 

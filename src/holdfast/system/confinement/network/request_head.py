@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-MOST = 16_384
+HEAD_MOST = 16_384
 """Bytes of a head."""
 
 _LAST_PORT = 65_535
 _CONNECT = re.compile(r"CONNECT ([^\s/]{1,300}) HTTP/1\.[01]")
-_ABSOLUTE = re.compile(r"([A-Z]{1,20}) http://([^\s/?#@]{1,300})((?:[/?][^\s#]*)?)(?:#\S*)? HTTP/1\.[01]", re.IGNORECASE)
+_ABSOLUTE = re.compile(
+    r"([A-Z]{1,20}) http://([^\s/?#@]{1,300})((?:[/?][^\s#]*)?)(?:#\S*)? HTTP/1\.[01]", re.IGNORECASE
+)
 _PLACE = re.compile(r"(?:([A-Za-z0-9._-]+)|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))?")
 _HOP = frozenset(
     {"connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer", "upgrade", "host"}
@@ -41,8 +43,8 @@ def read_head(head: bytes) -> ProxyRequest | None:
     if found is None or place is None:
         return None
     path = found[3] if found[3].startswith("/") else f"/{found[3]}"
-    kept = [line for line in lines[1:] if line and line.partition(":")[0].strip().lower() not in _HOP]
-    rewritten = [f"{found[1].upper()} {path} HTTP/1.1", f"Host: {found[2]}", *kept, "Connection: close", "", ""]
+    headers = [line for line in lines[1:] if line and line.partition(":")[0].strip().lower() not in _HOP]
+    rewritten = [f"{found[1].upper()} {path} HTTP/1.1", f"Host: {found[2]}", *headers, "Connection: close", "", ""]
     return ProxyRequest(*place, "\r\n".join(rewritten).encode("latin-1"))
 
 

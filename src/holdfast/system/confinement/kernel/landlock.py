@@ -16,7 +16,7 @@ import stat
 import struct
 from collections.abc import Iterable
 
-from holdfast.system.confinement.landlock_rights import ALL_FILES, OF_A_FILE
+from holdfast.system.confinement.kernel.landlock_rights import ALL_FILES, OF_A_FILE
 
 LEAST_ABI = 6
 """The first version that keeps signals and abstract sockets inside (Linux 6.12)."""

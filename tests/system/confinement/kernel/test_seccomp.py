@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from holdfast.system.confinement.seccomp import FilterName, filter_program
-from holdfast.system.confinement.system_calls import ARCHITECTURES, NUMBERS, X32
+from holdfast.system.confinement.kernel.seccomp import FilterName, filter_program
+from holdfast.system.confinement.kernel.system_calls import ARCHITECTURES, NUMBERS, X32
 
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
 NAMES: tuple[FilterName, ...] = ("bwrap", "looking", "landlock")
