@@ -41,17 +41,17 @@ def _linked(root: str, path: Path) -> GitFolders:
     named = _beginning(path)
     if not named.startswith("gitdir:"):
         return GitFolders()
-    own = Path(os.path.realpath(Path(root, named.removeprefix("gitdir:").strip())))
-    common = own.parent.parent
-    points_back = os.path.realpath(own / _beginning(own / "gitdir").strip()) == os.path.realpath(path)
-    names_common = os.path.realpath(own / _beginning(own / "commondir").strip()) == str(common)
+    worktree = Path(os.path.realpath(Path(root, named.removeprefix("gitdir:").strip())))
+    common = worktree.parent.parent
+    points_back = os.path.realpath(worktree / _beginning(worktree / "gitdir").strip()) == os.path.realpath(path)
+    names_common = os.path.realpath(worktree / _beginning(worktree / "commondir").strip()) == str(common)
     is_repository = all((common / name).exists() for name in ("HEAD", "objects", "refs"))
-    if own.parent.name != "worktrees" or not (points_back and names_common and is_repository):
+    if worktree.parent.name != "worktrees" or not (points_back and names_common and is_repository):
         return GitFolders()
     hooks = common / "hooks"
     return GitFolders(
         pinned=(str(path), str(common)),
-        protected=(str(path), *_obeyed(common), *_obeyed(own)),
+        protected=(str(path), *_obeyed(common), *_obeyed(worktree)),
         common=str(common),
         hooks=(str(hooks),) if hooks.is_dir() and not hooks.is_symlink() else (),
     )
