@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from holdfast.system.confinement.description import GitFolders
-from holdfast.system.confinement.git_folders import git_folders
+from holdfast.system.confinement.git_folders import git_folders, settle_git_folders
+from holdfast.system.confinement.survey import appeared_files, describe
 
 
 def git(folder: Path, *words: str) -> None:
@@ -85,3 +87,27 @@ def test_a_link_to_a_repository_is_not_followed(repository: Path, tmp_path: Path
     folder.mkdir()
     (folder / ".git").symlink_to(repository / ".git")
     assert git_folders(str(folder)) == GitFolders()
+
+
+def test_a_repository_without_hooks_gets_an_empty_folder_that_can_be_kept(repository: Path) -> None:
+    shutil.rmtree(repository / ".git/hooks")
+    git(repository, "config", "extensions.worktreeConfig", "true")
+    assert f"{repository}/.git/hooks" not in git_folders(str(repository)).protected
+    settle_git_folders(git_folders(str(repository)))
+    found = git_folders(str(repository))
+    assert {f"{repository}/.git/hooks", f"{repository}/.git/config.worktree"} <= set(found.protected)
+    git(repository, "commit", "--allow-empty", "-qm", "two")
+
+
+def test_what_can_only_be_looked_for_afterwards_is_found(repository: Path, tmp_path: Path) -> None:
+    described = describe(
+        "workspace",
+        cwd=str(repository),
+        roots=(str(repository),),
+        temporary=str(tmp_path / "t"),
+        placeholders=str(tmp_path / "m"),
+        environ={"HOME": str(tmp_path), "PATH": "/usr/bin"},
+    )
+    assert appeared_files(described) == ()
+    (repository / ".git/commondir").write_text("../evil")
+    assert appeared_files(described) == (f"{repository}/.git/commondir",)

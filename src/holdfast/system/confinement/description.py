@@ -37,13 +37,15 @@ class GitFolders(NamedTuple):
 
     `pinned` become mounts of their own, so that they cannot be renamed; `protected` below them stay read-only.
     `common` is the repository of a linked worktree, "" if the repository is in the root. `hooks` are hidden where
-    nothing is written, for no hook runs there.
+    nothing is written, for no hook runs there. `absent` are files that git would obey and that do not exist: no wall
+    can keep a command from making them, so look for them afterwards.
     """
 
     pinned: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     common: str = ""
     hooks: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 class Confinement(NamedTuple):

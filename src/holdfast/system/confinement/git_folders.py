@@ -28,7 +28,7 @@ def git_folders(root: str) -> GitFolders:
         if path.is_symlink():
             return GitFolders()
         if path.is_dir():
-            return GitFolders(pinned=(str(path),), protected=tuple(_obeyed(path)))
+            return GitFolders(pinned=(str(path),), protected=tuple(_obeyed(path)), absent=tuple(_absent(path)))
         if path.is_file():
             return _linked(root, path)
     except (OSError, ValueError):  # unreadable, or no text: not a repository for git either
@@ -53,6 +53,7 @@ def _linked(root: str, path: Path) -> GitFolders:
         pinned=(str(path), str(common)),
         protected=(str(path), *_obeyed(common), *_obeyed(worktree)),
         common=str(common),
+        absent=tuple(_absent(common)),
         hooks=(str(hooks),) if hooks.is_dir() and not hooks.is_symlink() else (),
     )
 
@@ -64,6 +65,27 @@ def _obeyed(folder: Path) -> Iterator[str]:
             path = each / name
             if path.exists() and not path.is_symlink():
                 yield str(path)
+
+
+def _absent(folder: Path) -> Iterator[str]:
+    """Yield the files that would make git take its settings from elsewhere."""
+    for each in (folder, *_modules(folder / "modules")):
+        path = each / "commondir"
+        if not path.exists():
+            yield str(path)
+
+
+def settle_git_folders(found: GitFolders) -> None:
+    """Make what git obeys and what only can be kept read-only if it exists: the folder of hooks, and a file of settings.
+
+    Both are empty, which changes nothing for git. Raises `OSError`.
+    """
+    folders = [Path(path) for path in found.pinned if Path(path).is_dir()]
+    for folder in (each for top in folders for each in (top, *_modules(top / "modules"))):
+        (folder / "hooks").mkdir(exist_ok=True)
+        config = folder / "config"
+        if config.is_file() and b"worktreeconfig" in config.read_bytes().lower():
+            (folder / "config.worktree").touch()
 
 
 def _modules(folder: Path) -> Iterator[Path]:
