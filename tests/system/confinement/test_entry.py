@@ -12,11 +12,10 @@ import pytest
 
 import holdfast
 import walls
-from holdfast.system.confinement.description import Confinement, SystemView
+from holdfast.system.confinement.description import Confinement, LevelUnavailable, SystemView
 from holdfast.system.confinement.entry import did_start, inner_process, prepare_wall
 from holdfast.system.confinement.launch import (
     Launch,
-    LevelUnavailable,
     Placeholder,
     confined_launch,
     launch_fields,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.system.confinement.description import GitFolders
+from holdfast.system.confinement.description import GitFolders, LevelUnavailable
 from holdfast.system.confinement.git_folders import git_folders, settle_git_folders
 from holdfast.system.confinement.survey import appeared_files, describe
 
@@ -16,6 +16,11 @@ from holdfast.system.confinement.survey import appeared_files, describe
 def git(folder: Path, *words: str) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
+
+
+def only(folder: Path) -> GitFolders:
+    """Return what a `.git` that is a file has at least: it stays as it is."""
+    return GitFolders(pinned=(f"{folder}/.git",), protected=(f"{folder}/.git",))
 
 
 @pytest.fixture
@@ -57,7 +62,7 @@ def test_a_file_that_names_another_folder_is_not_believed(repository: Path, tmp_
     evil.mkdir()
     for named in (secret, secret / "worktrees/x", repository / ".git/worktrees/linked", repository / ".git"):
         (evil / ".git").write_text(f"gitdir: {named}\n")
-        assert git_folders(str(evil)) == GitFolders()
+        assert git_folders(str(evil)) == only(evil)
 
 
 def test_a_repository_of_the_attacker_opens_only_itself(tmp_path: Path) -> None:
@@ -71,7 +76,7 @@ def test_a_repository_of_the_attacker_opens_only_itself(tmp_path: Path) -> None:
     (ws / ".git").write_text(f"gitdir: {own}\n")
     (own / "gitdir").write_text(f"{ws}/.git\n")
     (own / "commondir").write_text(f"{folder}\n")
-    assert git_folders(str(ws)) == GitFolders()
+    assert git_folders(str(ws)) == only(ws)
     (own / "commondir").write_text("../..\n")
     assert git_folders(str(ws)).common == f"{folder}/fake"
 
@@ -79,7 +84,7 @@ def test_a_repository_of_the_attacker_opens_only_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "gitdir: ", "nonsense", "gitdir: \0", "gitdir: ../.."])
 def test_what_is_no_repository_has_no_folders(tmp_path: Path, text: str) -> None:
     (tmp_path / ".git").write_text(text)
-    assert git_folders(str(tmp_path)) == GitFolders()
+    assert git_folders(str(tmp_path)) == only(tmp_path)
 
 
 def test_a_link_to_a_repository_is_not_followed(repository: Path, tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_a_repository_without_hooks_gets_an_empty_folder_that_can_be_kept(reposi
     shutil.rmtree(repository / ".git/hooks")
     git(repository, "config", "extensions.worktreeConfig", "true")
     assert f"{repository}/.git/hooks" not in git_folders(str(repository)).protected
-    settle_git_folders(git_folders(str(repository)))
+    settle_git_folders(str(repository))
     found = git_folders(str(repository))
     assert {f"{repository}/.git/hooks", f"{repository}/.git/config.worktree"} <= set(found.protected)
     git(repository, "commit", "--allow-empty", "-qm", "two")
@@ -111,3 +116,12 @@ def test_what_can_only_be_looked_for_afterwards_is_found(repository: Path, tmp_p
     assert appeared_files(described) == ()
     (repository / ".git/commondir").write_text("../evil")
     assert appeared_files(described) == (f"{repository}/.git/commondir",)
+
+
+@pytest.mark.parametrize("name", [".git", ".git/hooks", ".git/config"])
+def test_where_a_command_may_write_a_link_that_git_obeys_is_refused(repository: Path, name: str) -> None:
+    path = repository / name
+    path.rename(repository / "elsewhere")
+    path.symlink_to(repository / "elsewhere")
+    with pytest.raises(LevelUnavailable, match=f"{name}' is a link"):
+        settle_git_folders(str(repository))

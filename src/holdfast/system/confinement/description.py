@@ -14,6 +14,10 @@ SCRATCH_BYTES = 64 << 20
 """The most that each private /tmp, /run, /var/tmp and /dev/shm holds; without a size it could take half the memory."""
 
 
+class LevelUnavailable(Exception):
+    """A command cannot be confined at that level: by this machine's wall, or in this workspace."""
+
+
 class Mask(NamedTuple):
     """A secret that is refused inside: a file with its size and time, so that git sees no change, or a folder."""
 

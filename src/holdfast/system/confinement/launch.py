@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.system.confinement.bubblewrap import bubblewrap_words, placeholder, visible_masks
 from holdfast.system.confinement.command_environment import confined_environment
-from holdfast.system.confinement.description import Confinement, Mask, WallKind
+from holdfast.system.confinement.description import Confinement, LevelUnavailable, Mask, WallKind
 from holdfast.system.confinement.kernel.landlock_rights import LIST_NAMES, READ, WRITE, WRITE_DEVICE
 from holdfast.system.confinement.kernel.readable_paths import read_grants
 from holdfast.system.confinement.kernel.seccomp import filter_program
@@ -53,10 +53,6 @@ class Launch(NamedTuple):
     rules: tuple[tuple[str, int], ...] = ()
     keep_file_capabilities: bool = False
     is_proxied: bool = False
-
-
-class LevelUnavailable(Exception):
-    """The wall of this machine cannot confine at that level."""
 
 
 def confined_launch(described: Confinement, kind: WallKind, environ: Mapping[str, str]) -> Launch:

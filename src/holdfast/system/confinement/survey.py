@@ -41,8 +41,9 @@ def describe(  # noqa: PLR0913 - what a wall is made of
     sees_disk: bool = False,
     programs: frozenset[str] = frozenset(),
 ) -> Confinement:
-    """Return the description of a command's wall, from the machine as it is now; raises `OSError`.
+    """Return the description of a command's wall, from the machine as it is now.
 
+    Raises `OSError`, and `LevelUnavailable` if no wall can keep the workspace at that level.
     Makes `temporary` and `placeholders`, which belong to the session. `masks` are added to the credentials of the
     machine and the user. `fixed` are files and folders that stay read-only, those that exist. `programs` are all that
     the line runs, if known: a line of nothing but `LOOKING` sees the machine's processes at level `read`.
@@ -52,7 +53,7 @@ def describe(  # noqa: PLR0913 - what a wall is made of
     home = environ.get("HOME") or "/"
     if level != "read":
         for root in roots:
-            settle_git_folders(git_folders(os.path.realpath(root)))
+            settle_git_folders(os.path.realpath(root))
     real = tuple(dict.fromkeys(os.path.realpath(root) for root in roots))
     python = python_folders() if level == "network" else ()
     secrets = {mask.path: mask for mask in (*credential_masks(home), *masks)}
