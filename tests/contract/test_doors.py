@@ -31,6 +31,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py"),
     "processes": (
         "system/confinement/entry.py",
+        "system/confinement/network/proxy_process.py",
         "system/confinement/probe.py",
         "system/confinement/trial.py",
         "tools/process/launch.py",

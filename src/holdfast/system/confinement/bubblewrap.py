@@ -7,7 +7,7 @@ private folders, toolchains, workspace, git, what is fixed, secrets, TMPDIR. Why
   every capability; a command could then mount the disk writable again.
 - `--remount-ro /proc`: `/proc/sys` looks at the user, not at capabilities. Root wrote `core_pattern` from inside.
 - `--remount-ro /`: the root itself is a tmpfs that would take half of the memory.
-- `.git` is itself a mount: else `mv .git x; mkdir -p .git/hooks` goes round its read-only hooks.
+- A folder above something read-only is itself a mount: `mv .git x; mkdir -p .git/hooks` would go round the hooks.
 - The waiting `sh` in front: `--die-with-parent` ends everything inside when the shell exits, and `> >(tee log)` would
   lose its output.
 
@@ -22,13 +22,13 @@ from collections.abc import Iterable, Iterator
 from holdfast.system.confinement.description import SCRATCH_BYTES, Confinement, Mask, is_below, is_within
 from holdfast.system.confinement.descriptor_numbers import FILTER_FD, STATUS_FD
 
-PROGRAM = "bwrap"
-NAMESPACES = (
+BUBBLEWRAP = "bwrap"
+_NAMESPACES = (
     "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
     "--unshare-cgroup-try", "--die-with-parent",
 )  # fmt: skip
 
-WAIT = (
+_WAIT = (
     '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 2 ] && break; sleep .01; i=$((i+1)); done; '
     "exit $s"
 )
@@ -40,8 +40,8 @@ _PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - each is an empty one of 
 def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the words to put before the shell. `listener` are words of the program that opens the way out."""
     return (
-        PROGRAM,
-        *NAMESPACES,
+        BUBBLEWRAP,
+        *_NAMESPACES,
         *(() if described.is_looking else ("--unshare-net",)),
         *_system(described),
         *_private(described),
@@ -53,7 +53,7 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
         "--seccomp", str(FILTER_FD),
         "--json-status-fd", str(STATUS_FD),
         "--",
-        *(() if described.is_looking else ("/bin/sh", "-c", WAIT, "sh")),
+        *(() if described.is_looking else ("/bin/sh", "-c", _WAIT, "sh")),
         *listener,
     )  # fmt: skip
 
@@ -143,8 +143,19 @@ def _visible(described: Confinement) -> Iterator[str]:
     for path in _by_depth(described.caches):
         if not is_within(path, described.roots):
             yield from ("--bind", path, path)
-    for path in _by_depth((*described.fixed, *(path for git in described.git for path in git.protected))):
-        yield from ("--ro-bind", path, path)
+    fixed = (*described.fixed, *(path for git in described.git for path in git.protected))
+    for path in _by_depth((*fixed, *_parents(fixed, described))):
+        yield from ("--ro-bind" if path in fixed else "--bind", path, path)
+
+
+def _parents(paths: Iterable[str], described: Confinement) -> Iterator[str]:
+    """Yield the writable folders above these paths, to be mounts too: else a renamed folder takes them along."""
+    writable = (*described.roots, *(git.common for git in described.git if git.common), *described.caches)
+    for path in paths:
+        parent = path.rpartition("/")[0]
+        while is_within(parent, writable) and parent not in writable:
+            yield parent
+            parent = parent.rpartition("/")[0]
 
 
 def _masked(described: Confinement) -> Iterator[str]:

@@ -70,20 +70,20 @@ def confined_environment(environ: Mapping[str, str], described: Confinement) -> 
     """Return the whole environment of a confined command, made of what it would have without a wall."""
     is_unasked = described.level == "read" or not described.sees_disk
     left_out = DROPPED | PROXIES | (_GIT_PROGRAMS if is_unasked else frozenset[str]())
-    kept = {name: value for name, value in environ.items() if name not in left_out}
-    kept |= {"TMPDIR": described.temporary, "HOME": described.home, "HISTFILE": "/dev/null"}
-    kept |= _OFFLINE if described.level != "network" else {}
+    variables = {name: value for name, value in environ.items() if name not in left_out}
+    variables |= {"TMPDIR": described.temporary, "HOME": described.home, "HISTFILE": "/dev/null"}
+    variables |= _OFFLINE if described.level != "network" else {}
     settings = [*_MASKED_FILES]
     if is_unasked:
-        kept |= _NEUTRAL_GIT
+        variables |= _NEUTRAL_GIT
         settings = [*_NO_PROGRAM, ("lfs.storage", f"{described.temporary}/lfs"), *_MASKED_FILES]
     if described.level == "read":
         # Beside the source, where they are written by habit, they would fail.
-        kept |= {
+        variables |= {
             "CARGO_TARGET_DIR": f"{described.temporary}/target",
             "PYTHONPYCACHEPREFIX": f"{described.temporary}/pyc",
         }
-    return kept | git_settings(kept, settings)
+    return variables | git_settings(variables, settings)
 
 
 def git_settings(environ: Mapping[str, str], settings: list[tuple[str, str]]) -> dict[str, str]:

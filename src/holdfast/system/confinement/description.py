@@ -14,6 +14,10 @@ SCRATCH_BYTES = 64 << 20
 """The most that each private /tmp, /run, /var/tmp and /dev/shm holds; without a size it could take half the memory."""
 
 
+class LevelUnavailable(Exception):
+    """A command cannot be confined at that level: by this machine's wall, or in this workspace."""
+
+
 class Mask(NamedTuple):
     """A secret that is refused inside: a file with its size and time, so that git sees no change, or a folder."""
 
@@ -37,13 +41,15 @@ class GitFolders(NamedTuple):
 
     `pinned` become mounts of their own, so that they cannot be renamed; `protected` below them stay read-only.
     `common` is the repository of a linked worktree, "" if the repository is in the root. `hooks` are hidden where
-    nothing is written, for no hook runs there.
+    nothing is written, for no hook runs there. `absent` are files that git would obey and that do not exist: no wall
+    can keep a command from making them, so look for them afterwards.
     """
 
     pinned: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     common: str = ""
     hooks: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 class Confinement(NamedTuple):

@@ -81,7 +81,7 @@ def prepare_wall(fields: LaunchFields) -> Wall:
         if fields["kind"] == "bwrap":
             _open_for_bubblewrap(wall, bytes.fromhex(fields["filter"]))
         elif fields["kind"] == "landlock":
-            from holdfast.system.confinement.landlock import make_ruleset  # noqa: PLC0415 - the only one with ctypes
+            from holdfast.system.confinement.kernel.landlock import make_ruleset  # noqa: PLC0415 - the only one with ctypes
 
             wall.ruleset = make_ruleset(fields["rules"])
         if fields["is_proxied"]:
@@ -134,10 +134,11 @@ def enter_wall(wall: Wall, shell: Sequence[str], environment: Mapping[str, str] 
     env = environment if environment is not None else fields["environment"]
     words = [*fields["argv"], *shell]
     _move_descriptors(wall.inside)
-    if fields["kind"] == "landlock":
-        from holdfast.system.confinement.landlock import enter_landlock  # noqa: PLC0415 - as above
-
+    if fields["kind"] != "bwrap":  # which enters it by itself, when all is in its place
         os.chdir(fields["cwd"])
+    if fields["kind"] == "landlock":
+        from holdfast.system.confinement.kernel.landlock import enter_landlock  # noqa: PLC0415 - as above
+
         keep = fields["keep_file_capabilities"]
         enter_landlock(wall.ruleset, bytes.fromhex(fields["filter"]), keep_file_capabilities=keep)
     os.execvpe(words[0], words, env)  # noqa: S606 - running it is the point

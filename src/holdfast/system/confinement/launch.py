@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.system.confinement.bubblewrap import bubblewrap_words, placeholder, visible_masks
 from holdfast.system.confinement.command_environment import confined_environment
-from holdfast.system.confinement.description import Confinement, Mask, WallKind
-from holdfast.system.confinement.landlock_rights import NAMES, READ, WRITE, WRITE_DEVICE
+from holdfast.system.confinement.description import Confinement, LevelUnavailable, Mask, WallKind
+from holdfast.system.confinement.kernel.landlock_rights import LIST_NAMES, READ, WRITE, WRITE_DEVICE
+from holdfast.system.confinement.kernel.readable_paths import read_grants
+from holdfast.system.confinement.kernel.seccomp import filter_program
 from holdfast.system.confinement.network.listener import listener_words
-from holdfast.system.confinement.readable_paths import read_grants
-from holdfast.system.confinement.seccomp import filter_program
 
 if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields
@@ -53,10 +53,6 @@ class Launch(NamedTuple):
     rules: tuple[tuple[str, int], ...] = ()
     keep_file_capabilities: bool = False
     is_proxied: bool = False
-
-
-class LevelUnavailable(Exception):
-    """The wall of this machine cannot confine at that level."""
 
 
 def confined_launch(described: Confinement, kind: WallKind, environ: Mapping[str, str]) -> Launch:
@@ -107,10 +103,10 @@ def _rules(described: Confinement) -> Iterator[tuple[str, int]]:
     folders = (*described.system.folders, *described.toolchains, *described.roots, *repositories)
     hidden = (*described.masks, *(Mask(path, is_folder=True) for git in described.git for path in git.hooks))
     grants = read_grants(folders, hidden, _entries)
-    for path in grants.whole:
+    for path in grants.subtrees:
         yield path, READ
     for path in grants.names:
-        yield path, NAMES
+        yield path, LIST_NAMES
     for path in ("/proc", *_READABLE_DEVICES):
         yield path, READ
     for path in _WRITABLE_DEVICES:

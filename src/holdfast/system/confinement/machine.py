@@ -60,14 +60,14 @@ def system_view(environ: Mapping[str, str]) -> SystemView:
 
 def toolchain_folders(environ: Mapping[str, str], home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
     """Return the folders of programs outside the system's and the workspace's, each with all that belongs to it."""
-    wanted = [f"{home}/{name}" for name in _TOOLCHAINS_AT_HOME]
-    wanted += [environ[name].partition(":")[0] for name in _TOOLCHAIN_VARIABLES if environ.get(name)]
+    candidates = [f"{home}/{name}" for name in _TOOLCHAINS_AT_HOME]
+    candidates += [environ[name].partition(":")[0] for name in _TOOLCHAIN_VARIABLES if environ.get(name)]
     for entry in environ.get("PATH", "").split(":"):
         path = Path(entry)
         if path.is_absolute():
             is_part = path.name in _PROGRAM_FOLDERS and not _is_wide(os.path.realpath(path.parent), home)
-            wanted.append(str(path.parent if is_part else path))
-    return _existing(wanted, home, roots)
+            candidates.append(str(path.parent if is_part else path))
+    return _existing(candidates, home, roots)
 
 
 def cache_folders(home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
@@ -75,11 +75,11 @@ def cache_folders(home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
     return _existing([f"{home}/{name}" for name in _CACHES_AT_HOME], home, roots)
 
 
-def _existing(wanted: Iterable[str], home: str, roots: tuple[str, ...]) -> tuple[str, ...]:
+def _existing(paths: Iterable[str], home: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     """Return the real paths of what exists, without what would show too much or is shown anyway."""
     shown = (*(path for path in _SYSTEM if not Path(path).is_symlink()), *roots)
     found: list[str] = []
-    for path in wanted:
+    for path in paths:
         real = os.path.realpath(path)
         if os.access(real, os.R_OK) and not _is_wide(real, home) and not is_within(real, shown) and real not in found:
             found.append(real)

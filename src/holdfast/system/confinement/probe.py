@@ -16,19 +16,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from holdfast.system.confinement.bubblewrap import PROGRAM
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP
 from holdfast.system.confinement.description import Level, WallKind
-from holdfast.system.confinement.landlock import LEAST_ABI, landlock_abi
+from holdfast.system.confinement.kernel.landlock import LEAST_ABI, landlock_abi
+from holdfast.system.confinement.kernel.system_calls import ARCHITECTURES
 from holdfast.system.confinement.launch import confined_launch
 from holdfast.system.confinement.remedies import NOT_INSTALLED, Obstacle, bubblewrap_obstacle, landlock_obstacle
 from holdfast.system.confinement.survey import describe
-from holdfast.system.confinement.system_calls import ARCHITECTURES
 from holdfast.system.confinement.trial import run_trial
 
 SandboxMode = Literal["off", "auto", "require"]
 """The user's choice: no wall, one if any works, or no command without one."""
 
-SECONDS = 10.0
+PROBE_SECONDS = 10.0
 """How long a wall around `true` may take."""
 
 _MOST = 100
@@ -61,15 +61,15 @@ def probe_walls(environ: Mapping[str, str]) -> tuple[WallProbe, ...]:
 
 def probe_bubblewrap(environ: Mapping[str, str]) -> WallProbe:
     """Return whether bubblewrap confines here."""
-    path = shutil.which(PROGRAM, path=environ.get("PATH"))
+    path = shutil.which(BUBBLEWRAP, path=environ.get("PATH"))
     if path is None:
         return WallProbe("bwrap", "", NOT_INSTALLED)
     version = _version(path, environ)
-    ran, said = _tried("bwrap", environ)
+    ran, output = _tried("bwrap", environ)
     if ran:
         return WallProbe("bwrap", version, None)
     obstacle = bubblewrap_obstacle(
-        said,
+        output,
         is_setuid=bool(Path(path).stat().st_mode & stat.S_ISUID),
         is_restricted=_setting("kernel/apparmor_restrict_unprivileged_userns") == "1",
         clone_off=_setting("kernel/unprivileged_userns_clone") == "0",
@@ -82,8 +82,8 @@ def probe_landlock(environ: Mapping[str, str]) -> WallProbe:
     abi, machine = landlock_abi(), os.uname().machine
     obstacle = landlock_obstacle(abi, machine=machine, is_known=machine in ARCHITECTURES, least=LEAST_ABI)
     if obstacle is None:
-        ran, said = _tried("landlock", environ)
-        obstacle = None if ran else Obstacle(f"Landlock failed: {said.strip()[:200]}", "Install bubblewrap.")
+        ran, output = _tried("landlock", environ)
+        obstacle = None if ran else Obstacle(f"Landlock failed: {output.strip()[:200]}", "Install bubblewrap.")
     return WallProbe("landlock", f"ABI {abi}" if abi else "", obstacle)
 
 
@@ -106,7 +106,7 @@ def choose_wall(mode: SandboxMode, probes: tuple[WallProbe, ...]) -> WallChoice:
 
 
 def _tried(kind: WallKind, environ: Mapping[str, str]) -> tuple[bool, str]:
-    """Return whether the real arguments confine `true` here, and what was said if not."""
+    """Return whether the real arguments confine `true` here, and what was output if not."""
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as scratch:
         workspace = f"{scratch}/workspace"
         Path(workspace).mkdir()
@@ -119,7 +119,9 @@ def _tried(kind: WallKind, environ: Mapping[str, str]) -> tuple[bool, str]:
                 placeholders=f"{scratch}/masks",
                 environ=environ,
             )
-            result = run_trial(confined_launch(described, kind, environ), ["/bin/sh", "-c", "true"], seconds=SECONDS)
+            result = run_trial(
+                confined_launch(described, kind, environ), ["/bin/sh", "-c", "true"], seconds=PROBE_SECONDS
+            )
         except OSError as error:
             return False, str(error)
     return result.code == 0 and result.did_start, result.output
@@ -128,7 +130,7 @@ def _tried(kind: WallKind, environ: Mapping[str, str]) -> tuple[bool, str]:
 def _version(path: str, environ: Mapping[str, str]) -> str:
     with contextlib.suppress(OSError, subprocess.SubprocessError, UnicodeDecodeError):
         done = subprocess.run(  # noqa: S603 - the program that the probe is about
-            [path, "--version"], env=dict(environ), capture_output=True, text=True, timeout=SECONDS, check=False
+            [path, "--version"], env=dict(environ), capture_output=True, text=True, timeout=PROBE_SECONDS, check=False
         )
         return (done.stdout.split() or [""])[-1][:_MOST]
     return ""

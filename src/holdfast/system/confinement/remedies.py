@@ -1,4 +1,4 @@
-"""Why a wall does not work on a machine, and what to do: by what bubblewrap or the kernel said. Pure."""
+"""Why a wall does not work on a machine, and what to do: by what bubblewrap or the kernel message. Pure."""
 
 from __future__ import annotations
 
@@ -33,25 +33,26 @@ def bubblewrap_obstacle(  # noqa: PLR0911 - one for each obstacle
 ) -> Obstacle:
     """Return why bubblewrap failed. `is_restricted`: AppArmor's setting is on; `clone_off`: the kernel's switch is."""
     line = next((each for each in stderr.splitlines() if each.startswith("bwrap:")), stderr.strip()[:200])
-    said = line.removeprefix("bwrap:").strip() or "it ended without a word"
+    message = line.removeprefix("bwrap:").strip() or "it ended without a word"
     if is_setuid:
         return Obstacle(
-            f"bubblewrap is installed setuid root, and refuses --disable-userns then: {said}",
+            f"bubblewrap is installed setuid root, and refuses --disable-userns then: {message}",
             "Remove the bit, which no current kernel needs: sudo chmod u-s $(command -v bwrap).",
         )
-    if "Unknown option" in said or "unrecognized option" in said.lower():
-        return Obstacle(f"bubblewrap is too old: {said}", "Install bubblewrap 0.8.0 or later.")
-    if is_restricted and ("setting up uid map" in said or "RTM_NEWADDR" in said or "ermission denied" in said):
-        return Obstacle(f"AppArmor refuses user namespaces to bubblewrap: {said}", APPARMOR)
+    if "Unknown option" in message or "unrecognized option" in message.lower():
+        return Obstacle(f"bubblewrap is too old: {message}", "Install bubblewrap 0.8.0 or later.")
+    if is_restricted and ("setting up uid map" in message or "RTM_NEWADDR" in message or "ermission denied" in message):
+        return Obstacle(f"AppArmor refuses user namespaces to bubblewrap: {message}", APPARMOR)
     if clone_off:
         return Obstacle(
-            f"the kernel refuses user namespaces: {said}", _SETTING.format(setting="kernel.unprivileged_userns_clone=1")
+            f"the kernel refuses user namespaces: {message}",
+            _SETTING.format(setting="kernel.unprivileged_userns_clone=1"),
         )
-    if "No space left" in said or "max_user_namespaces" in said:
-        return Obstacle(f"user namespaces are used up or switched off: {said}", _NESTED)
-    if "Operation not permitted" in said or "Read-only file system" in said or "No permissions" in said:
-        return Obstacle(f"something around holdfast refuses namespaces: {said}", _NESTED)
-    return Obstacle(f"bubblewrap failed: {said}", "Run it by hand to see more: bwrap --ro-bind / / true")
+    if "No space left" in message or "ENOSPC" in message:
+        return Obstacle(f"user namespaces are used up or switched off: {message}", _NESTED)
+    if "Operation not permitted" in message or "Read-only file system" in message or "No permissions" in message:
+        return Obstacle(f"something around holdfast refuses namespaces: {message}", _NESTED)
+    return Obstacle(f"bubblewrap failed: {message}", "Run it by hand to see more: bwrap --ro-bind / / true")
 
 
 def landlock_obstacle(abi: int, *, machine: str, is_known: bool, least: int) -> Obstacle | None:

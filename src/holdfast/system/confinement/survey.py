@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.system.confinement.description import Confinement, Level, Mask, is_within
-from holdfast.system.confinement.git_folders import git_folders
+from holdfast.system.confinement.git_folders import git_folders, settle_git_folders
 from holdfast.system.confinement.machine import (
     cache_folders,
     credential_masks,
@@ -41,8 +41,9 @@ def describe(  # noqa: PLR0913 - what a wall is made of
     sees_disk: bool = False,
     programs: frozenset[str] = frozenset(),
 ) -> Confinement:
-    """Return the description of a command's wall, from the machine as it is now; raises `OSError`.
+    """Return the description of a command's wall, from the machine as it is now.
 
+    Raises `OSError`, and `LevelUnavailable` if no wall can keep the workspace at that level.
     Makes `temporary` and `placeholders`, which belong to the session. `masks` are added to the credentials of the
     machine and the user. `fixed` are files and folders that stay read-only, those that exist. `programs` are all that
     the line runs, if known: a line of nothing but `LOOKING` sees the machine's processes at level `read`.
@@ -50,6 +51,9 @@ def describe(  # noqa: PLR0913 - what a wall is made of
     for folder in (temporary, placeholders):
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
     home = environ.get("HOME") or "/"
+    if level != "read":
+        for root in roots:
+            settle_git_folders(os.path.realpath(root))
     real = tuple(dict.fromkeys(os.path.realpath(root) for root in roots))
     python = python_folders() if level == "network" else ()
     secrets = {mask.path: mask for mask in (*credential_masks(home), *masks)}
@@ -72,3 +76,11 @@ def describe(  # noqa: PLR0913 - what a wall is made of
         is_looking=level == "read" and bool(programs) and programs <= LOOKING,
         python=os.path.realpath(sys.executable),
     )
+
+
+def appeared_files(described: Confinement) -> tuple[str, ...]:
+    """Return the files that make git obey another folder and that were not there before the command ran.
+
+    Ask after a command at a level above `read`, before git runs outside of a wall: move them away, and tell the user.
+    """
+    return tuple(path for git in described.git for path in git.absent if os.path.lexists(path))

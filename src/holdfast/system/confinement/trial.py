@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.system.confinement.entry import Wall, did_start, enter_wall, prepare_wall
 from holdfast.system.confinement.launch import Launch, launch_fields
+from holdfast.system.confinement.network.proxy_process import start_proxy, stop_proxy
 
 if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields
@@ -42,6 +43,8 @@ class TrialResult(NamedTuple):
     timed_out: bool
     seconds: float
     cpu: float
+    refused: list[dict[str, object]]
+    """What the proxy refused."""
 
 
 def run_trial(launch: Launch, words: Sequence[str], *, seconds: float = 60.0) -> TrialResult:
@@ -52,8 +55,8 @@ def run_trial(launch: Launch, words: Sequence[str], *, seconds: float = 60.0) ->
         program, cwd="/", input=json.dumps(request).encode(), capture_output=True, check=False
     )
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise OSError(said[-1] if said else f"the process that builds the wall ended with code {done.returncode}")
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise OSError(lines[-1] if lines else f"the process that builds the wall ended with code {done.returncode}")
     return TrialResult(**json.loads(done.stdout))
 
 
@@ -67,11 +70,23 @@ def main() -> None:
     json.dump(result._asdict(), sys.stdout)
 
 
-def run_forked(fields: LaunchFields, words: Sequence[str], *, seconds: float) -> TrialResult:
-    """Do what `run_trial` does in this process, which must have one thread; raises `OSError`."""
+def run_forked(
+    fields: LaunchFields,
+    words: Sequence[str],
+    *,
+    seconds: float,
+    hosts: Sequence[str] = (),
+    networks: Sequence[str] = (),
+) -> TrialResult:
+    """Do what `run_trial` does in this process, which must have one thread; raises `OSError`.
+
+    At level `network` a proxy lets the command reach `hosts`, also those in `networks` that are not public.
+    """
     wall = prepare_wall(fields)
     try:
-        return _run_in(wall, words, seconds)
+        proxy = start_proxy(wall, hosts=hosts, networks=networks) if fields["is_proxied"] else None
+        result = _run_in(wall, words, seconds)
+        return result._replace(refused=stop_proxy(proxy)) if proxy else result
     finally:
         wall.close()
 
@@ -81,7 +96,7 @@ def _run_in(wall: Wall, words: Sequence[str], most: float) -> TrialResult:
     begun = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _become(wall, words, writing)
+        _exec_command(wall, words, writing)
     os.close(writing)
     wall.close_inside()
     output, timed_out = _output(reading, pid, begun + most)
@@ -94,14 +109,15 @@ def _run_in(wall: Wall, words: Sequence[str], most: float) -> TrialResult:
     return TrialResult(
         code=os.waitstatus_to_exitcode(ended),
         output=output.decode("utf-8", "replace"),
-        did_start=wall.status < 0 or did_start(status),
+        did_start=wall.status < 0 or timed_out or did_start(status),
         timed_out=timed_out,
         seconds=seconds,
         cpu=usage.ru_utime + usage.ru_stime,
+        refused=[],
     )
 
 
-def _become(wall: Wall, words: Sequence[str], output: int) -> None:
+def _exec_command(wall: Wall, words: Sequence[str], output: int) -> None:
     try:
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)

@@ -16,7 +16,7 @@ import stat
 import struct
 from collections.abc import Iterable
 
-from holdfast.system.confinement.landlock_rights import ALL_FILES, OF_A_FILE
+from holdfast.system.confinement.kernel.landlock_rights import ALL_FILES, OF_A_FILE
 
 LEAST_ABI = 6
 """The first version that keeps signals and abstract sockets inside (Linux 6.12)."""
@@ -93,12 +93,12 @@ def enter_landlock(ruleset: int, program: bytes, *, keep_file_capabilities: bool
     _checked(_libc.syscall(call, ctypes.c_uint(_SECCOMP_FILTER), ctypes.c_uint(0), ctypes.byref(filters)), "seccomp")
 
 
-def _drop_capabilities(kept: int, machine: str) -> None:
+def _drop_capabilities(capabilities: int, machine: str) -> None:
     for each in range(_MOST_CAPABILITIES):
-        if not kept >> each & 1 and _libc.prctl(_DROP_BOUND, each, 0, 0, 0) != 0:
+        if not capabilities >> each & 1 and _libc.prctl(_DROP_BOUND, each, 0, 0, 0) != 0:
             break  # the kernel has no more of them
     header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
-    data = struct.pack("=IIIIII", kept, kept, 0, 0, 0, 0)
+    data = struct.pack("=IIIIII", capabilities, capabilities, 0, 0, 0, 0)
     _checked(_libc.syscall(ctypes.c_long(_CAPSET[machine]), header, data), "capset")
 
 

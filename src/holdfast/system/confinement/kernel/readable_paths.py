@@ -20,7 +20,7 @@ MOST_RULES = 2_000
 class ReadGrants(NamedTuple):
     """Paths that are readable with all below them, and folders of which only the names are."""
 
-    whole: tuple[str, ...]
+    subtrees: tuple[str, ...]
     names: tuple[str, ...]
 
 
@@ -44,7 +44,7 @@ def read_grants(
     readable: the grant for them would reach the names in the masked folder too.
     """
     hidden = tuple(masks)
-    whole: list[str] = []
+    subtrees: list[str] = []
     names: list[str] = []
     waiting = list(dict.fromkeys(folders))
     while waiting:
@@ -53,11 +53,11 @@ def read_grants(
         if any(mask.path == path for mask in inside):
             continue
         if not inside:
-            whole.append(path)
+            subtrees.append(path)
         else:
             if not any(mask.is_folder for mask in inside):
                 names.append(path)
             waiting += [f"{path.rstrip('/')}/{name}" for name in entries(path)]
-        if len(whole) + len(names) + len(waiting) > most:
+        if len(subtrees) + len(names) + len(waiting) > most:
             raise RuleLimit(path, most)
-    return ReadGrants(tuple(sorted(set(whole))), tuple(sorted(set(names))))
+    return ReadGrants(tuple(sorted(set(subtrees))), tuple(sorted(set(names))))

@@ -16,7 +16,7 @@ import errno
 import struct
 from typing import Literal
 
-from holdfast.system.confinement.system_calls import ARCHITECTURES, X32, Architecture, number
+from holdfast.system.confinement.kernel.system_calls import ARCHITECTURES, X32, Architecture, number
 
 FilterName = Literal["bwrap", "looking", "landlock"]
 """`looking` is for programs that list sockets and must see the machine's network. `landlock` has no mounts below it."""
