@@ -24,7 +24,7 @@ from holdfast.system.confinement.machine import (
     toolchain_folders,
 )
 
-LOOKING = frozenset({"ps", "pgrep", "ss", "netstat"})
+LOOKING_PROGRAMS = frozenset({"ps", "pgrep", "ss", "netstat"})
 """Programs that would answer "nothing runs" inside a namespace, which is wrong and no error."""
 
 
@@ -46,7 +46,7 @@ def describe(  # noqa: PLR0913 - what a wall is made of
     Raises `OSError`, and `LevelUnavailable` if no wall can keep the workspace at that level.
     Makes `temporary` and `placeholders`, which belong to the session. `masks` are added to the credentials of the
     machine and the user. `fixed` are files and folders that stay read-only, those that exist. `programs` are all that
-    the line runs, if known: a line of nothing but `LOOKING` sees the machine's processes at level `read`.
+    the line runs, if known: a line of nothing but `LOOKING_PROGRAMS` sees the machine's processes at level `read`.
     """
     for folder in (temporary, placeholders):
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def describe(  # noqa: PLR0913 - what a wall is made of
         ),
         masks=tuple(secrets.values()),
         sees_disk=sees_disk and level != "read",
-        is_looking=level == "read" and bool(programs) and programs <= LOOKING,
+        is_looking=level == "read" and bool(programs) and programs <= LOOKING_PROGRAMS,
         python=os.path.realpath(sys.executable),
     )
 

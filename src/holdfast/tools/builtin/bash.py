@@ -9,13 +9,14 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.confinement.survey import LOOKING_PROGRAMS
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Confined, Effect, ProcessId
 from holdfast.tools.approval.command_parts import CommandParts
 from holdfast.tools.background.kept_output import keep_output, output_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
 from holdfast.tools.process.end_record import new_seal
-from holdfast.tools.process.sandbox import LOOKING, ConfinedStart, Sandbox, confinement_note
+from holdfast.tools.process.sandbox import ConfinedStart, Sandbox, confinement_note, refused_note
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
 from holdfast.tools.process.supervisor_client import CommandFinished
 from holdfast.tools.schema import parse_arguments
@@ -82,11 +83,12 @@ class BashTool:
                     files=below.files,
                     may_read=context.may_read,
                     by_user=context.by_user,
-                    looks=line.only_reads and any(part.words[:1] and part.words[0] in LOOKING for part in line.parts),
+                    looks=line.only_reads
+                    and any(part.words[:1] and part.words[0] in LOOKING_PROGRAMS for part in line.parts),
                 )
                 sandbox = self._sandbox
                 fields = await in_daemon(lambda: sandbox.launch_fields(start, call=call))
-                confined = msgspec.structs.replace(request, wall=fields)
+                confined = msgspec.structs.replace(request, wall=fields, hosts=args.network)
 
             def on_start(process: ProcessId) -> None:
                 if args.background and output_path is not None:
@@ -154,7 +156,7 @@ def command_output(
         f"\n[All of its output that was stored is in {str(full_output)!r}: read it.]" if full_output is not None else ""
     )
     ok = finished.cause == "exit" and finished.code == 0
-    note = "" if ok else confinement_note(confined, finished.text)
+    note = refused_note(finished.refused) + ("" if ok else confinement_note(confined, finished.text))
     return ToolOutput(
         text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}{note}",
         ok=ok,

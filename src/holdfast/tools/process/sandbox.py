@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.confinement.survey import LOOKING_PROGRAMS
 from holdfast.tool_calls import Confined, SandboxMode
 from holdfast.tools.process.environment import child_environment
 
 if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields
     from holdfast.system.confinement.probe import WallChoice
+    from holdfast.tools.process.supervisor_client import RefusedHost
     from holdfast.tools.tool import Visibility
 
 
@@ -38,10 +40,6 @@ class ConfinedStart(msgspec.Struct, frozen=True, kw_only=True):
     may_read: Callable[[str], Visibility]
     by_user: bool
     looks: bool = False
-
-
-LOOKING = frozenset({"ps", "pgrep", "ss", "netstat"})
-"""Programs whose answer inside a namespace would be wrong, and no error."""
 
 
 class Sandbox:
@@ -73,9 +71,10 @@ class Sandbox:
 
     def launch_fields(self, start: ConfinedStart, *, call: str) -> LaunchFields:
         """Return how the supervisor starts the command; raises `ToolFailed` if it cannot be confined. Blocks."""
-        from holdfast.system.confinement.launch import LevelUnavailable, confined_launch, launch_fields  # noqa: PLC0415 - when a command is confined
+        from holdfast.system.confinement.description import LevelUnavailable  # noqa: PLC0415 - when a command is confined
+        from holdfast.system.confinement.kernel.readable_paths import RuleLimit  # noqa: PLC0415 - likewise
+        from holdfast.system.confinement.launch import confined_launch, launch_fields  # noqa: PLC0415 - likewise
         from holdfast.system.confinement.machine import masks_of  # noqa: PLC0415 - likewise
-        from holdfast.system.confinement.readable_paths import RuleLimit  # noqa: PLC0415 - likewise
         from holdfast.system.confinement.survey import describe  # noqa: PLC0415 - likewise
         from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - likewise
 
@@ -96,10 +95,12 @@ class Sandbox:
                 masks=masks_of([*secrets, *map(str, self._private)]),
                 fixed=tuple(path for path in start.files if writes and runs_by_itself(path.removeprefix(root))),
                 sees_disk=start.by_user,
-                programs=LOOKING if start.looks else frozenset(),
+                programs=LOOKING_PROGRAMS if start.looks else frozenset(),
             )
             return launch_fields(confined_launch(described, self.wall.kind, environ))
-        except (OSError, LevelUnavailable, RuleLimit) as error:
+        except (LevelUnavailable, RuleLimit) as error:
+            raise ToolFailed(f"{error} Nothing was run.") from error
+        except OSError as error:
             raise ToolFailed(f"The command could not be confined: {error}. Nothing was run.") from error
 
 
@@ -129,6 +130,8 @@ _SIGNS = (
     "offline",
 )
 
+_MOST_REFUSED = 5
+
 
 def confinement_note(level: Confined, output: str) -> str:
     """Return a line for the model about a confined command that failed, if its output looks like the wall's doing."""
@@ -138,3 +141,12 @@ def confinement_note(level: Confined, output: str) -> str:
         f"\n[The command ran confined: {_SEEN[level]}. If it failed because of that, ask for more: "
         'network: ["HOST"] for addresses, outside: "why" to run it without a sandbox.]'
     )
+
+
+def refused_note(refused: tuple[RefusedHost, ...]) -> str:
+    """Return a line for the model about the addresses that a confined command did not get, "" if there are none."""
+    if not refused:
+        return ""
+    shown = "; ".join(f"{each.host}:{each.port} ({each.why})" for each in refused[:_MOST_REFUSED])
+    more = f"; and {len(refused) - _MOST_REFUSED} more" if len(refused) > _MOST_REFUSED else ""
+    return f"\n[The sandbox refused to connect to {shown}{more}. Name what it needs in network: [...].]"

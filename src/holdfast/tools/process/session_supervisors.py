@@ -33,7 +33,8 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A command to run in a shell in `cwd`.
 
     It is ended after `timeout` seconds, None: never. `spool` gets its output, `seal` marks the record of its end. In
-    the `background` it runs next to the foreground commands. `wall` is the one to start it in, None for none.
+    the `background` it runs next to the foreground commands. `wall` is the one to start it in, None for none, and
+    `hosts` are what it may reach from there.
     """
 
     command: str
@@ -44,6 +45,7 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
     seal: str = ""
     background: bool = False
     wall: LaunchFields | None = None
+    hosts: tuple[str, ...] = ()
 
 
 class Supervisors:
@@ -93,6 +95,7 @@ class Supervisors:
                 spool=request.spool,
                 seal=request.seal,
                 wall=request.wall,
+                hosts=request.hosts,
             )
         finally:
             del self._of[request.call]

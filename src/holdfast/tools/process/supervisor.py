@@ -52,6 +52,7 @@ if _TYPE_CHECKING:
     from typing import Literal, NoReturn, TypedDict
 
     from holdfast.system.confinement.entry import LaunchFields, Wall
+    from holdfast.system.confinement.network.proxy_process import ProxyProcess
 
     Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
 
@@ -67,6 +68,7 @@ if _TYPE_CHECKING:
         spool: str
         seal: str
         wall: LaunchFields | None
+        hosts: list[str]
 
 
 OUTPUT_CHUNK = 65_536
@@ -106,6 +108,7 @@ class _Command:
         self.live_next = 0.0
         self.dropped = 0
         self.wall: Wall | None = None
+        self.proxy: ProxyProcess | None = None
 
     def end(self, cause: Cause) -> None:
         """Begin to end every process of the command, unless that has begun."""
@@ -243,6 +246,10 @@ class SupervisorLoop:
         self.childless = False
         command = self.commands[request["call"]] = _Command(request, pid=pid, pipe=reading, spool=spool)
         command.wall = wall
+        if wall is not None and wall.channel >= 0:
+            from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - for such a command
+
+            command.proxy = start_proxy(wall, hosts=request["hosts"])
         self._watch(reading, lambda: self._read(command))
         if found := running_process(pid):
             self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
@@ -295,6 +302,8 @@ class SupervisorLoop:
                 self.given_up.discard(pid)
                 if pid in by_pid:
                     by_pid[pid].status = os.waitstatus_to_exitcode(status)
+                elif (proxy := self._proxies().get(pid)) is not None:
+                    proxy.pid = 0
         except ChildProcessError:
             self.childless = True
 
@@ -316,7 +325,8 @@ class SupervisorLoop:
     def _press(self, command: _Command, members: list[int], now: float) -> None:
         """End a command step by step: wait briefly, SIGTERM, then SIGKILL until nothing is left."""
         # /proc can miss a process that is just starting. Where it matters, the kernel decides.
-        none_left = not members and (self.childless or self.given_up or len(self.commands) > 1)
+        alone = self.childless or self.given_up or command.proxy is not None
+        none_left = not members and (alone or len(self.commands) > 1)
         over = command.status is not None and none_left
         if over or (command.phase == "killing" and now >= command.until):
             self._finish(command, left=members)
@@ -344,16 +354,29 @@ class SupervisorLoop:
             self._close_pipe(command)
         os.close(command.spool.fd)
         self._show(command)
-        ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
+        ended: dict[str, object] = {
+            "kind": "ended",
+            "call": command.call,
+            "cause": command.cause,
+            "status": command.status,
+        }
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
         if command.wall is not None:
             from holdfast.system.confinement.entry import close_wall  # noqa: PLC0415 - for a confined command
 
             ended["has_begun"] = close_wall(command.wall, command.status)
+        if command.proxy is not None:
+            from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - likewise
+
+            ended["refused"] = stop_proxy(command.proxy)
         ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
         write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may have exited
         self._answer(ended)
         del self.commands[command.call]
+
+    def _proxies(self) -> dict[int, ProxyProcess]:
+        """Return the proxies of commands by their process: they end with their command, and are none of it."""
+        return {each.proxy.pid: each.proxy for each in self.commands.values() if each.proxy is not None}
 
     def _members(self) -> dict[str, list[int]]:
         """Return each command's living processes, parents first. Without /proc (macOS): its group, as negative pid."""
@@ -366,7 +389,8 @@ class SupervisorLoop:
         elif not self.childless:
             children = by_parent(living())
             for child in children.get(self.pid, ()):
-                owner = None if child.pid in self.given_up else self._owner(child.pid, child.session)
+                others = self.given_up | self._proxies().keys()
+                owner = None if child.pid in others else self._owner(child.pid, child.session)
                 if owner is not None:
                     members[owner] += [each.pid for each in (child, *below(child.pid, children))]
         return members

@@ -118,10 +118,19 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
     dropped: int
 
 
+class RefusedHost(msgspec.Struct, frozen=True):
+    """An address that a confined command asked for and did not get."""
+
+    host: str = ""
+    port: int = 0
+    why: str = ""
+
+
 class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     """The command ended by itself or was ended. `unkept` says why output is missing in the spool.
 
-    `has_begun` is False if the wall around it could not be built, so that nothing was run.
+    `has_begun` is False if the wall around it could not be built, so that nothing was run. `refused` are the addresses
+    that it was not allowed to reach.
     """
 
     call: str
@@ -133,6 +142,7 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     leftovers: int
     survivors: int
     has_begun: bool = True
+    refused: tuple[RefusedHost, ...] = ()
 
 
 _decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
@@ -158,6 +168,7 @@ class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
     survivors: int | None = 0
     unkept: str = ""
     is_cut: bool = False
+    refused: tuple[RefusedHost, ...] = ()
 
 
 class Supervisor:
@@ -192,6 +203,7 @@ class Supervisor:
         spool: Path,
         seal: str = "",
         wall: LaunchFields | None = None,
+        hosts: tuple[str, ...] = (),
         on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
@@ -206,7 +218,7 @@ class Supervisor:
         messages = self._waiting[call] = asyncio.Queue()
         env = child_environment(os.environ, call=call)
         request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
-        self._send(process, {**request, "spool": str(spool), "wall": wall})
+        self._send(process, {**request, "spool": str(spool), "wall": wall, "hosts": hosts})
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The supervisor limits every ending. If it does not answer (stopped, starved), it is killed, which is an
         # answer.
@@ -380,6 +392,7 @@ def command_result(ended: CommandEnded, spool: Path) -> CommandFinished:
         survivors=ended.survivors,
         unkept=unkept,
         is_cut=ended.seen > HEAD + TAIL,
+        refused=ended.refused,
     )
 
 

@@ -113,7 +113,7 @@ def _matches(pattern: str) -> tuple[str, ...] | None:
 
 
 def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lookup with two arguments
-    """Return what lies below a folder; nothing if it is none. Where links count, folders of packages are entered too."""
+    """Return what lies below a folder. Where links count, folders of packages are entered too."""
     links: list[str] = []
     files: list[str] = []
     waiting, count = [folder], 0

@@ -65,8 +65,9 @@ def _become_proxy(parent: int, channel: int, report: int, hosts: str, networks: 
 
 def stop_proxy(proxy: ProxyProcess) -> list[dict[str, object]]:
     """End the proxy and return what it refused, each host and port once."""
-    os.kill(proxy.pid, signal.SIGKILL)
-    os.waitpid(proxy.pid, 0)
+    if proxy.pid:  # 0: it has ended by itself, and was waited for
+        os.kill(proxy.pid, signal.SIGKILL)
+        os.waitpid(proxy.pid, 0)
     data = b""
     while len(data) < _REPORT_MOST and (more := os.read(proxy.report, _REPORT_MOST)):
         data += more
