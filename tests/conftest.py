@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from itertools import count
@@ -15,9 +16,11 @@ from hypothesis import HealthCheck, settings
 from launcher import close_launcher, launcher
 from laws import law
 from missing_judges import MissingJudges
+from needs import APART, add_node
+from skips import REQUIRED, names_of, require, required
 from tiers import SEED, TIER, USUAL_SEED
 
-pytest_plugins = ["forked_workers"]
+pytest_plugins = ["forked_workers", "ran_assertions"]
 
 settings.register_profile(
     "tier",
@@ -55,7 +58,7 @@ for ignored in (signal.SIGHUP, signal.SIGQUIT):  # under nohup, and likewise by 
 
 def pytest_report_header() -> str:
     """Return what any run can be played again with."""
-    return f"tier: HOLDFAST_TIER={TIER} HOLDFAST_SEED={SEED}"
+    return f"tier: HOLDFAST_TIER={TIER} HOLDFAST_SEED={SEED} {REQUIRED}={','.join(sorted(required()))}"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw the examples of the laws with the seed, before Hypothesis asks for its own option."""
     if SEED != USUAL_SEED and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(SEED)
+    add_node(os.environ)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -78,8 +82,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.one_worker("contract"))
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) or item.path.is_relative_to(FAULTS):
             item.add_marker(pytest.mark.deep)
+        if APART in names_of(item):
+            item.add_marker(pytest.mark.refused)
         if item.get_closest_marker("deep") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(1800))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what needs more than is here, before anything is set up for it."""
+    for name in names_of(item):
+        require(name)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

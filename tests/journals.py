@@ -36,6 +36,7 @@ from holdfast.session.journal.entries import (
     ResponseCheckpoint,
     ResponseEnded,
     Rewound,
+    ServerFailed,
     SessionOpened,
     ShellEnded,
     ShellStarted,
@@ -193,6 +194,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         tools=st.sampled_from([(), (ToolSchema(name="mcp__a__b", description="", parameters={"type": "object"}),)]),
         note=texts,
     ),
+    st.builds(ServerFailed, server=ids, reason=texts, tools=st.lists(ids, max_size=2).map(tuple), note=texts),
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),

@@ -8,10 +8,10 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-import pytest
+from skips import leave_out
 
-JUDGES = ("botocore", "cohere_melody", "deepseek_recipe", "mistral_common")
-"""The vendors' own readers; those that are compiled may have no wheel for a new Python."""
+JUDGES = ("botocore", "cohere_melody", "deepseek_recipe", "mistral_common", "psycopg")
+"""The vendors' own readers, and that of PostgreSQL; those that are compiled may have no wheel for a new Python."""
 
 
 class MissingJudges(MetaPathFinder):
@@ -27,5 +27,5 @@ class MissingJudges(MetaPathFinder):
         del path, target
         if fullname in self._names:
             version = ".".join(map(str, sys.version_info[:2]))
-            pytest.skip(f"{fullname} is not installed: is there a wheel for Python {version}?", allow_module_level=True)
+            leave_out("libraries", f"{fullname} is not installed: is there a wheel for Python {version}?")
         return None

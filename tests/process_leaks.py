@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from skips import needs
 
-linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
+linux_only = needs("linux")
 
 
 def alive(call: str) -> list[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -192,13 +191,3 @@ class Redirects:
         head = f"HTTP/1.1 {self._status} Away\r\nlocation: {self._place}\r\ncontent-length: 0\r\n\r\n"
         writer.write(head.encode())
         await writer.drain()
-
-
-def has_ipv6() -> bool:
-    """Return whether this machine has an address of IPv6."""
-    with socket.socket(socket.AF_INET6) as probe:
-        try:
-            probe.bind(("::1", 0))
-        except OSError:
-            return False
-    return True

@@ -20,6 +20,7 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import Entry
 from holdfast.session.journal.store import Store
 from holdfast.session.storage.sqlite_store import SqliteStore
+from skips import needs
 from tiers import TIER, sampled
 
 
@@ -133,7 +134,7 @@ class Rewriting(SqliteStore):
         return length
 
 
-@pytest.mark.skipif(not journal.WRITTEN.exists(), reason="the system does not count what a process writes")
+@needs("linux")
 @pytest.mark.parametrize(("reopen", "code"), [(SqliteStore.open, 0), (Rewriting.open, 1)])
 def test_a_store_that_writes_the_whole_conversation_again_is_found(
     tmp_path: Path, reopen: Callable[[Path], Store], code: int

@@ -90,7 +90,7 @@ def test_what_is_decided_on_is_shown_whole(hidden: str) -> None:
 
 @given(any_text)
 def test_only_tabs_and_newlines_of_the_controls_are_left(text: str) -> None:
-    assert not any(ord(char) < 32 and char not in "\t\n" for char in printable(text))
+    assert {char for char in printable(text) if ord(char) < 32} <= {"\t", "\n"}
 
 
 def test_plain_text_is_shown_as_it_is() -> None:

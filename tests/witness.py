@@ -82,7 +82,7 @@ class Witness:
             case LiveOutput(call):
                 self.acts(call)
             case TurnFailed():
-                if not self._has(lambda entry: isinstance(entry, TurnEnded) and entry.cause == "provider"):
+                if not self._has(lambda entry: isinstance(entry, TurnEnded) and entry.cause in ("provider", "flood")):
                     self._complain(f"a turn was told to have failed, and the journal does not have its end: {event}")
             case NotRecorded() | CheckFinding() | Shortening():
                 pass

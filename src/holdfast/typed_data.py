@@ -19,6 +19,8 @@ import msgspec
 
 T = TypeVar("T")
 
+_TOO_DEEP = "It is nested too deeply"
+
 _PREPARING = threading.Lock()
 _prepared: set[object] = set()
 
@@ -30,13 +32,23 @@ def decode_json(raw: bytes | str, kind: object) -> Any: ...  # noqa: ANN401 - `t
 def decode_json(raw: bytes | str, kind: Any) -> Any:
     """Return the value of the JSON text; raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
     _prepare(kind)
-    return msgspec.json.decode(raw, type=kind)
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except RecursionError as error:
+        raise msgspec.DecodeError(_TOO_DEEP) from error
 
 
 def decode_toml(raw: bytes | str, kind: type[T]) -> T:
     """Return the value of the TOML text; raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
     _prepare(kind)
-    return msgspec.toml.decode(raw, type=kind)
+    try:
+        return msgspec.toml.decode(raw, type=kind)
+    except (UnicodeDecodeError, msgspec.MsgspecError):
+        raise
+    except RecursionError as error:
+        raise msgspec.DecodeError(_TOO_DEEP) from error
+    except ValueError as error:  # a number of more digits than Python reads
+        raise msgspec.DecodeError(str(error)) from error
 
 
 @overload
@@ -46,7 +58,10 @@ def convert_value(value: object, kind: object) -> Any: ...  # noqa: ANN401 - the
 def convert_value(value: object, kind: Any) -> Any:
     """Return the value converted to that type; raises `msgspec.ValidationError`."""
     _prepare(kind)
-    return msgspec.convert(value, kind)
+    try:
+        return msgspec.convert(value, kind)
+    except RecursionError as error:
+        raise msgspec.ValidationError(_TOO_DEEP) from error
 
 
 @overload

@@ -171,7 +171,7 @@ SITUATIONS = [
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-@pytest.mark.parametrize("cause", ["user", "signal", "timeout", "external"])
+@pytest.mark.parametrize("cause", ["user", "signal", "timeout", "external", "flood"])
 async def test_every_stop_settles_the_turn_and_the_next_prompt_works(
     situation: Callable[[Rig], Awaitable[asyncio.Task[TurnEnded]]], cause: str
 ) -> None:

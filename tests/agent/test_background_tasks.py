@@ -281,6 +281,31 @@ async def test_there_are_at_most_eight_and_unknown_ones_are_named(tmp_path: Path
     assert len(it.of(TaskEnded)) == MOST_TASKS
 
 
+async def test_a_ninth_command_is_not_moved_and_goes_on(tmp_path: Path) -> None:
+    many = [Call("bash", {"command": "sleep 300", "background": True}) for _ in range(MOST_TASKS)]
+    wait = [Call("bash", {"command": "until [ -e go ]; do sleep 0.02; done; echo waited"})]
+    async with scene(tmp_path, many, wait, [Say("ok")]) as it:
+        turn = asyncio.create_task(it.agent.run("begin"))
+        await it.until(
+            lambda: sum(isinstance(entry, ProcessStarted) for entry in it.entries) == MOST_TASKS + 1,
+        )
+        assert it.agent.tasks.move() == ()
+        assert len(it.agent.conversation.open_tasks) == MOST_TASKS
+        (tmp_path / "work" / "go").touch()
+        assert (await turn).cause == "finished"
+        assert it.result().text.startswith("waited\n")
+
+
+async def test_who_stopped_a_task_first_is_named(tmp_path: Path) -> None:
+    async with scene(tmp_path, started("sleep 300"), [Say("ok")]) as it:
+        await it.agent.run("begin")
+        assert it.agent.tasks.ask_to_stop(FIRST, "the user") is not None
+        assert it.agent.tasks.ask_to_stop(FIRST, "the end of the session") is not None
+        await it.until(lambda: bool(it.of(TaskEnded)))
+    (end,) = it.of(TaskEnded)
+    assert end.text.startswith("It was stopped by the user.\n")
+
+
 async def test_looking_shows_what_is_new_since_the_last_look(tmp_path: Path) -> None:
     printing = "echo one; until [ -e go ]; do sleep 0.02; done; echo two"
     first, again = [Call("task", {"id": FIRST})], [Call("task", {"id": FIRST, "wait_seconds": 30})]

@@ -140,7 +140,7 @@ async def test_what_debug_finds_is_reported_and_keeps_nothing_from_the_journal(m
 async def test_without_debug_nothing_is_checked_but_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
     monkeypatch.setattr("holdfast.agent.conversation_checks.violations", stumbles)
-    await rig.agent.run("go")
+    assert (await rig.agent.run("go")).cause == "finished"
     assert not any(isinstance(event, CheckFinding) for event in rig.events)
 
 

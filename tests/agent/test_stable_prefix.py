@@ -114,6 +114,8 @@ async def test_anthropic_is_asked_to_keep_tools_prompt_and_all_that_is_said() ->
     agent = session.begin("anthropic:m")
     await SCENES[0](session, agent)
     await SCENES[0](session, agent)
+    assert [name for name, _ in session.sent()] == ["anthropic:m"] * len(session.sent())
+    assert len(session.sent()) == 2
     for _, request in session.sent():
         body = cast("dict[str, list[Json]]", json.loads(request.raw))
         contents = [block for message in body["messages"] for block in cast("list[Json]", message["content"])]

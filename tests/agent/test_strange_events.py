@@ -264,7 +264,7 @@ async def test_what_is_not_changed_is_whole(name: str) -> None:
 async def test_a_strange_event_is_taken_or_fails_in_words(name: str, data: st.DataObject) -> None:
     cause, entries = await visited(name, data.draw(mutated(name)))
     event(cause)
-    for entry in entries:
+    for entry in entries:  # may be empty: on this wire all that was drawn was taken
         if isinstance(entry, RequestFailed):
             assert entry.message.startswith(f"Model {name!r}")
 

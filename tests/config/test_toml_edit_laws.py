@@ -88,6 +88,8 @@ def at(settings: Mapping[str, object], path: tuple[str, ...]) -> object:
 @example("# only a remark", ("a",), "b")
 @example("a.x = 1", ("a",), 2)
 @example("[t]\n", ("t",), 2)
+@example("a = 1", ("a", "b"), 2)
+@example("a = 1", ("a",), 2)
 def test_a_change_is_made_and_undone_and_touches_nothing_else(text: str, path: tuple[str, ...], value: object) -> None:
     try:
         before = tomllib.loads(text)

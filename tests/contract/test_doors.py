@@ -13,7 +13,7 @@ from source_tree import Source, complaints, dotted, expect_none, files, imported
 DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("session/storage/database.py", "ui/service/local/inbox_file.py"),
     "starlette": ("ui/service/*",),
-    "uvicorn": ("ui/service/server.py",),
+    "uvicorn": ("ui/service/server.py", "ui/service/connections/limited_protocol.py"),
     "opentelemetry": ("fleet/traces/turn_traces.py",),
     "pydantic_ai": (
         "providers/pydantic_ai/inferred_model.py",
@@ -27,8 +27,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "keyring": ("providers/credentials/system_keyring.py",),
     "psycopg": ("fleet/postgres/database.py",),
     "dbos": ("fleet/worker/engine.py",),
-    "mcp": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py"),
-    "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py"),
+    "sqlalchemy": ("fleet/worker/engine.py",),
+    "mcp": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
+    "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
     "processes": (
         "system/confinement/entry.py",
         "system/confinement/network/proxy_process.py",

@@ -44,6 +44,7 @@ BROAD_EXCEPTS = {
     "ui/tui/agent_thread/command_loop.py": "the top of the agent thread: a bug becomes a message",
     "ui/acp/protocol/refusals.py": "the top of an editor's session: a bug becomes the answer to its request",
     "ui/service/local/driven_session.py": "the top of a session's thread: a bug must not end the server",
+    "ui/service/application.py": "the top of a request: a bug becomes an answer with its safe headers",
     "fleet/worker/session_driver.py": "the top of a driven session's turn: a bug becomes the refusal of its message",
 }
 

@@ -14,14 +14,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from needs import CHROMIUM as NAMES
 from polling import eventually
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), "")
 FLAGS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
     "--hide-scrollbars",
+    "--disable-quic",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",

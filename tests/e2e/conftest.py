@@ -38,6 +38,12 @@ def one_world(tmp_path: Path) -> Iterator[World]:
     yield from opened("openai-chat", tmp_path)
 
 
+@pytest.fixture
+def any_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Return a world on the wire that the test names."""
+    yield from opened(request.param, tmp_path)
+
+
 def opened(wire: WireName, root: Path) -> Iterator[World]:
     with ScriptedProvider() as provider:
         world = World(wire, root=root, provider=provider)

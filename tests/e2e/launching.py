@@ -37,6 +37,16 @@ CONFIG = 'edit_tool = "edit"\n[limits]\nbackoff = 0.01\n'
 """Every model gets `edit`, so that one script serves all wires; `apply_patch` has its own tests."""
 
 
+MEASURED = """
+import re, sys
+from holdfast.ui.main import main
+code = main()
+print(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)  # its own, not its parent's
+sys.exit(code)
+"""
+"""The product, which says on the last line of standard error how many KB of memory it had at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """A process that ended."""
@@ -68,6 +78,20 @@ class Agent:
     def so_far(self) -> Ran:
         """Return what was printed until now."""
         return Ran(code=0, out=self._out.read_text(), err=self._err.read_text())
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has printed until now."""
+        return self._out.stat().st_size
+
+    @property
+    def ended(self) -> bool:
+        """Return whether it has ended."""
+        try:
+            self._process.wait(0.001)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            return False
+        return True
 
     def send(self, number: signal.Signals) -> None:
         """Signal the agent, and no other process."""

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from line_reader import LineReader
-
-BUILD = Path(__file__).parents[2] / "build"
-
-
-def missing(modules: Path, packages: Iterable[str], target: str) -> str:
-    """Return why a client cannot be run, "" if it can; `make TARGET` installs its packages."""
-    if shutil.which("node") is None:
-        return "node is not installed"
-    return "" if all((modules / each).is_dir() for each in packages) else f"run `make {target}` first"
 
 
 class NodeClient:

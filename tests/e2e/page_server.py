@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 from launching import Ran, World
 
+from launcher import PRODUCT
 from polling import HANGS, eventually
 
 NOTHING: Mapping[str, str | int] = {}
@@ -30,14 +31,17 @@ class Sent:
 class Served:
     """A server of the sessions of a world; `client` has the token of its owner."""
 
-    def __init__(self, world: World, arguments: tuple[str, ...] = ()) -> None:
+    def __init__(self, world: World, arguments: tuple[str, ...] = (), *, program: str = PRODUCT) -> None:
         self.world = world
+        self.program = program
         self.arguments = arguments
         self.start()
 
     def start(self, *, port: str = "0") -> None:
         """Start the server, as after a crash of the one before."""
-        self._agent = self.world.start("serve", "--port", port, "-m", self.world.model, *self.arguments)
+        self._agent = self.world.start(
+            *("serve", "--port", port, "-m", self.world.model, *self.arguments), program=self.program
+        )
         eventually(lambda: "holdfast serves" in self._agent.so_far.out or self._agent.so_far.err)
         ran = self._agent.so_far
         assert "holdfast serves" in ran.out, ran.err

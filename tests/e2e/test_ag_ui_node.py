@@ -14,24 +14,24 @@ from typing import Any
 
 import pytest
 from launching import World, bash
-from node_client import BUILD, NodeClient, missing
+from node_client import NodeClient
 from page_server import Served
 
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, Fail, Hold, Say, Think
+from needs import AG_UI
 from polling import eventually
+from skips import needs
 
 CLIENT = Path(__file__).with_name("ag_ui_client.mjs")
-MODULES = BUILD / "ag-ui" / "node_modules"
 PACKAGES = {"1.0.0": "@ag-ui/client", "0.0.59": "client-0.0.59"}
-MISSING = missing(MODULES, PACKAGES.values(), "ag-ui")
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "there")
+pytestmark = needs("ag-ui")
 
 
 @contextmanager
 def client(served: Served, version: str) -> Generator[NodeClient]:
     """Yield a client of a server, which is killed in the end."""
-    words = (str(MODULES / PACKAGES[version]), served.address, served.token)
+    words = (str(AG_UI / PACKAGES[version]), served.address, served.token)
     node_client = NodeClient(CLIENT, *words, environ=served.world.environ(), cwd=served.world.folder)
     try:
         yield node_client

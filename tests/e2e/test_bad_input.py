@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from launching import CONFIG, Block, World, bash
 
 from holdfast.session import model_notices
 from holdfast.testing.script import Call, Hold, Say
+from skips import needs, require
 
 WHOLE = (Say("Whole again."),)
 
@@ -44,7 +44,7 @@ WRONG = {
         sentence="Unknown provider 'anthropc' in [limits.providers]",
     ),
     "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", sentence="$.limits.attempts"),
-    "config is a folder": Wrong(config=None, sentence="config.toml' cannot be read: Is a directory"),
+    "config is a folder": Wrong(config=None, sentence="config.toml' cannot be read: it is a folder, not"),
     "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", sentence="Standard input is not UTF-8 text (byte 3)"),
     "stdin is binary": Wrong(stdin=b"PK\x00\x03", sentence="Standard input is binary"),
     "stdin is too long": Wrong(
@@ -118,9 +118,8 @@ def test_what_cannot_be_begun_is_said_in_one_sentence_and_leaves_nothing(one_wor
     assert world.provider.requests == ()
 
 
+@needs("refused permissions")
 def test_a_config_that_cannot_be_read(one_world: World) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root reads every file")
     (one_world.home / "config.toml").chmod(0)
     ran = one_world.run(*options())
     assert (ran.code, "Permission denied" in ran.err) == (2, True)
@@ -252,9 +251,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Return a folder on a separate disk that is soon full."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a file system of its own cannot be mounted here")
+    require("small disk")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], check=True)
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
@@ -285,6 +283,9 @@ def test_a_disk_that_is_full_from_the_start(small_disk: Path, one_world: World) 
     assert full.code == 1
     assert "the disk is full" in full.err
     assert full.of("message") == []  # what is not on the disk was never said to be accepted
+    (result,) = full.of("result")  # it is the end of this run's turn, not of the one before
+    assert (result["turn"], result["stop_reason"], result["cause"]) == (2, "error", "storage")
+    assert (result["is_error"], result["result"]) == (True, "")
     filled.unlink()
     world.go_on()
     assert world.user_texts == ["the first prompt", "go on"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from terminal import Key, Terminal
 from holdfast.agent.sessions import create
 from holdfast.session.catalog import Catalog
 from polling import eventually
+from skips import needs
 
 SET_UP = {
     "zsh": ("zsh -f", "source <(holdfast completion zsh)"),
@@ -29,10 +29,8 @@ def emptied(terminal: Terminal) -> bool:
     return bool(re.search(PROMPT, terminal.settle()))
 
 
-@pytest.mark.parametrize("shell", SET_UP)
+@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in SET_UP])
 def test_a_shell_that_was_set_up_completes(shell: str, tmp_path: Path) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
     start, set_up = SET_UP[shell]
     assert set_up in (Path(__file__).parents[2] / "docs/tutorial/quickstart.md").read_text("utf-8")
     program = tmp_path / "bin/holdfast"

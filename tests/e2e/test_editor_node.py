@@ -1,6 +1,6 @@
 """Both official TypeScript clients drive whole sessions; every line of both sides is judged by the protocol's schema.
 
-They come from npm: `make editors` installs them into `build/`. Without them these tests are skipped.
+They come from npm: `make npm` installs them into `build/`. Without them these tests are skipped.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any
 import pytest
 from editor_client import ANSWERS, CALLED, judge_by
 from launching import World, alive, bash
-from node_client import BUILD, NodeClient, missing
+from node_client import NodeClient
 
 from holdfast.session.journal.entries import CallEnded, TurnEnded
 from holdfast.testing.script import Hold, Say
+from needs import EDITORS
 from polling import HANGS, eventually
 from process_leaks import alive as marked
+from skips import needs
 from tiers import DEEP, one_of
 
 CLIENT = Path(__file__).with_name("editor_client.mjs")
-MODULES = BUILD / "editors" / "node_modules"
 PACKAGES = {"new": "@agentclientprotocol/sdk", "old": "@zed-industries/agent-client-protocol"}
-MISSING = missing(MODULES, PACKAGES.values(), "editors")
 SENT = {
     "initialize": "InitializeRequest",
     "session/new": "NewSessionRequest",
@@ -40,7 +40,7 @@ SENT = {
 CANCELS = 200 if DEEP else 12
 
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "there")
+pytestmark = needs("editors")
 
 
 class NodeEditor:
@@ -48,7 +48,7 @@ class NodeEditor:
 
     def __init__(self, world: World, which: str, *options: str) -> None:
         agent = (sys.executable, "-m", "holdfast", "acp", "-m", world.model, *options)
-        words = (which, str(MODULES), *agent)
+        words = (which, str(EDITORS), *agent)
         self.world = world
         self.client = NodeClient(CLIENT, *words, environ=world.environ(), cwd=world.folder, on_line=self._judge)
         self._raw = {"sent": "", "received": ""}

@@ -103,7 +103,7 @@ def left_open(world: World) -> tuple[Editor, str, str]:
     (card,) = again.updates("tool_call")[-1:]
     assert card["toolCallId"] == question["params"]["toolCall"]["toolCallId"]
     assert card["status"] == "pending"
-    assert not [each for each in again.updates("tool_call_update") if each["toolCallId"] == card["toolCallId"]]
+    assert card["toolCallId"] not in [each["toolCallId"] for each in again.updates("tool_call_update")]
     assert "/continue" in again.text("agent_thought_chunk")
     return again, session, card["toolCallId"]
 

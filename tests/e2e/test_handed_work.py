@@ -21,9 +21,10 @@ from holdfast.testing.script import Hold, Say
 from holdfast.ui.mcp_server.delegated_sessions import DelegatedOptions, DelegatedSessions
 from holdfast.ui.mcp_server.session_worker import MARK
 from polling import HANGS, eventually
+from skips import imported
 from tiers import one_of, sampled
 
-mcp = pytest.importorskip("mcp")
+mcp = imported("mcp")
 
 
 @asynccontextmanager
@@ -203,7 +204,7 @@ def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, p
             os.kill(process, signal.SIGKILL)
         await asyncio.wait({begun})
         if begun.exception() is not None:
-            assert "was not started" in str(begun.exception())
+            assert "was not started" in str(begun.exception())  # may be empty: it was killed after its start
         eventually(lambda: not alive(world.lines("pids")), 1.0)
         eventually(lambda: processes(world, MARK) == [])
         sessions.close()

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from launching import MODELS, World
+from launching import MEASURED, MODELS, World
 from launching import messages as sent
 
 from bombs import SIZE, bomb
@@ -18,15 +18,6 @@ MANY = 129
 
 ROOM = SIZE // 3
 """Bytes of memory that an agent may have had at most: it has about a fifth of that."""
-
-MEASURED = """
-import re, sys
-from holdfast.ui.main import main
-code = main()
-print(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)  # its own, not its parent's
-sys.exit(code)
-"""
-"""The product, which says on the last line of standard error how many KB of memory it had at most."""
 
 SLOW = """
 import sys, time

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
 from launching import World
 from page_server import Served
 
 from holdfast.testing.script import Hold, Say
+from skips import needs
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "http-api.md"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -43,7 +42,7 @@ def test_what_the_examples_must_match_is_not_anything() -> None:
     assert not matches('{"id":2,"kind":"stop"}', '{"id":2,"kind":"steer",…}')
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here: install it (Debian: curl)")
+@needs("curl")
 def test_the_examples_of_the_page_do_what_they_say(one_world: World) -> None:
     world = one_world
     world.script((Say("I look. "), Hold("never")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,13 +16,14 @@ from test_terminal import screen
 
 from holdfast.testing.script import Say
 from process_leaks import linux_only
+from skips import needs
 
 pytestmark = linux_only
 
 SEARCHING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 """Lets another user find this Python wherever it is; who may look into a process is another matter."""
 ANOTHER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *SEARCHING, "--")
-as_another = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root to be another")
+as_another = needs("root")
 
 LOOKING = r"""
 pid=$PPID
@@ -125,7 +125,7 @@ def environs(pid: int) -> list[bytes]:
     return [Path(f"/proc/{each}/environ").read_bytes() for each in (pid, *map(int, task))]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look")
+@needs("root")
 def test_nor_is_it_in_the_process_that_watchdogs_the_terminal(one_world: World) -> None:
     terminal: Terminal = screen(one_world, "-m", one_world.model)
     with terminal:

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, Browser
+from browser import Browser
 from launching import World, bash
 from page_server import Served
 
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, Hold, Say
 from polling import eventually
+from skips import needs
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here: the page was not seen in a browser")
+pytestmark = needs("browser")
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\n\n"
@@ -64,7 +65,11 @@ def test_a_session_is_led_by_keys_and_what_is_lost_is_said(one_world: World, bro
         browser.value("[...document.querySelectorAll('.diff .added')].map(each => each.textContent).join()") == "+ one"
     )
     assert browser.value("document.querySelector('[aria-current]').classList.contains('asking') || true")
-    browser.press("1", code=49, text="1")  # allow once
+    browser.press("1", code=49, text="1")  # this one is for the prompt
+    browser.until("document.getElementById('composer-text').value === '1'")
+    browser.value("document.getElementById('composer-text').value = ''")
+    assert served.wait_for_question(world.session.name)
+    browser.press("1", code=49, alt=True)  # allow once
     browser.until("document.querySelector('.call.ok .mark')?.textContent === '✓'")
     eventually((world.folder / "a.txt").exists)
     eventually(lambda: world.checkpointed().endswith("Done. "))

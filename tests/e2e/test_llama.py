@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import signal
 import subprocess
@@ -21,11 +20,9 @@ from holdfast.session.journal.entries import ResponseEnded
 from holdfast.session.journal.parts import TextPart
 from holdfast.session.model_notices import CLAUSES
 from polling import eventually
+from skips import needs
 
-pytestmark = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("gguf", "xllamacpp")),
-    reason="llama.cpp is not installed (make llama)",
-)
+pytestmark = needs("llama")
 
 PROGRAM = Path(__file__).with_name("llama_program.py")
 UNLIMITED = -1

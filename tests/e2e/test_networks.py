@@ -13,7 +13,8 @@ from launching import Ran, World
 from certificates import Authority, authority
 from holdfast.testing.script import Reply, Say
 from proxies import Mode, Proxy
-from socket_servers import OK, OldServer, Recorder, Redirects, environ, has_ipv6, listening
+from skips import needs
+from socket_servers import OK, OldServer, Recorder, Redirects, environ, listening
 from tiers import sampled
 
 PASSWORD = "pass-word-of-nobody"
@@ -142,9 +143,8 @@ def test_a_server_of_http_1_0(one_world: World, cut: int | None, code: int) -> N
     asyncio.run(story())
 
 
+@needs("ipv6")
 def test_an_address_of_ipv6(one_world: World) -> None:
-    if not has_ipv6():
-        pytest.skip("this machine has no IPv6")
 
     async def story() -> None:
         async with listening(Recorder().serve, host="::1") as port:

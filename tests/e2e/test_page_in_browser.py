@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, Browser
+from browser import Browser
 
 from holdfast.session.journal.entries import (
     CallEnded,
@@ -23,6 +23,7 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.ui.export.html import page
+from skips import needs
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src='https://evil.example/a.png' onerror=\"document.title='owned'\">"
@@ -30,7 +31,7 @@ HOSTILE = (
     "<svg onload=\"document.title='owned'\"></svg> </pre></article></script><link rel=stylesheet href=//evil.example/d>"
 )
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here: the page was not seen in a browser")
+pytestmark = needs("browser")
 
 
 def session(words: str) -> Iterator[Entry]:

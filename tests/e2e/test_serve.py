@@ -288,7 +288,7 @@ def test_only_this_machine_and_the_own_page_may_ask(one_world: World) -> None:
     assert outside.status_code == 400
     assert "--root" in outside.json()["error"]
     assert served.client.post("/sessions", json={"model": "nothing:x"}).status_code == 400
-    assert served.client.post("/sessions", content=b"{" * 5_000_000).status_code == 413
+    assert served.client.post("/sessions", content=b"{" * 33_600_000).status_code == 413
     assert served.client.get("/sessions/none/events").status_code == 404
     metrics = get("/metrics").text
     assert 'holdfast_sessions{state="idle"} 0' in metrics

@@ -5,6 +5,7 @@ Skipped where there is no PostgreSQL.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,16 +13,18 @@ import pytest
 from launching import World, bash
 from page_server import Served
 
+from holdfast.errors import StorageFailed
 from holdfast.testing.script import Hold, Say
 from polling import eventually
+from skips import imported, require
 
-servers = pytest.importorskip("fleet.servers", reason="psycopg or dbos is not installed")
+servers = imported("fleet.servers")
+database = imported("holdfast.fleet.postgres.database")
 
 
 @pytest.fixture
 def store_url() -> Iterator[str]:
-    if why := servers.missing():
-        pytest.skip(why)
+    require("postgresql")
     with servers.own_server() as server, servers.fresh_database(server.url, engine=True) as url:
         yield url
 
@@ -85,3 +88,49 @@ def test_a_store_that_is_no_fleet_is_refused_in_a_sentence(one_world: World, tmp
     assert ran.code == 1
     assert "Traceback" not in ran.err
     assert ran.err.startswith("holdfast: ")
+
+
+def test_a_thread_id_that_is_a_path_removes_nothing(one_world: World, store_url: str, tmp_path: Path) -> None:
+    """A token that may only ask begins sessions; whatever it sends, no folder of the worker's user is touched."""
+    world = one_world
+    world.one_past = False
+    world.script((Say("done"),))
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "precious").write_text("kept")
+    repository = world.folder / "origin.git"
+    commit = ["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "first"]
+    for words in (["init", "-q", "-b", "main", str(repository)], ["-C", str(repository), *commit]):
+        subprocess.run(["git", *words], check=True, capture_output=True)
+    served = Served(world, ("--store", store_url))
+    worker = world.start("worker", "--store", store_url, "--ttl", "3", "-m", world.model)
+    eventually(lambda: served.get("/status")["workers"])
+    place = {"kind": "worktree", "repo": str(repository)}
+    up = "../" * 12
+    for thread in (str(victim), f"{up}{str(victim)[1:]}", "..", "a/b", "", "x" * 500, "a\x00b", "-x"):
+        answer = served.client.post(
+            "/ag-ui",
+            json={
+                "threadId": thread,
+                "runId": "r",
+                "messages": [{"id": "1", "role": "user", "content": "go"}],
+                "forwardedProps": {"place": place},
+            },
+            timeout=20,
+        )
+        assert (answer.status_code, "not valid" in answer.text) == (400, True), (thread, answer.text)
+    for bad in ({**place, "saved": "x"}, {**place, "base": "--orphan"}, {"kind": "worktree", "repo": "ext::touch x"}):
+        assert served.client.post("/sessions", json={"prompt": "go", "place": bad}).status_code == 400
+    record = database.Database(store_url)
+    with pytest.raises(StorageFailed, match="is not valid"):  # the record's own wall
+        record.call("select holdfast.make_session(%s, '{}', '{}')", str(victim))
+    record.call("select holdfast.enqueue(%s, null)", str(victim))  # what else names it is refused by the worker
+    record.close()
+    begun = served.client.post("/sessions", json={"prompt": "go", "place": place}).json()["id"]
+    served.finished(begun)
+    eventually(lambda: "is not a session's ID" in worker.so_far.err)
+    assert (victim / "precious").read_text() == "kept"
+    outside = served.client.post("/sessions", json={"prompt": "go", "place": {"cwd": str(victim)}}).json()["id"]
+    eventually(lambda: served.get(f"/sessions/{outside}")["state"] == "held")
+    assert "is not served by this worker" in served.get(f"/sessions/{outside}")["held"]
+    assert served.stop().code == 0

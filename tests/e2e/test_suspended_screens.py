@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
 import signal
 import sys
 import termios
@@ -23,6 +22,7 @@ from test_terminal_signals import state as state_of
 from holdfast.testing.script import Call, Hold, Say
 from polling import eventually
 from process_leaks import linux_only
+from skips import needs
 from tiers import sampled
 
 pytestmark = linux_only
@@ -139,7 +139,7 @@ VIM = "vim -u NONE -i NONE -n"
     "editor",
     [
         "a line editor",
-        pytest.param(VIM, marks=pytest.mark.skipif(not shutil.which("vim"), reason="no vim here (Debian: vim)")),
+        pytest.param(VIM, marks=needs("vim")),
     ],
 )
 def test_ctrl_z_in_the_editor_suspends_both(one_world: World, tmp_path: Path, editor: str) -> None:

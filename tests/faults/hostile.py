@@ -40,6 +40,8 @@ MEGABYTE = b"x" * 1_000_000
 FOR_EVER = 100_000
 """More than any deadline lets come."""
 
+TOO_LONG = "more than 8 MiB in one event"
+
 _TOO_LONG: dict[WireName, str] = {
     "openai-chat": "This model's maximum context length is 128000 tokens. However, your messages resulted in 200000.",
     "openai-responses": "Your input exceeds the context window of this model. Please adjust your input and try again.",
@@ -71,7 +73,7 @@ _EVENT: dict[WireName, bytes] = {
 }
 """The line before the data of an event."""
 
-Ends = Literal["provider", "finished"]
+Ends = Literal["provider", "finished", "flood"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,17 +109,27 @@ class Mode:
 def _broken(name: str, *reply: Action, faults: set[ProviderFault], sentence: str = "", shown: str = "") -> Mode:
     """Return a mode whose response is broken; one that showed nothing is met twice."""
     calls = any(isinstance(action, Call) for action in reply)
-    attempts = 1 if shown or calls else 2
+    attempts = 1 if shown or calls or "flood" in faults else 2
     silent = tuple(range(1, attempts + 1)) if "silent" in faults else ()
     known = frozenset(faults)
+    ends: Ends = "flood" if "flood" in faults else "provider"
     return Mode(
-        name=name, reply=reply, faults=known, sentence=sentence, final_text=shown, attempts=attempts, silent=silent
+        name=name,
+        reply=reply,
+        faults=known,
+        ends=ends,
+        sentence=sentence,
+        final_text=shown,
+        attempts=attempts,
+        silent=silent,
     )
 
 
 def _not_streamed(name: str, *reply: Action, faults: set[ProviderFault]) -> Mode:
     """Return a mode that streams nothing, and whose answer in one piece is broken."""
-    return Mode(name=name, steps=[(NEVER,), reply], faults=frozenset({"silent", *faults}), attempts=2, silent=(1,))
+    ends: Ends = "flood" if "flood" in faults else "provider"
+    known: frozenset[ProviderFault] = frozenset({"silent", *faults})
+    return Mode(name=name, steps=[(NEVER,), reply], faults=known, ends=ends, attempts=2, silent=(1,))
 
 
 def _fine(name: str, *reply: Action, final_text: str = "", ran: int = 0) -> Mode:
@@ -224,7 +236,7 @@ def modes(wire: WireName) -> list[Mode]:
             Cut(),
             faults={"malformed"},
         ),
-        _not_streamed("a whole answer without an end", Raw(b" " * 1_000_000, times=FOR_EVER), faults={"malformed"}),
+        _not_streamed("a whole answer without an end", Raw(b" " * 1_000_000, times=FOR_EVER), faults={"flood"}),
         # Slow, and well.
         _fine("trickles text", Say("a slow answer", chunk=1, delay=0.02), final_text="a slow answer"),
         _fine("trickles arguments", Call(TOOL, {"path": "a"}, chunk=1, delay=0.02), final_text="after it", ran=1),
@@ -253,26 +265,56 @@ def modes(wire: WireName) -> list[Mode]:
         _broken("bad JSON", Headers(), Raw(event + b'data: {"choices": [}\n\n'), NEVER, faults={"malformed"}),
         _broken("bad UTF-8", Headers(), Raw(event + b'data: {"id": "\xff\xfe"}\n\n'), NEVER, faults={"malformed"}),
         _broken("JSON that is no event", Headers(), Raw(event + b"data: 3\n\n"), NEVER, faults={"malformed"}),
-        _broken(
-            "a 30 MB line", Headers(), Raw(MEGABYTE, times=30), NEVER, faults={"malformed"}, sentence="longer than"
-        ),
-        _broken(
-            "a line for ever", Headers(), Raw(MEGABYTE, times=FOR_EVER), faults={"malformed"}, sentence="longer than"
-        ),
+        _broken("a 30 MB line", Headers(), Raw(MEGABYTE, times=30), NEVER, faults={"flood"}, sentence=TOO_LONG),
+        _broken("a line for ever", Headers(), Raw(MEGABYTE, times=FOR_EVER), faults={"flood"}, sentence=TOO_LONG),
         _broken(
             "an event of lines for ever",
             Headers(),
             Raw(b"data: " + MEGABYTE + b"\n", times=FOR_EVER),
-            faults={"malformed"},
-            sentence="longer than",
+            faults={"flood"},
+            sentence=TOO_LONG,
         ),
         _broken(
             "text, then a line for ever",
             Say("half of it"),
             Raw(MEGABYTE, times=FOR_EVER),
-            faults={"malformed"},
-            sentence="longer than",
+            faults={"flood"},
+            sentence=TOO_LONG,
             shown="half of it",
+        ),
+        _broken(
+            "text for ever",
+            Say("x" * 9_000_000, chunk=60_000),
+            faults={"flood"},
+            sentence="more than 8 MiB of text, thinking and arguments in one answer",
+            shown="left out here",
+        ),
+        _broken(
+            "thinking for ever",
+            Think("x" * 9_000_000, chunk=60_000),
+            faults={"flood"},
+            sentence="more than 8 MiB of text, thinking and arguments in one answer",
+            shown=" ",
+        ),
+        _broken(
+            "a call for ever",
+            Call(TOOL, '{"path": "' + "x" * 9_000_000, chunk=60_000),
+            faults={"flood"},
+            sentence=TOO_LONG if wire == "gemini" else "more than 8 MiB of text, thinking and arguments in one answer",
+        ),
+        _broken(
+            "events for ever",
+            Headers(),
+            Raw(b"data: {}\n\n" * 5_000, times=FOR_EVER),
+            faults={"flood"},
+            sentence="more than 200,000 events in one answer",
+        ),
+        _broken(
+            "keep-alives for ever",
+            Headers(),
+            Raw(b": still here\n\n" * 80_000, times=FOR_EVER),
+            faults={"flood"},
+            sentence="more than 64 MiB in one response",
         ),
         *(
             _broken(

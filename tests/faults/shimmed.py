@@ -94,13 +94,6 @@ class Ended:
     lines: tuple[str, ...]
 
 
-def unavailable() -> str:
-    """Return why the shim cannot be used here, "" if it can."""
-    if sys.platform != "linux":
-        return "the shim makes Linux system calls"
-    return "" if _compiler() else "no C compiler (cc) was found"
-
-
 def _compiler() -> str | None:
     return shutil.which("cc") or shutil.which(sysconfig.get_config_var("CC") or "cc")
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
+import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,12 +20,14 @@ from stores import KINDS, LINES, NORMAL, QUICK, REAL, RENAMED, REWRITTEN, UNLOGG
 
 from holdfast.errors import HoldfastError
 from holdfast.session.journal.entries import (
+    FORMAT,
     CallEnded,
     CallStarted,
     Entry,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
+    ServerFailed,
     SessionOpened,
     TurnEnded,
     decode,
@@ -30,10 +35,14 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.storage.blobs import BLOB_LIMIT
+from holdfast.session.storage.database import APPLICATION
 from holdfast.session.storage.wal import PAGE
 
 Step = tuple[Entry, ...]
 Report = Callable[..., None]
+
+JOURNALS = Path(__file__).with_name("journals")
+"""Journals of every format, as an earlier holdfast left them."""
 
 HOME = Path("home/holdfast/sessions/s")
 """Where a run has its session: nothing of this path is there before a session that is new."""
@@ -41,6 +50,21 @@ HOME = Path("home/holdfast/sessions/s")
 _SENTENCE = re.compile(r"Journal '/.*' cannot be used: .+\. .+ is safe\.", re.DOTALL)
 _NAMES = re.compile(r"lock|session\.db|blobs|blobs/[0-9a-f]{64}|session\.json.*|session\.sqlite")
 _KEPT = re.compile(r"session\.db\.damaged-\d+(-wal|-journal)?")
+
+
+def listed(name: str) -> list[Entry]:
+    """Return what the journals of this name hold."""
+    return [decode(line) for line in (JOURNALS / f"{name}.jsonl").read_bytes().splitlines()]
+
+
+def marks(folder: Path) -> tuple[int, int]:
+    """Return the two marks of a journal's format, the second without its name; nothing is changed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = shutil.copytree(folder, Path(scratch, "copy"))
+        with closing(sqlite3.connect(copy / "session.db")) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+    return version, application ^ APPLICATION
 
 
 def prompt(number: int, size: int = 60) -> PromptAccepted:
@@ -77,11 +101,14 @@ class Scenario:
     kind: Kind
     steps: tuple[Step, ...]
     before: tuple[Step, ...] = ()
-    left: str = "closed"  # or "open", as by kill -9, or so and "damaged"
+    left: str = "closed"  # or "open", as by kill -9, or so and "damaged", or the name of a folder in `journals`
 
     def prepare(self, root: Path) -> None:
         """Put what a run starts from in the empty folder `root`."""
         if not self.before:
+            return
+        if (JOURNALS / self.left).is_dir():
+            shutil.copytree(JOURNALS / self.left, root / HOME)
             return
         original = root / "made"
         journal = self.kind.open(original)
@@ -103,6 +130,8 @@ class Scenario:
 
 
 _STEPS = (_OPENED, *_turn(1))
+_OLDER: tuple[Step, ...] = tuple((entry,) for entry in listed("format-1-last"))
+_RAISING: tuple[Step, ...] = ((ServerFailed(server="trip", reason="it exited"), prompt(4)), (prompt(5, _LARGE),))
 _SMALL = tuple((prompt(number),) for number in range(1, 9))
 
 SCENARIOS: dict[str, Scenario] = {
@@ -114,6 +143,8 @@ SCENARIOS: dict[str, Scenario] = {
     "after a clean end": Scenario(REAL, _turn(2), before=_STEPS),
     "after an unclean end": Scenario(REAL, _turn(2), before=_STEPS, left="open"),
     "after damage": Scenario(REAL, ((prompt(1),), (prompt(2, _LARGE),)), before=_STEPS, left="damaged"),
+    "an older format, closed": Scenario(REAL, _RAISING, before=_OLDER, left="format-1-last-closed"),
+    "an older format, killed": Scenario(REAL, _RAISING, before=_OLDER, left="format-1-last-killed"),
     **{kind.name: Scenario(kind, _SMALL) for kind in (NORMAL, UNLOGGED, LINES, REWRITTEN, RENAMED)},
 }
 REAL_ONES = tuple(name for name in SCENARIOS if name not in KINDS)
@@ -220,9 +251,17 @@ def judge(scenario: Scenario, folder: Path, account: Account) -> list[str]:
     """Return what is wrong with the files that a program left, having opened them, appended and closed."""
     kind = scenario.kind
     try:
-        return _judge(kind, folder, account, damaged=scenario.left == "damaged")
+        raised = _raised(scenario, folder) if account.opened and scenario.left.startswith("format-") else []
+        return raised + _judge(kind, folder, account, damaged=scenario.left == "damaged")
     except (HoldfastError, *kind.refusals) as error:
         return [f"it cannot be used: {type(error).__name__}: {error}"]
+
+
+def _raised(scenario: Scenario, folder: Path) -> list[str]:
+    """Return what is wrong with the marks of an older journal: they are those of today once there is a new entry."""
+    more = len(scenario.kind.copy(folder)[0]) > len(scenario.acknowledged)
+    found, expected = marks(folder), (FORMAT if more else 1,) * 2
+    return [] if found == expected else [f"its marks are {found}, and {'' if more else 'not '}more was appended"]
 
 
 def _judge(kind: Kind, folder: Path, account: Account, *, damaged: bool) -> list[str]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import power
-import pytest
-from shimmed import Ended, Fault, Forks, Operation, compiled, operations, unavailable
+from shimmed import Ended, Fault, Forks, Operation, compiled, operations
 from store_plans import HOME, REAL_ONES, SCENARIOS, Account, copies, judge, unclear
 
+from skips import require
 from tiers import SEED, TIER
 
 T = TypeVar("T")
@@ -40,8 +40,7 @@ class Room:
     @contextmanager
     def open(cls) -> Generator[Room]:
         """Yield a room; skip the test if programs cannot be struck here."""
-        if reason := unavailable():
-            pytest.skip(f"no fault can be put under a program: {reason}")
+        require("compiler")
         with scratch() as base, Forks(compiled(base)) as forks:
             yield cls(base, forks)
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from beginnings import BEGINNINGS, judge, play, prepare
 from report import record
-from shimmed import Fault, Forks, broken, compiled, full, kill, operations, unavailable
+from shimmed import Fault, Forks, broken, compiled, full, kill, operations
 from store_trials import chosen, red, scratch
+
+from skips import require
 
 _INJECTORS: dict[str, tuple[Callable[[int], Fault], str, int]] = {
     "killed before": (lambda at: kill("before", at), "wsctruml", 12),
@@ -57,8 +59,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
-    if reason := unavailable():
-        pytest.skip(f"no fault can be put under a program: {reason}")
+    require("compiler")
     with scratch() as base, Forks(compiled(base)) as forks:
         yield Place(base, forks)
 

@@ -27,13 +27,14 @@ from holdfast.testing.script import Call, ReceivedRequest, Reply, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
 from launcher import PRODUCT
 from polling import eventually
+from skips import imported
 from tiers import sampled, some
 
 SERVER = Path(__file__).parents[1] / "mcp_server.py"
 VICTIMS = ("agent", "server", "relay", "supervisor", "watchdog", "supervisor-agent", "watchdog-supervisor-agent")
 MOST = 4
 
-pytest.importorskip("mcp")
+imported("mcp")
 
 
 def turn(request: ReceivedRequest) -> Reply:

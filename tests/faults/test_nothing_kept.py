@@ -6,6 +6,7 @@ import gc
 
 import pytest
 from injectors import EXCEPTIONS, FROM_OUTSIDE, Injector, chosen_points, struck
+from scenario_runner import Play
 from scenarios import SCENARIOS
 
 from holdfast.agent.cancellation import StopSignal
@@ -18,11 +19,32 @@ from holdfast.tools.tool import Plan, ToolContext
 OF_A_TURN = (Turn, Calls, Requests, StopSignal, Stream, ToolContext, Plan)
 
 
+def test_while_a_turn_runs_all_of_it_is_found() -> None:
+    """Look as the test below does, in the middle of the turn: it finds one of each."""
+    found: set[str] = set()
+
+    def look() -> None:
+        found.update(type(each).__name__ for each in gc.get_objects() if isinstance(each, OF_A_TURN))
+
+    gc.freeze()
+    usual = Play(SCENARIOS["three parallel tools"])
+    usual.run()
+    play = Play(SCENARIOS["three parallel tools"])
+
+    def arm() -> None:
+        for number in range(0, usual.callbacks, 5):
+            play.loop.at(number, look)
+
+    play.run(arm)
+    assert found == {each.__name__ for each in OF_A_TURN}
+
+
 @pytest.mark.parametrize("injector", [*FROM_OUTSIDE, *EXCEPTIONS], ids=lambda injector: injector.name)
 def test_nothing_of_a_turn_is_kept(injector: Injector) -> None:
     scenario = SCENARIOS["three parallel tools"]
     gc.freeze()  # what was there before is not looked through
-    for point in chosen_points(scenario, injector, some=2):
+    struck_at: list[str] = []
+    for point in chosen_points(scenario, injector, some=4):
         play = struck(scenario, injector, point)
         play.raised = None  # its traceback holds the frames of the turn
         del play.task
@@ -30,3 +52,5 @@ def test_nothing_of_a_turn_is_kept(injector: Injector) -> None:
         remaining = [each for each in gc.get_objects() if isinstance(each, OF_A_TURN)]
         assert remaining == [], f"at {' and '.join(play.struck)}"
         assert play.complaints == []
+        struck_at += play.struck
+    assert len(struck_at) >= 2, "its first point and its last may lie outside the turn"

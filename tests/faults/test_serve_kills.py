@@ -28,9 +28,10 @@ from holdfast.ui.mcp_server.delegated_sessions import DelegatedOptions, Delegate
 from holdfast.ui.mcp_server.session_report import SessionReport
 from launcher import PRODUCT
 from polling import HANGS, eventually
+from skips import imported
 from tiers import sampled, some
 
-pytest.importorskip("mcp")
+imported("mcp")
 
 STRUCK_SERVER = """
 import asyncio, os, pathlib, signal, time

@@ -1,12 +1,15 @@
 """Chaos: real workers over a real record, killed, stopped and cut off at once; then every journal is judged.
 
-`python -m tests.fleet.chaos --sessions 60 --prompts 3 --workers 4 --kills 40 --stops 10 --server 3`
+`python -m tests.fleet.chaos --sessions 60 --prompts 3 --workers 4 --kills 40 --stops 10 --server 3 --full 3`
 
 The model is a script that asks for two commands per turn. Each command writes its own mark into a file of what really
 happened, so journals are judged against the world and not against themselves. A violation is: a prompt that was
 recorded twice or never, a turn without exactly one end, a call without exactly one outcome or with two starts, an
 effect of a call that is said not to have started, an `ok` without an effect, an effect that happened twice, a hole or a
-twin in a journal, a conversation that breaks a rule of its provider, a row that was never done.
+twin in a journal, a conversation that breaks a rule of its provider, a row that was never done, a session that was put
+on hold although no worker died in it.
+
+`--full` and `--read-only` leave the server without room on its disk, or let it refuse writes, for some seconds.
 """
 
 from __future__ import annotations
@@ -60,6 +63,7 @@ class Chaos:
         self.takeovers: list[float] = []
         self.not_taken_over = 0
         self.deeds: Counter[str] = Counter()
+        self.waits: list[str] = []
         self.log = (folder / "workers.log").open("wb")
 
     def start_worker(self) -> None:
@@ -72,6 +76,8 @@ class Chaos:
             "--ttl",
             str(self.options.ttl),
             "--yolo",
+            "--root",
+            str(self.folder),
         ]
         self.workers.append(
             subprocess.Popen(
@@ -94,6 +100,7 @@ class Chaos:
 
     def torment(self) -> None:
         deeds = ["kill"] * self.options.kills + ["stop"] * self.options.stops + ["server"] * self.options.server
+        deeds += ["full"] * self.options.full + ["read-only"] * self.options.read_only
         self.random.shuffle(deeds)
         for deed in deeds:
             if self.is_done():
@@ -107,7 +114,13 @@ class Chaos:
                 case "stop":
                     victim.send_signal(signal.SIGSTOP)
                     threading.Timer(self.options.ttl * 1.7, victim.send_signal, [signal.SIGCONT]).start()
-                case _ if self.server is not None:
+                case "full" if self.server is not None:
+                    with self.server.full_log() if self.random.random() < 0.5 else self.server.full_disk():
+                        time.sleep(self.random.uniform(1, 4 * self.options.ttl))
+                case "read-only" if self.server is not None:
+                    with self.server.read_only():
+                        time.sleep(self.random.uniform(1, 4 * self.options.ttl))
+                case "server" if self.server is not None:
                     self.server.restart()
                 case _:
                     pass
@@ -163,7 +176,10 @@ class Chaos:
                 with suppress(Exception):
                     print(self.fleet.status().sessions, flush=True)
             with suppress(Exception):
-                for each in self.fleet.sessions("held"):  # five workers died in it: the user looks, and lets it go on
+                for each in self.fleet.sessions("held"):
+                    if "workers died in it" not in each.held:
+                        self.waits.append(f"{each.id} waits for a user: {each.held}")
+                    # five workers died in it: the user looks, and lets it go on
                     self.fleet.ask(each.id, "prompt", {"text": "I have looked. Go on."})
                     self.deeds["held"] += 1
             time.sleep(0.3)
@@ -181,6 +197,7 @@ class Chaos:
                 worker.wait()
 
     def judged(self) -> Iterator[str]:
+        yield from self.waits
         for number, session in enumerate(self.sessions):
             done = (
                 (self.folder / f"work-{number}" / "effects").read_text().split()
@@ -261,6 +278,8 @@ def main() -> int:
         ("kills", 40),
         ("stops", 10),
         ("server", 3),
+        ("full", 0),
+        ("read-only", 0),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--slots", type=int, default=6)
@@ -272,7 +291,11 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-chaos-")))
         provider = stack.enter_context(ScriptedProvider(after=reply))
-        server = None if (server_url := os.environ.get("HOLDFAST_TEST_PG")) else stack.enter_context(own_server())
+        server = (
+            None
+            if (server_url := os.environ.get("HOLDFAST_TEST_PG"))
+            else stack.enter_context(own_server(megabytes=1000 if options.full else 0))
+        )
         url = stack.enter_context(fresh_database(server_url or server.url, engine=True))  # pyright: ignore[reportOptionalMemberAccess] - one of them is there
         chaos = Chaos(url, server, options, folder, provider.environ())
         since = time.monotonic()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from kept_open import close_all
-from servers import fresh_database, missing, own_server
+from servers import fresh_database, own_server
 from worker_programs import Workers
 
 from holdfast.testing.scripted_provider import ScriptedProvider
+from skips import require
 
 
 @pytest.fixture
@@ -23,8 +24,7 @@ def whole_fleet() -> None:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    if why := missing():
-        pytest.skip(why)
+    require("postgresql")
     if url := os.environ.get("HOLDFAST_TEST_PG"):
         yield url
         return

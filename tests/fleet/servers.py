@@ -1,6 +1,7 @@
 """A PostgreSQL for the tests: of `HOLDFAST_TEST_PG`, or one of their own on a Unix socket, as a user without rights.
 
-`Server` can be stopped at once and started again, which is what a crash of the server is.
+`Server` can be stopped at once and started again, which is what a crash of the server is. On a `small_disk` it can also
+be left without any room.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -45,13 +47,6 @@ def programs() -> Path | None:
 
 def _version(name: str) -> int:
     return int(re.sub(r"\D", "", name) or 0)
-
-
-def missing() -> str:
-    """Return why there is no PostgreSQL to test with, "" if there is one."""
-    if os.environ.get("HOLDFAST_TEST_PG") or programs() is not None:
-        return ""
-    return "no PostgreSQL here: install it (Debian: apt-get install postgresql), or name one by HOLDFAST_TEST_PG"
 
 
 class Server:
@@ -89,6 +84,89 @@ class Server:
         self.stop()
         self.start()
 
+    # --- faults that pass -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def full_log(self) -> Generator[None]:
+        """Leave no room for its log either: the server crashes, and cannot start before the end."""
+        with self.full_disk():
+            with suppress(psycopg.Error), psycopg.connect(self.url, autocommit=True) as connection:
+                while True:
+                    connection.execute("select pg_logical_emit_message(true, 'x', repeat('x', 1000000))")
+            yield
+
+    @contextmanager
+    def full_disk(self) -> Generator[None]:
+        """Leave no room on its disk until the end; it must be small. The server may crash, and is started again."""
+        filler = self._folder / "filler"
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            for size in (1 << 20, 1 << 12, 1):
+                with suppress(OSError):
+                    while file.write(bytes(size)) == size:
+                        pass
+        try:
+            yield
+        finally:
+            filler.unlink()
+            self.revive()
+
+    @contextmanager
+    def away(self) -> Generator[None]:
+        """Stop it, as for an update, until the end."""
+        self.stop("fast")
+        try:
+            yield
+        finally:
+            self.start()
+
+    @contextmanager
+    def read_only(self) -> Generator[None]:
+        """Refuse every write until the end, as a standby does."""
+        self._set("default_transaction_read_only = on")
+        try:
+            yield
+        finally:
+            self._set("default_transaction_read_only = off")
+
+    @contextmanager
+    def no_connections(self) -> Generator[None]:
+        """Close all connections, and refuse new ones until the end."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            names = [
+                row[0] for row in connection.execute("select datname from pg_database where datname like 'holdf%'")
+            ]
+            try:
+                for name in names:
+                    connection.execute(f'alter database "{name}" allow_connections false')  # pyright: ignore[reportCallIssue, reportArgumentType] - names of the tests
+                    connection.execute(
+                        "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name]
+                    )
+                yield
+            finally:
+                for name in names:
+                    connection.execute(f'alter database "{name}" allow_connections true')  # pyright: ignore[reportCallIssue, reportArgumentType] - likewise
+
+    def revive(self) -> None:
+        """Start it again unless it runs."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with suppress(psycopg.Error), psycopg.connect(self.url, connect_timeout=5) as connection:
+                connection.execute("select 1")
+                return
+            with suppress(AssertionError):
+                self.start()
+            time.sleep(0.2)
+        raise AssertionError("the server did not come back")
+
+    def _set(self, setting: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            for statement in (
+                "set default_transaction_read_only = off",
+                f"alter system set {setting}",
+                "select pg_reload_conf()",
+            ):
+                connection.execute(statement)  # pyright: ignore[reportCallIssue, reportArgumentType] - of the tests
+
     def _run(self, program: str, *words: str) -> None:
         quiet = program != "initdb"  # the server inherits them, and would hold a pipe for as long as it runs
         done = subprocess.run(
@@ -115,12 +193,38 @@ def _unprivileged() -> pwd.struct_passwd | None:
     raise AssertionError("no user to run PostgreSQL as")
 
 
+def no_small_disk() -> str:
+    """Return why no disk of a bounded size can be mounted here, "" if one can."""
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        return "only root can mount a small disk"
+    with tempfile.TemporaryDirectory(prefix="holdfast-disk-", dir="/tmp") as folder:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "holdfast", folder], check=False).returncode:
+            return "no small disk can be mounted here"
+        subprocess.run(["umount", folder], check=True)
+    return ""
+
+
 @contextmanager
-def own_server(*, follows: Server | None = None) -> Generator[Server]:
-    """Yield a server of the caller's own, stopped and deleted at the end; a standby, if it `follows` another."""
+def small_disk(folder: str, megabytes: int) -> Generator[None]:
+    """Mount a disk of so many megabytes in the folder until the end."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "holdfast", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextmanager
+def own_server(*, follows: Server | None = None, megabytes: int = 0) -> Generator[Server]:
+    """Yield a server of the caller's own, stopped and deleted at the end; a standby, if it `follows` another.
+
+    With `megabytes` its disk has no more.
+    """
     found = programs()
     assert found is not None
-    with tempfile.TemporaryDirectory(prefix="holdfast-pg-", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix="holdfast-pg-", dir="/tmp") as folder, ExitStack() as disk:
+        if megabytes:
+            disk.enter_context(small_disk(folder, megabytes))
         server = Server(Path(folder), found, follows=follows)
         try:
             yield server

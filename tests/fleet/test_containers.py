@@ -8,20 +8,18 @@ import signal
 import subprocess
 from pathlib import Path
 
-import pytest
 from worker_programs import Workers
 
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import eventually
+from skips import needs
 
 IMAGE = os.environ.get("HOLDFAST_TEST_IMAGE", "")
 PROGRAM = shutil.which("podman") or shutil.which("docker")
 
-pytestmark = pytest.mark.skipif(
-    not (IMAGE and PROGRAM), reason="name an image that has a python3 (HOLDFAST_TEST_IMAGE), for podman or docker"
-)
+pytestmark = needs("container image")
 
 
 def containers() -> list[str]:

@@ -14,6 +14,7 @@ from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.session_backup import back_up
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.entries import FORMAT
 from holdfast.session.storage.sqlite_store import SqliteStore, complete_rows, read_copy
 from holdfast.testing.store_checks import EXAMPLES
 
@@ -85,7 +86,7 @@ def test_what_another_process_holds_does_not_move(store_url: str, tmp_path: Path
     push(catalog, session, fleet, place=PLACE)
     database = close_later(Database(store_url))
     database.call("select holdfast.be_born('w', 60, '{}')")
-    database.call("select * from holdfast.take(%s, 'w')", session)
+    database.call("select * from holdfast.take(%s, 'w', %s)", session, FORMAT)
     with pytest.raises(SessionBusy, match="worker w"):
         pull(catalog, session, fleet)
     assert not catalog.folder(session).exists()

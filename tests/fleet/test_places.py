@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from holdfast.fleet.places.restored_toolbox import RestoredToolbox, loss_note
 from holdfast.tool_calls import FileChange
 from holdfast.tools.tool import ToolContext
 from holdfast.tools.toolbox import LocalToolbox
+from skips import needs
 
 
 def git(folder: Path, *words: str) -> str:
@@ -51,7 +53,7 @@ def test_a_folder_has_one_identity_until_another_stands_there(tmp_path: Path) ->
 
 
 def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: Path) -> None:
-    one = LocalPlaces(tmp_path / "one", host="one")
+    one = LocalPlaces(tmp_path / "one", host="one", roots=[tmp_path])
     place = one.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
     (place.cwd / "a.txt").write_text("changed\n")
     (place.cwd / "new").mkdir()
@@ -69,7 +71,7 @@ def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: 
     (place.cwd / "a.txt").write_text("more\n")
     latest = again.save(3)
 
-    two = LocalPlaces(tmp_path / "two", host="two").open("s-1", latest)
+    two = LocalPlaces(tmp_path / "two", host="two", roots=[tmp_path]).open("s-1", latest)
     assert two.identity != place.identity
     assert (two.cwd / "a.txt").read_text() == "more\n"
     assert (two.cwd / "new/file.txt").read_text() == "untracked\n"
@@ -80,12 +82,13 @@ def test_a_worktree_is_saved_and_restored_as_it_was(tmp_path: Path, repository: 
 
 
 def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = LocalPlaces(tmp_path / "state", host="here")
+    places = LocalPlaces(tmp_path / "state", host="here", roots=[tmp_path])
     for values, message in (
         ({"kind": "folder", "cwd": str(tmp_path / "missing")}, "does not exist on here"),
         ({"kind": "boat"}, "Unknown kind of place"),
         ({"kind": "worktree"}, "needs the address of a repository"),
-        ({"kind": "worktree", "repo": str(tmp_path / "nothing")}, "git clone failed"),
+        ({"kind": "worktree", "repo": str(tmp_path / "nothing")}, "cannot be used"),
+        ({"kind": "worktree", "repo": str(tmp_path)}, "git clone failed"),
         ({"kind": "folder", "cwd": str(tmp_path), "around": "moat"}, "Unknown surroundings"),
     ):
         with pytest.raises(StateError, match=message):
@@ -99,23 +102,59 @@ def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monk
         container(tmp_path, tmp_path, image="", network=False)
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here: install it (Debian: bubblewrap)")
+@needs("bubblewrap")
 async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> None:
-    work, session_folder, outside = tmp_path / "work", tmp_path / "own", tmp_path / "outside"
-    for folder in (work, session_folder, outside):
+    work, session_folder = tmp_path / "work", tmp_path / "own"
+    for folder in (work, session_folder):
         folder.mkdir()
+    # Not below the temporary folder, which the sandbox hides: there every command would fail, sandbox or not.
+    outside = Path(tempfile.mkdtemp(prefix="holdfast-outside-", dir="/var/tmp"))
+    try:
+        await _writes_only(work, session_folder, outside)
+    finally:
+        shutil.rmtree(outside)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+async def _writes_only(work: Path, session_folder: Path, outside: Path) -> None:
+    (outside / "seen").write_text("from outside\n")
     words = sandbox(work, session_folder, network=False)
-    if subprocess.run([*words, "true"], check=False, capture_output=True).returncode:  # noqa: ASYNC221 - short
-        pytest.skip("bubblewrap cannot make a namespace here")
-    toolbox = LocalToolbox(work, session_folder)
-    toolbox.wrap(words)
-    command = f"echo in > a; touch {outside}/b || echo refused; ls /tmp | wc -l"
-    plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
-    output = await plan.run(ToolContext(call="c1", stop=asyncio.Event(), emit=lambda _: None))
-    await toolbox.close()
-    assert "refused" in output.text
-    assert (work / "a").read_text() == "in\n"
-    assert list(outside.iterdir()) == []
+    command = f"echo in > a; cat {outside}/seen; touch {outside}/b && echo written || echo refused"
+    for wrap, written in ((words, False), ((), True)):  # without the sandbox the same command writes there
+        toolbox = LocalToolbox(work, session_folder)
+        if wrap:
+            toolbox.wrap(wrap)
+        plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
+        output = await plan.run(ToolContext(call="c1", stop=asyncio.Event(), emit=lambda _: None))
+        await toolbox.close()
+        assert "from outside" in output.text, "the folder is seen, so a refusal is one"
+        assert ("refused" in output.text, "written" in output.text) == (not written, written)
+        assert (work / "a").read_text() == "in\n"
+        assert names(outside) == (["b", "seen"] if written else ["seen"])
+
+
+@needs("bubblewrap")
+def test_a_file_of_the_session_does_not_open_other_folders_to_it(tmp_path: Path, repository: Path) -> None:
+    """Its commands can write the place's `.git`: that counts only if the clone names the place in turn."""
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
+    secret = tmp_path / "secret"
+    (secret / "worktrees" / "x").mkdir(parents=True)
+    (secret / ".git").write_text("of another worktree")
+    (secret / "worktrees" / "x" / "gitdir").write_text(f"{secret}/.git\n")
+    clone = str(tmp_path / "state" / "clones")
+    honest = sandbox(place.cwd, tmp_path, network=False)
+    assert any(word.startswith(clone) for word in honest), "git in the worktree needs its clone"
+    for forged in (f"gitdir: {secret}/worktrees/x\n", f"gitdir: {secret}/a/b\n", "gitdir: /etc/ssh\n", "gitdir: \n"):
+        (place.cwd / ".git").write_text(forged)
+        words = sandbox(place.cwd, tmp_path, network=False)
+        assert not any("secret" in word or word.startswith(("/etc", clone)) for word in words), forged
+    (place.cwd / ".git").unlink()
+    (place.cwd / ".git").symlink_to("/dev/zero")
+    sandbox(place.cwd, tmp_path, network=False)
 
 
 async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:

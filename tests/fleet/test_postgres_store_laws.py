@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from cut_wires import WireCutter
 from kept_open import close_all, close_later
-from servers import missing, own_server
+from servers import own_server
 
 from holdfast.errors import AppendConflict, LeaseLost, StorageFailed
 from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
@@ -25,6 +25,7 @@ from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Store
 from holdfast.testing.store_checks import check_store
+from skips import require
 
 
 def prompt(text: str) -> e.PromptAccepted:
@@ -138,7 +139,7 @@ def test_a_row_is_done_in_the_transaction_of_its_entry(store_url: str) -> None:
     fleet, session, worker = close_later(PostgresFleet(store_url)), added(store_url), born(store_url)
     row = fleet.ask(session, "prompt", {"text": "go"}, key="k", sender="ana")
     assert row.new
-    assert not fleet.ask(session, "prompt", {"text": "other"}, key="k").new
+    assert not fleet.ask(session, "prompt", {"text": "other"}, key="k", sender="ana").new
     held_session = take_session(store_url, session, worker)
     assert [each.body for each in held_session.waiting_rows()] == [{"text": "go"}]
     held_session.expect(row)
@@ -150,6 +151,24 @@ def test_a_row_is_done_in_the_transaction_of_its_entry(store_url: str) -> None:
     assert done.sender == "ana"
     assert held_session.release({})
     assert fleet.session(session).title == "go"
+
+
+def test_a_key_belongs_to_one_sender_and_one_kind(store_url: str) -> None:
+    fleet, session, other = close_later(PostgresFleet(store_url)), added(store_url), added(store_url)
+    rows = [
+        fleet.ask(session, "prompt", {"text": "a"}, key="k", sender="ana"),
+        fleet.ask(session, "prompt", {"text": "b"}, key="k", sender="ben"),
+        fleet.ask(session, "stop", {}, key="k", sender="ana"),
+        fleet.ask(other, "prompt", {"text": "c"}, key="k", sender="ana"),
+    ]
+    assert [(each.new, each.kind, each.sender) for each in rows] == [
+        (True, "prompt", "ana"),
+        (True, "prompt", "ben"),
+        (True, "stop", "ana"),
+        (True, "prompt", "ana"),
+    ]
+    again = fleet.ask(session, "stop", {}, key="k", sender="ana")
+    assert (again.new, again.id, again.kind) == (False, rows[2].id, "stop")
 
 
 def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:
@@ -164,8 +183,7 @@ def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:
 
 @pytest.mark.usefixtures("whole_fleet")
 def test_a_crash_of_the_server_during_appends_loses_and_doubles_nothing() -> None:
-    if why := missing():
-        pytest.skip(why)
+    require("postgresql")
     with own_server() as server:
         database = Database(server.url)
         migrate(close_later(database))

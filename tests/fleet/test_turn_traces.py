@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 
 from holdfast.fleet.traces.turn_spans import TurnSpan, TurnSpans
@@ -12,10 +11,11 @@ from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.journal.store import StoredEntry
 from journals import journals
 from laws import law
+from skips import imported
 
-sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="the SDK of OpenTelemetry is not installed")
-keep = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
-export = pytest.importorskip("opentelemetry.sdk.trace.export")
+sdk = imported("opentelemetry.sdk.trace")
+keep = imported("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+export = imported("opentelemetry.sdk.trace.export")
 
 MODEL = "anthropic:claude-x"
 USAGE = Usage(input_tokens=10, output_tokens=5, cost="0.25")

@@ -36,6 +36,7 @@ class Workers:
         """Start a worker, and return once it is alive in the record."""
         known = {each.id for each in self.fleet.status().workers}
         argv = ["worker", "--store", self.url, "--ttl", str(self._ttl), "--slots", "4", mode, *words]
+        argv += ["--root", str(self.home.parent)]
         with self.errors.open("ab") as errors:
             worker = subprocess.Popen(
                 [sys.executable, "-m", "holdfast", *argv, *(["--host", host] if host else [])],
@@ -49,6 +50,10 @@ class Workers:
         eventually(lambda: worker.poll() is not None or {each.id for each in self.fleet.status().workers} - known)
         assert worker.poll() is None, self.errors.read_text()
         return worker
+
+    def use(self, environ: Mapping[str, str]) -> None:
+        """Have workers that are started from now on use another model."""
+        self._environ.update(environ)
 
     def session(self, cwd: Path, /, *prompts: str, **place: object) -> str:
         cwd.mkdir(exist_ok=True)

@@ -52,9 +52,8 @@ def test_every_text_survives_and_answered_calls_stay_paired(
         assert text in written
     times = 2 if position == "twice" else 1
     assert written.count(NO_RESULT) == times * (3 - len(answered))
-    assert not any(f"]\\nresult of {call.id}" in written for call in answered), (
-        "a result was quoted though its call is there"
-    )
+    quoted = {call.id for call in CALLS if f"]\\nresult of {call.id}" in written}
+    assert quoted == set(), "a result was quoted though its call is there"
 
 
 # The same as document 000 logged it: requests of pydantic-ai, with every kind of part an answer has.
@@ -101,6 +100,6 @@ def test_the_shape_as_it_was_logged_is_repaired_wherever_it_stands(profile: str,
         for text in ("second prompt", "third prompt", "fourth prompt", "first prompt", "an answer", "last prompt"):
             assert text in written
         assert written.count(NO_RESULT) == 3 - len(answered)  # a result that now comes late goes back to its call
-        assert not any(f"]\\nresult of {name}" in written for name in answered)
-        assert all(f"result of {name}" in written for name in answered)
+        assert {name for name in "abc" if f"]\\nresult of {name}" in written} == set()
+        assert {name for name in "abc" if f"result of {name}" in written} == {*answered}
         assert "result zero" in written

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
 
 from holdfast.history import check, repair
 from holdfast.history.formats.format import Json
+from holdfast.history.media.images import inspect_base64
 from holdfast.history.profiles import PAIRS
 
 HOLLOW = {
@@ -33,3 +35,12 @@ def test_an_image_or_a_file_that_is_nowhere_is_reported(form: str, profile: str,
         message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": [part]}]}
     assert {each.rule for each in check([message], format=form, profile=profile)} & {"foreign-content", "media-invalid"}
     assert repair([message], format=form, profile=profile).remaining == ()
+
+
+@pytest.mark.parametrize("before", [0, 1_000, 40_000, 65_000])
+def test_the_size_of_a_jpeg_is_found_behind_other_data(before: int) -> None:
+    other = b"\xff\xe1" + (before + 2).to_bytes(2, "big") + b"\0" * before  # what a camera writes, a preview with it
+    size = b"\xff\xc0\x00\x11\x08" + (3_000).to_bytes(2, "big") + (9_000).to_bytes(2, "big") + b"\x03" + b"\0" * 9
+    data = base64.b64encode(b"\xff\xd8" + other + size + b"\0" * 200_000).decode()
+    found = inspect_base64("image/jpeg", data)
+    assert (found.found, found.width, found.height) == ("image/jpeg", 9_000, 3_000)

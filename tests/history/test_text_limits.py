@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -79,7 +80,7 @@ def test_what_is_shortened_is_valid_and_stays_as_it_is(form: str, data: st.DataO
     with few_characters():
         repaired = repair(messages, format=form, profile=profile)
         left = check(repaired.messages, format=form, profile=profile)
-        assert [each for each in left if each.rule not in NOT_REPAIRABLE] == []
+        assert {each.rule for each in left} <= NOT_REPAIRABLE.keys()
         assert repaired.remaining == tuple(left)
         again = repair(repaired.messages, format=form, profile=profile)
         assert again.edits == ()
@@ -236,3 +237,21 @@ def test_bytes_ids_and_thinking_are_no_texts() -> None:
     messages = [{"role": "user", "content": [{"type": "text", "text": "look"}, image]}, thought, USER]
     with few_characters():
         assert [each for each in check(messages, format="openai-chat") if each.rule in RULES] == []
+
+
+LEFT_OUT = re.compile(r"\n\[(\d+) characters are left out here: so long a text is not accepted\.\]\n")
+
+
+@law(200)
+@given(st.text(CHARACTERS, max_size=400), st.integers(300, 600))
+@example("", 10_000)
+def test_the_note_says_exactly_how_much_is_left_out(text: str, more: int) -> None:
+    text += "y" * more
+    short = shortened_text(text, len(text) * 2 // 3)
+    assert len(short) <= len(text) * 2 // 3
+    found = LEFT_OUT.search(short)
+    assert found is not None
+    head, tail = short[: found.start()], short[found.end() :]
+    assert int(found[1]) == len(text) - len(head) - len(tail)
+    assert (text[: len(head)], text[len(text) - len(tail) :]) == (head, tail)
+    assert 0 <= len(head) - len(tail) <= 1

@@ -120,7 +120,6 @@ def _check(messages: list[object], wire: str) -> list[Violation]:
 @pytest.mark.parametrize("wire", TYPES)
 def test_what_an_sdk_says_of_a_field_is_known(wire: str) -> None:
     found = list(gaps(wire, _check))
-    assert [gap for gap in found if gap[:2] not in LET_PASS] == []
     assert {gap[:2] for gap in found} == {each for each in LET_PASS if each[0] in declared({"Root": TYPES[wire]})}
 
 

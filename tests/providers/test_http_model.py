@@ -14,7 +14,8 @@ from holdfast.config.model_servers import Server
 from holdfast.errors import ProviderFailed
 from holdfast.providers import http_model, sse
 from holdfast.providers.connect import open_model
-from holdfast.providers.model import StreamEvent, StreamFinished
+from holdfast.providers.model import StreamEvent, StreamFinished, TextDelta
+from holdfast.providers.protocols.answer_bounds import MIB
 from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
@@ -165,6 +166,35 @@ async def test_nothing_is_heard_behind_the_closing_event(after: str, monkeypatch
     assert (text_of(events), body.closed) == ("done", True)
 
 
+@pytest.mark.parametrize(
+    ("chunk_of", "many", "what"),
+    [
+        (b"data: {}\n\n" * 1_000, 200, "200,000 events in one answer"),
+        (b": a comment\n\n" + b":" + b" " * (MIB // 2 - 15) + b"\n", 128, "64 MiB in one response"),
+    ],
+    ids=["events", "comments"],
+)
+async def test_events_that_say_nothing_and_bytes_that_are_no_events_have_an_end(
+    chunk_of: bytes, many: int, what: str
+) -> None:
+    done = chunk("done", "stop") + b"data: [DONE]\n\n"
+    within = Body([*[chunk_of] * (many - 1), done])
+    assert text_of(await events_of(answer(within, content_type=EVENTS))) == "done"
+    over = Body([chunk_of] * many * 9)
+    failed = await failure(answer(over, content_type=EVENTS))
+    assert (failed.fault, over.closed, over.chunks_read) == ("flood", True, many + 1)
+    assert f"sent more than {what}. It was cut off there." in str(failed)
+
+
+@pytest.mark.parametrize(("chunks", "read"), [(3, 4), (100_000, 66)])
+async def test_what_follows_the_closing_event_is_read_so_that_the_connection_can_be_used_again(
+    chunks: int, read: int
+) -> None:
+    body = Body([chunk("done", "stop") + b"data: [DONE]\n\n", *[b"x" * 4_096] * chunks])
+    events = await events_of(answer(body, content_type=EVENTS))
+    assert (text_of(events), body.closed, body.chunks_read) == ("done", True, read)
+
+
 async def test_a_body_that_breaks_before_its_closing_event_is_broken() -> None:
     failed = await failure(answer(Body([chunk("done", "stop")], "reset"), content_type=EVENTS))
     assert failed.fault == "unreachable"
@@ -186,12 +216,22 @@ async def test_behind_the_reason_of_a_protocol_without_a_closing_event_not_much_
 
 @pytest.mark.parametrize(("kind", "non_streaming"), [(EVENTS, False), ("application/json", False), ("text/html", True)])
 async def test_what_has_no_end_is_dropped(kind: str, monkeypatch: pytest.MonkeyPatch, *, non_streaming: bool) -> None:
-    monkeypatch.setattr(sse, "LONGEST_EVENT", 1_000)
-    body = Body([b"x" * 300] * 1_000)
+    monkeypatch.setattr(sse, "LONGEST_EVENT", MIB)
+    body = Body([b"x" * 300_000] * 1_000)
     failed = await failure(answer(body, content_type=kind), non_streaming=non_streaming)
-    assert (failed.fault, body.closed) == ("malformed", True)
-    assert "sent an event longer than" in str(failed)
+    assert (failed.fault, body.closed, failed.retryable) == ("flood", True, False)
+    assert f"sent more than 1 MiB in one {'event' if kind == EVENTS else 'response'}." in str(failed)
     assert body.chunks_read < 10
+
+
+async def test_a_document_just_within_the_limit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = {"index": 0, "message": {"content": "done"}, "finish_reason": "stop"}
+    document = json.dumps({"choices": [choice]}).encode()
+    monkeypatch.setattr(sse, "LONGEST_EVENT", len(document))
+    kind = "application/json"
+    assert text_of(await events_of(answer(Body([document]), content_type=kind), non_streaming=True)) == "done"
+    longer = Body([document, b" "])
+    assert (await failure(answer(longer, content_type=kind), non_streaming=True)).fault == "flood"
 
 
 async def test_a_document_in_answer_to_a_request_for_a_stream_is_read() -> None:
@@ -220,4 +260,4 @@ async def test_what_the_caller_raises_is_no_fault_of_the_provider() -> None:
 
 async def test_a_response_without_a_reason_is_none() -> None:
     events = await events_of(answer(Body([chunk("half")]), content_type=EVENTS))
-    assert not any(isinstance(event, StreamFinished) for event in events)
+    assert {type(event) for event in events} == {TextDelta}

@@ -105,8 +105,9 @@ def test_a_model_of_which_nothing_is_said_has_no_price() -> None:
 
 async def test_keys_are_in_the_environment_only_while_they_are_read() -> None:
     key = "sk-is-nowhere-else"
-    model = open_model(resolve_endpoint("pydantic-ai:openai-chat:m", {"OPENAI_API_KEY": key}))
-    await model.aclose()
+    endpoint = resolve_endpoint("pydantic-ai:openai-chat:m", {"OPENAI_API_KEY": key})
+    assert key in endpoint.environ.values()
+    await open_model(endpoint).aclose()
     assert key not in os.environ.values()
 
 

@@ -202,5 +202,7 @@ def test_every_difference_can_be_set_and_the_others_stay(configured: Callable[[s
 
 
 async def test_a_server_that_refuses_stream_options_is_not_sent_any(configured: Callable[[str], Config]) -> None:
-    text = '[providers.home]\nkind = "openai-chat"\nbase_url = "http://x/v1"\ncompat = { stream_usage = false }'
+    text = '[providers.home]\nkind = "openai-chat"\nbase_url = "http://x/v1"\n'
+    assert b"stream_options" in (await sent(endpoint(configured(text), "home:m"))).raw
+    text += "compat = { stream_usage = false }"
     assert b"stream_options" not in (await sent(endpoint(configured(text), "home:m"))).raw

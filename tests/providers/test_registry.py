@@ -196,6 +196,7 @@ async def sent(
 
 async def test_a_server_of_ones_own_is_sent_no_mark_of_anthropics_cache(providers: Providers) -> None:
     request, _ = await sent("work:m", "sk-work", prompted("work:m"), providers)
+    assert b"SYSTEM" in request.raw
     assert b"cache_control" not in request.raw
 
 

@@ -46,10 +46,11 @@ def of(provider: str) -> list[Record]:
 async def replayed(provider: str) -> list[Difference]:
     """Return all differences between what is sent to this provider and what was recorded."""
     found: list[Difference] = []
+    compared = of(provider)
     recorder = Recorder()
     models: dict[str, Model] = {}
     async with listening(recorder.serve) as port:
-        for record in of(provider):
+        for record in compared:
             situation = record.situation
             name = situation.model
             if name not in models:
@@ -57,8 +58,11 @@ async def replayed(provider: str) -> list[Difference]:
             sent = await send(models[name], conversation(situation), recorder)
             for was, now in zip((record.streamed, record.in_one_piece), sent, strict=True):
                 found += differences(situation, was, now)
+                other = Sent(was.target, was.headers, b'{"other": 1}')
+                assert list(differences(situation, other, now)), "what would be sent otherwise is seen"
         for model in models.values():
             await model.aclose()
+    assert len(recorder.requests) == 2 * len(compared) >= 16, "streamed and in one piece"
     return found
 
 

@@ -112,6 +112,13 @@ def test_an_event_that_is_too_long_is_refused_as_it_comes(chunks: list[bytes], m
     assert until_too_long(chunks)[1]
 
 
+def test_an_event_just_within_the_limit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "LONGEST_EVENT", 1000)
+    longest = b"data: " + b"x" * 994
+    assert until_too_long([longest, b"\n\n"]) == ([("", b"x" * 994)], False)
+    assert until_too_long([longest + b"x", b"\n\n"]) == ([], True)
+
+
 def test_only_one_event_is_measured_not_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "LONGEST_EVENT", 1000)
     splitter = sse.EventSplitter()

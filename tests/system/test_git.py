@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from holdfast.system.git import branch, repository
+from skips import needs
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+@needs("git")
 def test_it_is_as_git_says(tmp_path: Path) -> None:
     root, tree = tmp_path / "repo", tmp_path / "tree"
 

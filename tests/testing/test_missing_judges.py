@@ -17,16 +17,27 @@ sys.meta_path.append(MissingJudges(("no_such_judge",)))
 """
 
 
-def test_what_needs_a_judge_that_is_not_there_is_skipped_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "test_with.py").write_text("import no_such_judge\n\ndef test_it() -> None: pass\n")
-    (tmp_path / "test_without.py").write_text("def test_it() -> None: pass\n")
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+def run(folder: Path, *, needed: str) -> subprocess.CompletedProcess[str]:
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_with.py").write_text("import no_such_judge\n\ndef test_it() -> None: pass\n")
+    (folder / "test_without.py").write_text("def test_it() -> None: pass\n")
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "HOLDFAST_NEEDED": needed}
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "."]
-    ran = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_what_needs_a_judge_that_is_not_there_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    ran = run(tmp_path, needed="")
     assert ran.returncode == 0, ran.stdout
     assert "1 passed, 1 skipped" in ran.stdout
     assert "no_such_judge is not installed: is there a wheel for Python 3." in ran.stdout
+
+
+def test_where_the_libraries_must_be_there_it_fails(tmp_path: Path) -> None:
+    ran = run(tmp_path, needed="all")
+    assert ran.returncode != 0
+    assert "Must be run here (HOLDFAST_NEEDED), and cannot: libraries" in ran.stdout
+    assert "no_such_judge is not installed" in ran.stdout
 
 
 def test_the_names_are_those_of_modules() -> None:

@@ -24,9 +24,9 @@ from holdfast.tool_calls import Outcome
 from holdfast.ui.demo import printer
 from holdfast.ui.demo.checks import DEEDS, KEY, AgentRun, DemoEvidence, check_evidence
 from polling import HANGS, eventually, expect_within
+from process_leaks import linux_only
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
 
 
 def environment(temporary: Path) -> dict[str, str]:

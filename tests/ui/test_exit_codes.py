@@ -39,7 +39,18 @@ CODES: dict[tuple[Cause, ProviderFault | None], int] = {
     ("provider", "credentials"): EXIT_FAILED,
     **{
         (cause, None): EXIT_FAILED
-        for cause in ("max_tokens", "max_steps", "refusal", "timeout", "storage", "crash", "bug", "fork", "import")
+        for cause in (
+            "max_tokens",
+            "max_steps",
+            "refusal",
+            "timeout",
+            "flood",
+            "storage",
+            "crash",
+            "bug",
+            "fork",
+            "import",
+        )
     },
 }
 

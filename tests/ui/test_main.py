@@ -13,10 +13,11 @@ from holdfast.ui.commands.completion import COMPLETED_COMMANDS
 from holdfast.ui.main import COMMANDS, main
 from holdfast.ui.startup.first_prompt import parsed_arguments
 from polling import HANGS
+from skips import needs
 
 ASK = ("-m", "openai-chat:m", "-p", "go")
 NO_KEY = "No API key for openai-chat"
-full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+full = needs("linux")
 
 
 def run(shell: str, *arguments: str, cwd: str | Path, **environ: str) -> tuple[int, str, str]:

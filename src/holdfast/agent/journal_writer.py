@@ -12,7 +12,7 @@ from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.errors import AppendConflict
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal.entries import Entry, Repaired
+from holdfast.session.journal.entries import Entry, Repaired, ServerFailed
 from holdfast.session.journal.store import Reading, Store
 
 
@@ -41,6 +41,10 @@ class JournalWriter:
     def _load(self, reading: Reading) -> None:
         self.fold = Fold(record.entry for record in reading.records)
         """The fold of the journal, to be read: only `append` adds to it."""
+        self.failed_servers: dict[str, str] = {}
+        """Why MCP servers failed of which the journal says so, until they are known to work again."""
+        for record in reading.records:
+            self._note_server(record.entry)
         self._length = self._store.length
 
     @property
@@ -71,10 +75,15 @@ class JournalWriter:
         self._reported = ""
         for entry in entries:
             self.fold.add(entry)
+            self._note_server(entry)
             if isinstance(entry, Repaired):
                 self._checks.add_journalled(entry.findings)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
+
+    def _note_server(self, entry: Entry) -> None:
+        if isinstance(entry, ServerFailed):
+            self.failed_servers[entry.server] = entry.reason
 
     def not_recorded(self, failed: BaseException) -> None:
         """Emit that something could not be journalled, once for each reason."""

@@ -18,7 +18,7 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import ModelSettingsChanged, SessionOpened, ToolsChanged
+from holdfast.session.journal.entries import Entry, ModelSettingsChanged, SessionOpened, ToolsChanged
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
@@ -184,6 +184,14 @@ def _existing_directory(folder: str, session: str) -> Path:
     return Path(folder)
 
 
+def settled(entries: tuple[Entry, ...], cause: StopCause) -> tuple[Entry, ...]:
+    """Return the entries of a copy with an end for everything that is open in them: that runs elsewhere, or nowhere."""
+    copied = fold(entries)
+    commands = (settle_command(shell.started, cause) for shell in copied.open_shells)
+    tasks = (settle_task(task.started, cause) for task in copied.open_tasks)
+    return (*entries, *settle(copied, cause), *commands, *tasks)
+
+
 def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None) -> OpenSession:
     """Return a copy of a session with a new id: of all its entries, or of those up to and including `until`.
 
@@ -202,9 +210,6 @@ def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None)
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             reading = _with_finding(reading, _first_entry_finding(again))
         entries = fork_entries(reading, session, opened=again, until=until)
-        copied, stop_cause = fold(entries), StopCause("fork")
-        commands = (settle_command(shell.started, stop_cause) for shell in copied.open_shells)
-        tasks = (settle_task(task.started, stop_cause) for task in copied.open_tasks)
-        store.append((*entries, *settle(copied, stop_cause), *commands, *tasks), expected=0)
+        store.append(settled(entries, StopCause("fork")), expected=0)
     store.close()
     return resume(catalog, catalog.find(session))

@@ -17,7 +17,8 @@ from holdfast.errors import ConfigInvalid
 from holdfast.system.git import repository
 from holdfast.typed_data import decode_json
 
-_LARGEST = 64_000_000  # bytes: it has histories too
+LARGEST_CLAUDE_CONFIG = 64_000_000
+"""Bytes of the file: it has histories too."""
 
 
 class _Entries(msgspec.Struct, frozen=True):
@@ -47,7 +48,7 @@ def claude_servers(path: Path, cwd: Path) -> ClaudeServers:
 
     The project is the nearest folder with servers, from `cwd` up to the root of the repository.
     """
-    raw = read_settings_file(path, "Claude Code's config", most=_LARGEST)
+    raw = read_settings_file(path, "Claude Code's config", most=LARGEST_CLAUDE_CONFIG)
     try:
         found = decode_json(raw, _File)
         project, local = _local(found.projects, cwd)

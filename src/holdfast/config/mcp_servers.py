@@ -18,7 +18,7 @@ from holdfast.config.project_config import nearest, read_settings_file
 from holdfast.config.settings import McpServerTable
 from holdfast.errors import ConfigInvalid
 from holdfast.tools.mcp.server_definition import McpServer
-from holdfast.tools.mcp.tool_names import LONGEST_SERVER, server_word
+from holdfast.tools.mcp.tool_names import server_name_fault, server_word
 from holdfast.tools.mcp_server_fields import McpServerFields
 from holdfast.typed_data import convert_value, decode_json
 
@@ -113,8 +113,8 @@ def servers_of_tables(tables: Mapping[str, McpServerTable], *, path: Path) -> Se
 
 
 def _fault(name: str, entry: ServerEntry) -> str:  # noqa: PLR0911 - one for each reason
-    if not name.strip() or len(name) > LONGEST_SERVER or not name.isprintable():
-        return f"its name is not 1 to {LONGEST_SERVER} printable characters. Rename it."
+    if why := server_name_fault(name):
+        return f"{why}. Rename it."
     if entry.type in ("sse", "ws"):
         return f"its type {entry.type!r} is outdated. Most such servers also speak 'http': change type and url."
     if entry.type not in ("", "stdio", "http", "streamable-http"):
@@ -143,7 +143,7 @@ def together(files: Iterable[ServerFile]) -> tuple[tuple[McpServer, ...], tuple[
     for file in files:
         faults += file.faults
         for server in file.servers:
-            word = server_word(server.name)
+            word = server_word(server.name).lower()  # rules read names in any case
             known = servers.setdefault(word, server)
             if known.name != server.name:
                 faults.append(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from pathlib import Path
 
 import msgspec
 
 from holdfast.config.settings import ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid
+from holdfast.system.bounded_files import read_bounded
 from holdfast.system.git import repository
 
 CONFIG_PATH = Path(".holdfast", "config.toml")
@@ -84,13 +84,6 @@ def read_settings_file(path: Path, subject: str, *, most: int = LARGEST_CONFIG) 
     """Return the bytes of a settings file. Raise `ConfigInvalid`, with a message that begins with `subject`."""
     refused = f"{subject} {str(path)!r} cannot be read: "
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # do not block on a named pipe
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ConfigInvalid(f"{refused}it is not a regular file. Remove it.")
-            raw = file.read(most + 1)
+        return read_bounded(path, most)
     except OSError as error:
-        raise ConfigInvalid(f"{refused}{error.strerror}. Fix its permissions.") from error
-    if len(raw) > most:
-        raise ConfigInvalid(f"{refused}it is too large (at most {most} bytes). Shorten it.")
-    return raw
+        raise ConfigInvalid(f"{refused}{error.strerror}. Fix that, or remove it.") from error

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StorageFailed
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.tool_calls import Pattern
 from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
@@ -84,12 +85,13 @@ class Project:
 
     def _read(self) -> _StoredDecisions:
         try:
-            decisions = decode_json(self._path.read_bytes(), _StoredDecisions)
+            decisions = decode_json(read_bounded(self._path, STATE_FILE), _StoredDecisions)
         except FileNotFoundError:
             return _StoredDecisions(self._project)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             raise ConfigInvalid(
-                f"Decisions about {self._project!r} cannot be read from {str(self._path)!r}: {error}. "
+                f"Decisions about {self._project!r} cannot be read from {str(self._path)!r}: {why}. "
                 "Fix that file, or delete it to be asked again."
             ) from error
         return decisions if decisions.project == self._project else _StoredDecisions(self._project)

@@ -16,6 +16,7 @@ from holdfast.session.journal.model_settings import (
     Effort,
     ModelSettings,
 )
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SandboxMode, SearchName
 from holdfast.tools.mcp_server_fields import McpServerFields
 from holdfast.typed_data import decode_toml
@@ -236,13 +237,12 @@ Settings = TypeVar("Settings", Config, ProjectConfig)
 def read_config(path: Path) -> Config:
     """Read the config file; without one, return the defaults. Raise `ConfigInvalid` with file, key and reason."""
     try:
-        raw = path.read_bytes()
+        raw = read_bounded(path, STATE_FILE)
     except FileNotFoundError:
         return Config()
     except OSError as error:
         raise ConfigInvalid(
-            f"Config {str(path)!r} cannot be read: {error.strerror}. "
-            "Fix its permissions, or move it away to use the defaults."
+            f"Config {str(path)!r} cannot be read: {error.strerror}. Fix that, or move it away to use the defaults."
         ) from error
     return decoded(raw, Config, name=str(path))
 

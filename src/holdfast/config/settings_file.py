@@ -20,6 +20,7 @@ import msgspec
 
 from holdfast.config.settings import Config, ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid, StorageFailed
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import make_folder, replace_file
 
 LOCK_PATIENCE = 5.0
@@ -81,12 +82,13 @@ class SettingsFile(Generic[FileSettings]):
 def _read(path: Path, mode: int) -> tuple[bytes | None, int]:
     """Return the file's bytes and mode; None and `mode` if there is no file."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise ConfigInvalid(f"Config {str(path)!r} is not a regular file. Remove it.")
-        return path.read_bytes(), stat.S_IMODE(found.st_mode)
+        return read_bounded(path, STATE_FILE), stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
         return None, mode
+    except OSError as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} cannot be read: {error.strerror}. Fix that, or remove it."
+        ) from error
 
 
 @contextmanager

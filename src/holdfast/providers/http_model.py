@@ -1,7 +1,7 @@
 """A `Model` over HTTP: it posts requests that a protocol writes and reads responses with the protocol's reader.
 
-A response without a reason for its end is never finished. A provider's error may quote the API key; it is redacted
-here, because the message is printed and journalled.
+A response without a reason for its end is never finished, and one without an end is cut off at a bound. A provider's
+error may quote the API key; it is redacted here, because the message is printed and journalled.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from holdfast.providers.http_client import (
 )
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import StreamEvent
+from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
@@ -40,6 +41,9 @@ T = TypeVar("T")
 
 _LONGEST_ERROR = 64 * 1024
 """Bytes of an error's body to read."""
+
+_MOST_LAST_BYTES = 256 * 1024
+"""Bytes to read after the closing event of a response."""
 
 
 class HttpModel:
@@ -112,6 +116,8 @@ class HttpModel:
         match error:
             case ProviderFailed():
                 return error
+            case Flood():
+                return ProviderFailed(f"Model {self.name!r} sent {error}. It was cut off there.", fault="flood")
             case httpx2.TransportError():
                 return connection_failure(self.name, error)
             case _:
@@ -143,7 +149,7 @@ class HttpModel:
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > sse.LONGEST_EVENT:
-                raise self._too_long()
+                raise _too_long("response")
         for event in reader.document(bytes(body)):
             yield event
         if reader.complete:
@@ -151,20 +157,22 @@ class HttpModel:
 
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
-        splitter = sse.EventSplitter()
+        splitter, size = sse.EventSplitter(), WireSize()
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
             has_event = False
+            size.add_bytes(len(chunk))
             try:
                 for name, data in splitter.feed(chunk):
                     has_event = True
+                    size.add_event()
                     for event in reader.event(name, data):
                         yield event
                     if reader.closed:
                         break
             except sse.EventTooLong:
-                raise self._too_long() from None
+                raise _too_long("event") from None
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if reader.complete:
@@ -181,12 +189,6 @@ class HttpModel:
                 return await anext(body, None)
         except (TimeoutError, httpx2.TransportError):
             return None
-
-    def _too_long(self) -> ProviderFailed:
-        return ProviderFailed(
-            f"Model {self.name!r} sent an event longer than {sse.LONGEST_EVENT // 1024**2} MB. It was dropped.",
-            fault="malformed",
-        )
 
 
 def create_http_model(
@@ -218,9 +220,16 @@ def user_agent() -> str:
     return f"holdfast/{__version__}"
 
 
+def _too_long(what: str) -> Flood:
+    return Flood(f"more than {sse.LONGEST_EVENT // MIB} MiB in one {what}")
+
+
 async def _drain(body: AsyncIterator[bytes]) -> None:
-    """Read the body to its end, so that the connection can be reused; stop on a timeout or an error."""
+    """Read the body to its end, so that the connection can be reused; stop on a timeout, an error, or much more."""
+    left = _MOST_LAST_BYTES
     with contextlib.suppress(TimeoutError, httpx2.TransportError):  # the response is complete
         async with asyncio.timeout(LAST_BYTES):
-            async for _ in body:
-                pass
+            async for chunk in body:
+                left -= len(chunk)
+                if left < 0:
+                    return

@@ -19,12 +19,13 @@ import msgspec
 from holdfast.errors import HoldfastError, SessionBusy, SessionUnknown, StateError, UsageError
 from holdfast.session.journal.entries import ModelChanged, PromptAccepted, RequestStarted, SessionOpened, Titled
 from holdfast.session.journal.store import Reading
+from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, replace_file, sync_path
 from holdfast.typed_data import decode_json
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 _AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
 _NAMED = 5
 Stamp = tuple[tuple[int, int], ...]
@@ -80,7 +81,7 @@ class Catalog:
 
     def folder(self, session: str) -> Path:
         """Return the path for the session with exactly that id; raises `SessionUnknown` if it is not a valid id."""
-        if not _ID.fullmatch(session):
+        if not is_session_id(session):
             raise SessionUnknown(
                 f"Session {session!r} is not an ID (expected letters, digits and hyphens).", fault="no_session"
             )
@@ -234,7 +235,7 @@ class Catalog:
                 f"Folder {str(self._root)!r} cannot be read: {error.strerror}. "
                 "Fix its permissions, or set HOLDFAST_HOME to another folder."
             ) from error
-        named = [folder for folder in folders if _ID.fullmatch(folder.name)]
+        named = [folder for folder in folders if is_session_id(folder.name)]
         return sorted((folder.name for folder in named if self._is_session(folder)), reverse=True)
 
     def _is_session(self, folder: Path) -> bool:
@@ -322,7 +323,7 @@ def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
 
 def _cached(folder: Path) -> _StoredSummary | None:
     try:
-        summary = decode_json((folder / ABOUT).read_bytes(), _StoredSummary)
+        summary = decode_json(read_bounded(folder / ABOUT, STATE_FILE), _StoredSummary)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # missing or unreadable: it is rebuilt
     return summary if summary.id == folder.name else None  # a copied folder contains the original's cache

@@ -30,6 +30,7 @@ REASONS: dict[Cause, StopReason] = {
     "external": "cancelled",
     "approval": "cancelled",
     "provider": "error",
+    "flood": "error",
     "storage": "error",
     "crash": "error",
     "bug": "error",
@@ -51,6 +52,7 @@ CLAUSES: dict[Cause, str] = {
     "external": "the program that runs holdfast cancelled the turn",
     "approval": "a call needed the user's approval and they were not there to give it",
     "provider": "the model's provider failed or could not be used",
+    "flood": "the response or the turn went over a limit of size or count",
     "storage": "the session could not be written to disk",
     "crash": "holdfast's process ended without recording why (a crash, a kill, a power loss or a full disk)",
     "bug": "an internal error of holdfast ended the turn",
@@ -251,7 +253,7 @@ def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was
     if was_cut:
         sentences.append("Your response above was cut off at that point.")
     if cut_calls:
-        names = ", ".join(cut_calls)
+        names = _list(cut_calls)
         sentences.append(f"The tool calls you had begun to write in it ({names}) were not started.")
     return "[" + " ".join(sentences) + "]"
 

@@ -23,6 +23,7 @@ from holdfast.errors import HoldfastError
 from holdfast.session.catalog import Catalog, SessionSummary, Stamp, journal_stamp
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
+from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import replace_file
 from holdfast.typed_data import decode_json
 
@@ -34,6 +35,9 @@ LONGEST_TEXT = 20_000
 
 MOST_WORDS = 4_000_000
 """Characters of one session that are searched."""
+
+LARGEST_WORDS = 4 * MOST_WORDS + (1 << 16)
+"""Bytes of the cache: each character may take four."""
 
 _ARGUMENTS = 400
 _EXCERPT = 160
@@ -122,7 +126,7 @@ def _readable(arguments: str) -> str:
 def _cached(folder: Path, stamp: Stamp) -> str | None:
     """Return the cached words, None if they are missing, unreadable or those of another state."""
     try:
-        head, _, text = (folder / WORDS_FILE).read_bytes().decode().partition("\n")
+        head, _, text = read_bounded(folder / WORDS_FILE, LARGEST_WORDS).decode().partition("\n")
         stamped = decode_json(head, _Stamped)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -36,7 +36,7 @@ def sync(descriptor: int) -> None:
 
 def sync_path(path: Path) -> None:
     """Return once the file or folder at `path` survives power loss. For a folder that is its list of names."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         sync(descriptor)
     finally:

@@ -6,7 +6,10 @@ import os
 import re
 from pathlib import Path
 
-_MOST = 4096
+from holdfast.system.bounded_files import read_text_beginning
+
+LARGEST_GIT_NAME = 4096
+"""Bytes that are read of a file with the name of a branch or a folder."""
 _BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
 _COMMIT = re.compile(r"([0-9a-f]{8})[0-9a-f]*\s*")
 
@@ -65,7 +68,4 @@ def _head(root: Path) -> str:
 
 
 def _beginning(path: Path) -> str:
-    if not path.is_file():  # opening a pipe would block
-        return ""
-    with path.open(encoding="utf-8") as file:
-        return file.read(_MOST)
+    return read_text_beginning(path, LARGEST_GIT_NAME) if path.is_file() else ""

@@ -170,6 +170,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
         tools=(ToolSchema(name="mcp__trip__book", description="Book.", parameters={"type": "object"}),),
         note="[Note: book is new.]",
     ),
+    e.ServerFailed(
+        server="trip", reason="it exited with status 3", tools=("mcp__trip__book",), note="[Note: trip has failed.]"
+    ),
 )
 """One entry of each kind, with every field set."""
 

@@ -58,7 +58,8 @@ class FunctionTool:
 class FunctionToolbox:
     """A toolbox with fixed tools, fixed results of file checks (by path) and fixed traces (by spool).
 
-    `files` are those that changed since the model saw them, `active_instructions` the instructions that apply.
+    `files` are those that changed since the model saw them, `active_instructions` the instructions that apply,
+    `servers` the reports on MCP servers.
     """
 
     tool_list: Sequence[Tool]
@@ -66,6 +67,7 @@ class FunctionToolbox:
     spooled: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, FileSeen] = field(default_factory=dict[str, FileSeen])
     active_instructions: tuple[Instruction, ...] = ()
+    servers: Mapping[str, str] = field(default_factory=dict[str, str])
     closed: bool = False
 
     @property
@@ -84,6 +86,10 @@ class FunctionToolbox:
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
         """Return what is declared: functions never change."""
         return declared
+
+    def server_reports(self) -> Mapping[str, str]:
+        """Return the reports given for servers."""
+        return self.servers
 
     def instructions(self) -> tuple[Instruction, ...]:
         """Return the active instructions."""

@@ -248,6 +248,10 @@ class Toolbox(Protocol):
         """
         ...
 
+    def server_reports(self) -> Mapping[str, str]:
+        """Return why each MCP server failed that was needed last, "" for one that works. Asks none."""
+        ...
+
     def instructions(self) -> tuple[Instruction, ...]:
         """Return the current instructions of the workspace, the user's file first. Never raises."""
         ...

@@ -162,6 +162,13 @@ class LocalToolbox:
             vars(self).pop("_tools", None)  # made again when the next one is called
         return (*local, *now)
 
+    def server_reports(self) -> Mapping[str, str]:
+        """Return why each MCP server of the session failed that was needed last, "" for one that works. Asks none."""
+        if self._mcp is None:
+            return {}
+        reports = self._mcp.known.reports
+        return {each.name: reports[each.name] for each in self._mcp.servers if each.name in reports}
+
     async def expand_prompt(self, typed: str) -> str:
         """Return the text of the MCP server's prompt that the user's command names; any other text as it is.
 

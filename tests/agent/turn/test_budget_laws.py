@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent_harness import FAST, Rig, says
 from holdfast.agent.turn.budget import Spent, over_bound
 from holdfast.config.settings import Limits
-from holdfast.session.journal.entries import Compacted, Entry, RequestStarted, ResponseEnded, TurnEnded
+from holdfast.session.journal.entries import Compacted, Entry, RequestStarted, ResponseEnded, Titled, TurnEnded
 from holdfast.session.journal.parts import Usage
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -35,8 +35,9 @@ def spent(entries: list[Entry]) -> Spent:
 
 def cost_of(entry: Entry) -> tuple[Decimal, bool]:
     """Return what an entry says was paid, and whether a cost is missing."""
-    if isinstance(entry, Compacted) or (isinstance(entry, ResponseEnded) and entry.cut is None):
-        return Decimal(entry.usage.cost or 0), entry.usage.cost is None
+    if isinstance(entry, Compacted | Titled | ResponseEnded):
+        is_cut = isinstance(entry, ResponseEnded) and entry.cut is not None
+        return Decimal(entry.usage.cost or 0), entry.usage.cost is None and not is_cut
     return Decimal(0), False
 
 
@@ -62,7 +63,8 @@ def test_order_does_not_matter_and_the_detail_says_what_was_spent(cents: list[in
 
 
 def test_an_unknown_cost_ends_it_and_that_of_a_cut_response_does_not() -> None:
-    assert over_bound(spent([response(1, cut=True), response(None, cut=True)]), 0.01) == ""
+    assert over_bound(spent([response(1, cut=True), response(None, cut=True)]), 0.02) == ""
+    assert over_bound(spent([response(1, cut=True), response(None, cut=True)]), 0.01) == "$0.01 of $0.01"
     assert "a response by a:b is not known" in over_bound(spent([response(1), response(None)]), 9)
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent_harness import Rig, opened
+from agent_harness import WITNESSES, Rig, opened
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import ToolFailed
 from holdfast.session.journal.entries import (
@@ -83,6 +83,8 @@ async def test_an_approved_plan_sets_the_mode_before_its_result(mode: Mode, to: 
     kinds = [type(entry) for entry in rig.entries]
     assert kinds.index(ApprovalAnswered) + 1 == kinds.index(ModeChanged) < kinds.index(CallEnded)
     assert rig.agent.mode == rig.agent.conversation.mode == to
+    (together,) = [each for each in WITNESSES[-1].appends if any(isinstance(entry, ApprovalAnswered) for entry in each)]
+    assert [type(entry) for entry in together] == [ApprovalAnswered, ModeChanged]  # no crash comes between them
 
 
 async def test_approved_without_a_mode_a_plan_leaves_plan_mode_and_asks() -> None:

@@ -166,11 +166,13 @@ def test_the_reference_accepts_what_was_repaired(pieces: tuple[Piece, ...], prof
         assert list(refused(done.messages)) == []
 
 
-@given(pieces=conversations())
-def test_what_the_reference_refuses_is_reported(pieces: tuple[Piece, ...]) -> None:
+@given(pieces=conversations(), at=st.integers(0, 20))
+def test_what_the_reference_refuses_is_reported(pieces: tuple[Piece, ...], at: int) -> None:
     contents = gemini(pieces)
-    if not check(contents, format="gemini"):
-        assert list(refused(contents)) == []
+    valid = repair(contents, format="gemini").messages
+    for each in (contents, valid, [*valid[:at], *valid[at + 1 :]], [*valid[: at + 1], *valid[at:]]):
+        if not check(each, format="gemini"):
+            assert list(refused(each)) == []
 
 
 _PARTS: list[object] = [

@@ -151,6 +151,25 @@ async def test_a_list_of_too_many_models_is_refused() -> None:
     assert "more than 5,000 models" in str(await refused("openai", pages(openai(*names))))
 
 
+async def test_a_list_just_within_its_limits_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"m{number}" for number in range(model_list.MOST_MODELS)]
+    page, _ = await listed("openai", pages(openai(*names)))
+    assert len(page.models) == model_list.MOST_MODELS
+    number = iter(range(model_list.MOST_PAGES))
+
+    def twenty(_: Received) -> tuple[int, list[str], bytes]:
+        last = next(number)
+        more = last < model_list.MOST_PAGES - 1
+        return 200, [], json.dumps({"data": [{"id": f"m{last}"}], "has_more": more, "last_id": f"m{last}"}).encode()
+
+    page, requests = await listed("anthropic", twenty)
+    assert (len(requests), len(page.models)) == (model_list.MOST_PAGES, model_list.MOST_PAGES)
+    body = json.dumps(openai("a", "b")).encode()
+    monkeypatch.setattr(model_list, "MOST_BYTES", len(body))
+    assert len((await listed("openai", pages(body)))[0].models) == 2
+    assert "the list is longer than" in str(await refused("openai", pages(body + b" ")))
+
+
 async def test_a_list_without_an_end_is_refused_and_one_that_repeats_itself_ends() -> None:
     number = iter(range(10_000))
 

@@ -6,7 +6,7 @@ import json
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.config.model_servers import ProtocolKind
@@ -153,6 +153,7 @@ JSON = st.recursive(
 
 @law()
 @given(kind=st.sampled_from(KINDS), document=JSON)
+@example(kind="openai-chat", document={"data": [{"id": "m", "context_length": 7}, {"id": "\x1b"}, {"id": " "}]})
 def test_whatever_json_comes_is_a_list_or_said_to_be_none(kind: ProtocolKind, document: object) -> None:
     try:
         page = page_of(kind, written(document))

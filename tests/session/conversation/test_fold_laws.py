@@ -31,6 +31,7 @@ from holdfast.session.journal.entries import (
     ResponseCheckpoint,
     ResponseEnded,
     Rewound,
+    ServerFailed,
     SessionOpened,
     ShellEnded,
     Steered,
@@ -181,10 +182,11 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     assert fold([*remaining, *rewound]).prompts == fold(remaining).prompts
     assert Fold([*remaining, *rewound]).files == Fold(remaining).files
     known = Fold(remaining)
-    lasting = [  # damage, shared output, ends of tasks, tools, late outcomes of calls of it: on any branch
+    # Damage, failed servers, shared output, ends of tasks, tools, late outcomes of calls of it: on any branch.
+    lasting = [
         each
         for each in rewound
-        if isinstance(each, Repaired | ShellEnded | TaskEnded | ToolsChanged)
+        if isinstance(each, Repaired | ServerFailed | ShellEnded | TaskEnded | ToolsChanged)
         or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
     ]
     texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused
@@ -263,6 +265,19 @@ def test_thinking_signed_behind_a_summary_is_not_sent_without_it(
         if isinstance(message, AssistantMessage):
             assert unsigned(message) == message
     assert conversation.messages[1:] == fold([opened, *before, note, *after, note, Uncompacted()]).messages[1:]
+
+
+def test_a_server_that_failed_opens_the_next_prompt_and_leaves_the_running_turn_as_it_was_sent() -> None:
+    failed = ServerFailed(server="trip", reason="it exited", tools=("book",), note="[Note: trip has failed.]")
+    journal: list[Entry] = [*START, RequestStarted(step=1, attempt=1, model="openai-chat:m"), failed]
+    assert fold(journal).messages == (UserMessage((), ("go",)),)
+    journal += [ended(1, TextPart("done")), TurnEnded(turn=1, reason="end_turn", cause="finished")]
+    journal += [PromptAccepted(turn=2, text="and now?")]
+    assert fold(journal).messages[-1] == UserMessage((), ("[Note: trip has failed.]", "and now?"))
+    later = ServerFailed(server="map", reason="it exited", note="[Note: map has failed.]")
+    again: list[Entry] = [later, Rewound(turn=2), PromptAccepted(turn=3, text="again")]
+    both = ("[Note: trip has failed.]", "[Note: map has failed.]", "again")
+    assert fold([*journal, *again]).messages[-1] == UserMessage((), both)
 
 
 def test_only_the_words_after_a_rewind_are_sent() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.history.profiles import ANTHROPIC, BEDROCK, GEMINI, MISTRAL, OPENAI_CHAT, OPENAI_COMPATIBLE, PROFILES
@@ -99,6 +99,7 @@ pictures = st.builds(blob, st.sampled_from([1, 20, 40, 60]), st.sampled_from([0,
 
 
 @given(st.lists(pictures, max_size=12))
+@example([blob(20, 2)] * 7)
 def test_nor_by_their_number_or_their_bytes(images: list[Image]) -> None:
     journal = [prompt(turn, image) for turn, image in enumerate(images, 1)]
     before: list[UserContent] = []

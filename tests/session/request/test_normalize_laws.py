@@ -96,7 +96,7 @@ def test_what_a_model_signed_behind_an_image_goes_when_the_image_does(journal: l
     after = normalize(folded.conversation(), profile).messages
     changed = [was != now for was, now in zip(before, after, strict=True)]
     rest = after[changed.index(True) :] if any(changed) else ()
-    assert not any(_thinks(message) for message in rest)
+    assert [message for message in rest if _thinks(message)] == []
     event(f"thinking went: {any(_thinks(message) for message in before[-len(rest) :]) if rest else False}")
 
 
@@ -114,7 +114,7 @@ def test_thinking_goes_to_its_maker_only(journal: list[Entry], model: str) -> No
     for profile in PROFILES.values():
         for message in normalize(conversation, profile).messages:
             if isinstance(message, AssistantMessage) and message.model != model:
-                assert not any(isinstance(part, ThinkingPart) for part in message.parts)
+                assert [part for part in message.parts if isinstance(part, ThinkingPart)] == []
 
 
 def test_a_call_keeps_its_result_when_its_id_is_mapped() -> None:

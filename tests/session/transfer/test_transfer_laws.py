@@ -7,7 +7,7 @@ import warnings
 from typing import cast
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
 
@@ -204,6 +204,8 @@ def read_json(document: object) -> Imported | None:
 
 @law()
 @given(histories)
+@example([{"kind": "request", "parts": [{"part_kind": "new-kind", "content": "T1."}]}])
+@example([{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "U1."}]}])
 def test_whatever_is_imported_folds_and_nothing_said_is_lost(history: list[object]) -> None:
     imported = read_json(history)
     if imported is None:  # refused as a whole: no message of it can be read

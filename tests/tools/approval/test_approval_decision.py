@@ -71,6 +71,7 @@ def test_a_question_names_the_call_and_the_place() -> None:
         ("make && npm test", "'make' and 'npm' are not known to only read."),
         ("make; npm i; go vet", "'make', 'npm' and 'go' are not known to only read."),
         ("make; npm i; go vet; rm x; tox", "'make', 'npm', 'go' and 2 more are not known to only read."),
+        ("make; npm i; go vet; rm x", "'make', 'npm', 'go' and 1 more are not known to only read."),
         ("cat /etc/x; make | sed -i s/a/b/ y; npm i", "'make' and 'npm' are not known to only read; it reads '/etc/x'"),
     ],
 )
@@ -82,6 +83,34 @@ def test_programs_that_are_not_known_are_named_together(command: str, why: str) 
     decision = decide(plan, Policy("ask"))
     assert isinstance(decision, Ask)
     assert f"runs a command: {why}" in decision.why
+
+
+@pytest.mark.parametrize(
+    ("command", "reasons", "left"),
+    [
+        ("cat /a", ["/a"], 0),
+        ("cat /a; cat /b; cat /c", ["/a", "/b", "/c"], 0),
+        ("cat /a; cat /b; cat /c; cat /d", ["/a", "/b", "/c"], 1),
+        ("cat /a; cat /b; cat /c; cat /d; cat /e; cat /a", ["/a", "/b", "/c"], 2),
+        ("cat /a; cat /b; cat /c; cat /d; make", ["make", "/a", "/b"], 2),
+        ("make; npm i; cat /a; cat /b; cat /c", ["npm", "/a", "/b"], 1),
+    ],
+)
+def test_of_many_reasons_three_are_named_and_the_others_counted(command: str, reasons: list[str], left: int) -> None:
+    async def never(_: ToolContext) -> ToolOutput:
+        raise AssertionError
+
+    plan = Plan(effect="execute", title="run", run=never, command=command)
+    decision = decide(plan, Policy("ask"))
+    assert isinstance(decision, Ask)
+    *said, last = decision.why.removesuffix(".").split("; ")
+    if left:
+        assert last == f"and {left} more"
+    else:
+        said.append(last)
+    assert len(said) == len(reasons)
+    for reason, words in zip(reasons, said, strict=True):
+        assert f"{reason!r}" in words
 
 
 def test_a_denial_tells_the_model_why_and_what_to_do() -> None:

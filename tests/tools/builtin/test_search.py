@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import threading
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from holdfast.tools.builtin.glob import GlobTool
 from holdfast.tools.builtin.grep import GrepTool, RunProgram
 from holdfast.tools.tool import Plan, ToolContext, Visibility, Workspace
 from holdfast.tools.workspace.file_walk import Rules
+from skips import needs
 from tool_harness import called, planned, ran, workspace
 
 
@@ -32,7 +32,7 @@ async def ripgrep(argv: Sequence[str], *, cwd: Path, **_of: object) -> tuple[int
     return process.returncode, written
 
 
-needs_ripgrep = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep (rg) is not installed")
+needs_ripgrep = needs("ripgrep")
 
 
 def plant(root: Path, **files: str | bytes) -> None:
@@ -463,9 +463,8 @@ def test_a_pattern_that_backtracks_for_ever_stops_no_other_thread(space: Workspa
     assert ticks > 5, "the interpreter was let go of"
 
 
+@needs("refused permissions")
 def test_what_cannot_be_read_is_said(space: Workspace) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
     (space.root / "app.py").chmod(0)
     (space.root / "sub").chmod(0)
     assert "[2 could not be read" in called(GrepTool(space, None), pattern="needle").text

@@ -78,7 +78,9 @@ async def test_answers_become_outputs(tmp_path: Path) -> None:
 async def test_keys_of_providers_are_not_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
     async with connected(stdio("plain", tmp_path), tmp_path) as connections:
-        assert "OPENAI_API_KEY" not in (await output_of(connections, "environment")).text
+        seen = (await output_of(connections, "environment")).text
+        assert "HOLDFAST_CALL" in seen
+        assert "OPENAI_API_KEY" not in seen
 
 
 async def test_a_server_that_dies_leaves_an_unknown_effect_and_is_started_again(tmp_path: Path) -> None:
@@ -162,6 +164,20 @@ async def test_calls_of_a_server_wait_for_each_other_and_a_stop_ends_the_wait(tm
         assert (await slow).interrupted
         assert (await later).text == "echo "
     assert [each for each in calls(tmp_path) if each != "cancelled"] == ["slow", "echo"]
+
+
+async def test_a_restart_ends_no_call(tmp_path: Path) -> None:
+    async with connected(stdio("plain", tmp_path), tmp_path) as connections:
+        stop = asyncio.Event()
+        slow = asyncio.create_task(connections.call("srv", "mcp__srv__slow", {}, context(stop)))
+        await asyncio.to_thread(lambda: eventually(lambda: calls(tmp_path) == ["slow"]))
+        with pytest.raises(ToolFailed, match=r"was not restarted: a call of it runs\. Press Esc first, or wait\."):
+            await connections.restart("srv", asyncio.Event())
+        assert not slow.done()
+        stop.set()
+        assert "was asked to stop" in (await slow).text  # and it did not end with the server
+        await connections.restart("srv", asyncio.Event())
+        assert (await output_of(connections, "echo", text="new")).text == "echo new"
 
 
 async def test_banners_are_skipped_and_noise_is_an_end(tmp_path: Path) -> None:

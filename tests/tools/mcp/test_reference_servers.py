@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import AsyncGenerator
@@ -20,12 +19,12 @@ from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.connections import McpConnections, McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.stored_tools import StoredTools
+from needs import MCP_SERVERS
 from polling import eventually
+from skips import needs
 
-PROGRAMS = Path(__file__).parents[3] / "build/mcp-servers/node_modules/.bin"
-INSTALLED = (PROGRAMS / "mcp-server-everything").exists() and shutil.which("node") is not None
-
-pytestmark = pytest.mark.skipif(not INSTALLED, reason="the servers are not installed: make mcp-servers (needs npm)")
+PROGRAMS = MCP_SERVERS / ".bin"
+pytestmark = needs("mcp-servers")
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from holdfast.tools.mcp.tool_declarations import (
 from holdfast.tools.mcp.tool_names import ListedTool, declared_tokens, server_of
 from laws import law
 
-SERVERS = tuple(McpServer(name=name, command=name, declare=name == "w") for name in ("a", "a__b", "c d", "w"))
+SERVERS = tuple(McpServer(name=name, command=name, declare=name == "w") for name in ("a", "a b", "c d", "w"))
 
 
 def offers(*names: str, size: int = 10, resources: bool = False) -> ToolList:

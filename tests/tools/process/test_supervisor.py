@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from holdfast.tools.process.supervisor_client import stored_output
 from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit
 from polling import HANGS, eventually, expect_within
 from process_leaks import alive, linux_only, peak_memory
+from skips import needs
 from stubborn_commands import NASTY
 
 pytestmark = linux_only
@@ -338,7 +338,7 @@ WITHOUT_CAP_KILL = ("setpriv", "--bounding-set=-kill", "--inh-caps=-all")
 """Root that may not signal another user's processes: what a setuid program is to everybody."""
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root to become another user")
+@needs("root")
 def test_what_cannot_be_ended_is_counted_once(tmp_path: Path) -> None:
     another = "setpriv --reuid=65534 --clear-groups sleep 300"
     commands = calls({"first": f"{another} & sleep 300 & sleep 0.3", "second": "true", "third": another})

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from command_bench import Bench, finished, new_call, on_bench
+from hidden_programs import path_without
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ProcessId
 from holdfast.tools.process import launch, supervisor_client
@@ -24,6 +23,7 @@ from holdfast.tools.process.supervisor_client import stored_output
 from holdfast.tools.process.supervisor_locks import wait_for_exit
 from polling import HANGS, eventually
 from process_leaks import alive, linux_only, open_files, peak_memory
+from skips import require
 from stubborn_commands import NASTY
 
 pytestmark = linux_only
@@ -214,6 +214,33 @@ def test_a_stop_ends_everything_and_keeps_what_there_was(tmp_path: Path, name: s
     on_bench(tmp_path, act)
 
 
+def is_frozen(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+@pytest.mark.parametrize("first", ["", "kill -STOP $$; "])
+def test_a_stopped_command_may_end_in_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """It has a handler for SIGTERM, which runs to its end also if the command was frozen."""
+    patient = "from holdfast.tools.process import supervisor; supervisor._GRACE = 15.0; supervisor.main()"
+    monkeypatch.setattr(launch, "PROGRAM", f"import sys; sys.path.append(sys.argv.pop(1)); {patient}")
+    handler = "trap 'sleep 0.1; echo cleaned; exit 3' TERM"
+
+    async def act(bench: Bench) -> None:
+        call = new_call()
+        task = asyncio.create_task(bench.run(f"{handler}; echo ready; {first}while :; do sleep 0.02; done", call=call))
+        await bench.ready.wait()
+        if first:
+            await asyncio.to_thread(eventually, lambda: [each for each in alive(call) if is_frozen(each)])
+        bench.stop.set()
+        got = await task
+        assert (got.cause, got.code, got.survivors) == ("stop", 3, 0)
+        assert got.text.endswith("cleaned\n")
+
+    on_bench(tmp_path, act)
+
+
 @pytest.mark.parametrize("command", ["sleep 300", "trap '' TERM; while :; do sleep 1; done", "setsid -w sleep 300"])
 def test_a_deadline_ends_everything_and_keeps_what_there_was(tmp_path: Path, command: str) -> None:
     got = finished(tmp_path, f"echo begun; {command}", timeout=0.5)
@@ -325,55 +352,60 @@ def test_many_commands_leave_no_open_files(tmp_path: Path) -> None:
 # A PID namespace
 
 NAMESPACES = {
-    "bubblewrap": ("bwrap", ""),
+    "bubblewrap": "",
     # What bubblewrap does with the same arguments, as far as it matters here.
-    "unshare": (
-        "unshare",
-        """#!/bin/sh
+    "unshare": """#!/bin/sh
         while [ "$1" != -- ]; do shift; done; shift
         exec unshare --map-current-user --pid --fork --mount-proc --kill-child "$@"
         """,
-    ),
 }
 
 
 @pytest.fixture(params=NAMESPACES)
 def contained(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put `bwrap` on the path, or what stands in for it; skip what this machine does not have or allow."""
-    program, script = NAMESPACES[request.param]
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+    script = NAMESPACES[request.param]
+    require(request.param)
     if script:
         (tmp_path / "bwrap").write_text(script)
         (tmp_path / "bwrap").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    if subprocess.run([*launch.CONTAINED, "true"], check=False, capture_output=True).returncode:
-        pytest.skip(f"{program} may not make a namespace here")
     return tmp_path
 
 
-@pytest.mark.parametrize("killed", ["the supervisor", "supervisor and watchdog"])
+@pytest.mark.parametrize("killed", ["the supervisor", "supervisor and watchdog", "the supervisor of a frozen watchdog"])
 def test_a_namespace_ends_with_its_supervisor(contained: Path, killed: str) -> None:
     async def act(bench: Bench) -> None:
         bench.supervisor.contained = True
         assert (await bench.run("ps -e -o pid= | wc -l")).text.strip() in "3456789"  # those in there, and no other
         call = new_call()
         hidden = '(env -i setsid tail -f /dev/null "/no/$HOLDFAST_CALL" >/dev/null 2>&1 </dev/null &)'
-        both = "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"  # the supervisor first: it would report its watchdog's death
-        strike = "kill -9 $PPID" if killed == "the supervisor" else f"kill -STOP {both}; kill -9 {both}"
+        watchdog = "$(cut -d' ' -f4 /proc/$PPID/stat)"
+        strike = {
+            "the supervisor": "kill -9 $PPID",
+            # The supervisor first: it would report its watchdog's death.
+            "supervisor and watchdog": f"kill -STOP $PPID {watchdog}; kill -9 $PPID {watchdog}",
+            "the supervisor of a frozen watchdog": f"kill -STOP {watchdog}; kill -9 $PPID",
+        }[killed]
         began: list[ProcessId] = []
         got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, on_start=began.append)
         assert (got.cause, got.survivors) == ("lost", 0)
+        assert got.seconds < 25, "only its time limit ended it"
         assert alive(call) == []
         assert began == []  # a pid in the namespace names no process out here
 
     on_bench(contained, act)
 
 
-def test_where_no_namespace_can_be_made_commands_still_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2; exit 1\n")
-    (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+@pytest.mark.parametrize("bubblewrap", ["may not", "is not installed"])
+def test_where_no_namespace_can_be_made_commands_still_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bubblewrap: str
+) -> None:
+    monkeypatch.setenv("PATH", path_without(tmp_path / "bin", "bwrap"))
+    if bubblewrap == "may not":
+        program = tmp_path / "bin/bwrap"
+        program.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2; exit 1\n")
+        program.chmod(0o755)
 
     async def act(bench: Bench) -> None:
         bench.supervisor.contained = True

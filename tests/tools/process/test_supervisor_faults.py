@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -13,9 +14,11 @@ from command_bench import Bench, bench, finished, new_call, on_bench
 from holdfast.errors import ToolFailed
 from holdfast.tools.process import launch, supervisor_client
 from holdfast.tools.process.process_table import Process, running_process
+from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
 from holdfast.tools.process.supervisor_client import CommandFinished, stored_output
 from polling import eventually
 from process_leaks import alive
+from skips import needs
 
 
 async def running(bench: Bench, command: str) -> tuple[Process, asyncio.Task[CommandFinished]]:
@@ -90,6 +93,109 @@ def test_a_supervisor_that_is_frozen_does_not_freeze_the_agent(
         assert (await bench.run("echo works")).text == "works\n"
 
     on_bench(tmp_path, act)
+
+
+@pytest.mark.parametrize("frozen", ["supervisor", "supervisor and watchdog"])
+def test_a_supervisor_that_is_frozen_is_ended_at_the_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: str
+) -> None:
+    """It has not read of the command: only the agent, which sent it, can keep the time."""
+    monkeypatch.setattr(supervisor_client, "_PATIENCE", 0.3)
+
+    async def act(bench: Bench) -> None:
+        supervisor = running_process(await bench.supervisor_pid())
+        assert supervisor is not None
+        if "watchdog" in frozen:
+            os.kill(supervisor.parent, signal.SIGSTOP)
+        os.kill(supervisor.pid, signal.SIGSTOP)
+        got = await asyncio.wait_for(bench.run("echo run", timeout=0.3), 20)
+        if "watchdog" in frozen:
+            assert (got.cause, got.text, got.survivors) == ("lost", "", 0)
+            assert await bench.supervisor_pid() != supervisor.pid
+        else:  # the watchdog wakes it at once
+            assert (got.cause, got.text) == ("exit", "run\n")
+
+    on_bench(tmp_path, act)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "nonsense",
+        '{"kind":"live","call":"x","size":-1,"dropped":0}',
+        '{"kind":"live","call":"x","size":9000000,"dropped":0}',
+    ],
+)
+@needs("root")
+def test_a_command_that_writes_among_the_messages_loses_its_supervisor_and_ends(tmp_path: Path, words: str) -> None:
+    """Only root may open the pipe of another process; nothing that follows such words can be told from messages."""
+
+    async def act(bench: Bench) -> None:
+        call = new_call()
+        forged = f"echo ready; setsid sleep 300 & echo '{words}' >/proc/$PPID/fd/1; sleep 300"
+        got = await asyncio.wait_for(bench.run(forged, call=call), 20)
+        assert (got.cause, got.text, got.survivors) == ("lost", "ready\n", 0)
+        assert alive(call) == []
+        assert (await bench.run("echo works")).text == "works\n"
+
+    on_bench(tmp_path, act)
+
+
+@pytest.mark.parametrize("struck", ["the watchdog", "the supervisor"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_search_printed_before_it_was_interrupted_is_no_result(
+    tmp_path: Path, struck: str, number: signal.Signals
+) -> None:
+    async def act(bench: Bench) -> None:
+        supervisor = running_process(await bench.supervisor_pid())
+        assert supervisor is not None
+        searching = asyncio.create_task(
+            bench.capture("sh", "-c", "echo found; touch printed; trap 'exit 0' TERM; while :; do sleep 0.02; done")
+        )
+        await asyncio.to_thread(eventually, (tmp_path / "printed").exists)
+        os.kill(supervisor.parent if struck == "the watchdog" else supervisor.pid, number)
+        with pytest.raises(ToolFailed, match="'sh' was interrupted: the process that ran it died"):
+            await searching
+        # The next one comes while that supervisor exits: it works, or has no result either.
+        with contextlib.suppress(ToolFailed):
+            assert (await bench.capture("echo", "works")) == (0, b"works\n")
+
+    on_bench(tmp_path, act)
+
+
+def test_a_search_whose_output_is_gone_has_no_result(tmp_path: Path) -> None:
+    async def act(bench: Bench) -> None:
+        with pytest.raises(ToolFailed, match=r"output of command 'sh' could not be read: .*No such file.* Try again"):
+            await bench.capture("sh", "-c", "echo found; rm -f -- *.out")
+
+    on_bench(tmp_path, act)
+
+
+def test_a_supervisor_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> None:
+    """What closing one raises is raised, after everything that the others run has ended."""
+
+    async def fail() -> None:
+        raise OSError("the pipe is broken")
+
+    async def act() -> None:
+        supervisors, call = Supervisors(tmp_path), new_call()
+        request = CommandRequest(
+            command="trap '' TERM; touch began; while :; do sleep 0.1; done",
+            call=call,
+            cwd=tmp_path,
+            timeout=None,
+            spool=tmp_path / "out",
+            background=True,
+        )
+        task = asyncio.create_task(supervisors.run(request, stop=asyncio.Event(), emit=lambda _: None))
+        await asyncio.to_thread(eventually, (tmp_path / "began").exists)
+        supervisors._first._listener = asyncio.create_task(fail())
+        with pytest.raises(OSError, match="the pipe is broken"):
+            await supervisors.close()
+        assert alive(call) == []
+        assert (await task).cause == "stop"
+
+    asyncio.run(act())
 
 
 def test_a_supervisor_that_is_frozen_after_the_death_of_its_watchdog_is_woken(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import which
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -22,13 +21,14 @@ from holdfast.tools.shell.parse import parse_command
 from holdfast.tools.shell.read_only import more_than_reading
 from holdfast.tools.shell.read_only_programs import READERS_BY_NAME
 from laws import law
+from skips import needs
 from tiers import DEEP, SEED, spread
 
 ATTACKS = cases("attacks.tsv")
 SESSIONS = cases("sessions.tsv")
 FREE = [command for shows, command in SESSIONS if shows == "free"]
 
-needs_strace = pytest.mark.skipif(which("strace") is None, reason="strace is not installed")
+needs_strace = needs("strace")
 
 
 def only_reads(command: str) -> bool:

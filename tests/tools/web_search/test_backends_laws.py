@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tool_calls import SearchName
@@ -21,6 +21,8 @@ _JSON = st.recursive(
 
 @law()
 @given(st.sampled_from(NAMES), _JSON)
+@example("searxng", {"results": [{"url": "http://a.b/\x1b", "title": "a\nb", "content": "c\n" * 9_999}]})
+@example("searxng", {"results": [{"url": "http://a.b/", "title": "a\nb", "content": "c\n" * 9_999}]})
 def test_whatever_is_sent_becomes_results_or_a_reason(name: SearchName, value: object) -> None:
     try:
         found = search_results(name, json.dumps(value).encode(), count=10)

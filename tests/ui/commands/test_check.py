@@ -18,6 +18,7 @@ from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.shape import NO_RESULT
 from launcher import launcher
+from skips import needs
 
 USER = {"role": "user", "content": "Which files are there?"}
 CALLS = {
@@ -259,7 +260,7 @@ def test_the_document_goes_to_standard_output_and_the_edits_beside_it(tmp_path: 
     assert (tmp_path / "a.json").read_text() == before
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+@needs("linux")
 @pytest.mark.parametrize("size", [1, 100_000])
 def test_a_full_disk_is_reported(tmp_path: Path, size: int) -> None:
     file = put(tmp_path, [{"role": "user", "content": "x" * size}])

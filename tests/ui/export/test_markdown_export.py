@@ -61,6 +61,7 @@ def test_nothing_that_a_tool_gave_gets_out_of_its_fence(journal: list[Entry]) ->
     start = [PromptAccepted(turn=9, text="go"), call, CallStarted(call="z", effect="read")]
     text = markdown(reading(opened, *journal, *start, *ended), "s")
     headings = [token.map for token in MarkdownIt().parse(text) if token.type == "heading_open"]
+    assert "# Turn 99" in text.splitlines()
     assert all("Turn 99" not in text.splitlines()[where[0]] for where in headings if where)
 
 

@@ -20,6 +20,7 @@ from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import HANGS, eventually, expect_within
+from skips import needs
 
 MODEL = "openai-chat:m"
 MUCH = "x" * 150_000  # more than a pipe holds
@@ -83,7 +84,7 @@ def ended(process: subprocess.Popen[str], within: float) -> int:
     return code
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@needs("linux")
 def test_an_output_that_cannot_be_written_stops_the_turn_whose_prompt_is_kept(place: Place) -> None:
     place.provider.extend([Call("bash", {"command": "sleep 20; echo hi >> ran"})], [Say("done")])
     with Path("/dev/full").open("w") as full:

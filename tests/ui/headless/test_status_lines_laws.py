@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.agent.events import Fact
@@ -113,6 +113,8 @@ def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
 
 @law()
 @given(journals, st.sampled_from(sorted(REASONS)))
+@example(LEFT, "user")
+@example([PromptAccepted(turn=1, text="go")], "finished")
 def test_every_call_that_was_open_is_reported_once_in_the_words_shown_live(journal: list[Entry], cause: Cause) -> None:
     before = fold(journal)
     left = settle(before, StopCause(cause))

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.ui.headless.stream_writer import Courier, Writer
 from polling import eventually
+from skips import needs
 
 MUCH = "line\n" * 100_000  # more than any pipe holds
 
@@ -65,7 +66,7 @@ def test_a_reader_that_leaves_in_the_middle_is_noticed_once(pipe: tuple[int, int
     assert noticed == ["the reader has closed it"]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@needs("linux")
 def test_a_full_disk_is_a_reason() -> None:
     noticed: list[str] = []
     with Path("/dev/full").open("w") as stream:

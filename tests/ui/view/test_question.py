@@ -32,7 +32,7 @@ def test_an_edit_can_be_allowed_once_or_for_its_folder_or_with_all_edits() -> No
 
 @pytest.mark.parametrize("mode", ["accept-edits", "yolo"])
 def test_all_edits_are_not_offered_where_they_are_allowed_already(mode: Mode) -> None:
-    assert "edits" not in names(edit(), mode)
+    assert names(edit(), mode) == ["once", "session", "project", "no"]
 
 
 def test_all_edits_are_not_offered_for_what_they_would_not_allow() -> None:
@@ -86,6 +86,25 @@ def test_an_answer_carries_what_was_shown() -> None:
     assert project.answer() == ApprovalAnswer(allowed=True, remember="project")
     assert refused.words
     assert refused.answer("not now") == ApprovalAnswer(allowed=False, reason="not now")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("make test", "running `make test *`"),
+        ("make test; npm ci; make test", "running `make test *, npm ci *`"),
+        ("make test > out/log.txt", "`running make test *, edits to out/**`"),
+        ("echo x > out/a; echo y > log/b", "edits to `out/**, log/**`"),
+    ],
+)
+def test_an_answer_that_is_remembered_names_all_that_it_allows(text: str, what: str) -> None:
+    shown = [choice.text for choice in question_of(command(text), mode="ask").choices]
+    assert shown == [
+        "Allow once",
+        f"Always allow {what} (this session)",
+        f"Always allow {what} (this folder)",
+        "Reject with feedback",
+    ]
 
 
 @pytest.mark.parametrize(

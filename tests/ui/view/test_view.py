@@ -21,6 +21,7 @@ from holdfast.session.journal.entries import (
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    ServerFailed,
     TurnEnded,
 )
 from holdfast.session.journal.parts import TextPart, ThinkingPart, Usage
@@ -257,6 +258,21 @@ def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
         ("model", "Model switched to anthropic:x."),
         ("trouble", "The disk is full."),
         ("trouble", "Rule broken."),
+    ]
+
+
+def test_a_server_that_failed_is_a_note_with_the_reason_and_the_tools_it_costs() -> None:
+    view = view_of(
+        ServerFailed(server="trip", reason="it exited\nwith status 3.", tools=("mcp__trip__book", "mcp__trip__pay")),
+        ServerFailed(server="map", reason="it did not answer for 30 s"),
+    )
+    assert [(block.kind, block.text, block.detail) for block in view.blocks() if isinstance(block, Note)] == [
+        (
+            "server",
+            "MCP server trip failed: it exited with status 3. Its 2 tools cannot be called now.",
+            "mcp__trip__book, mcp__trip__pay",
+        ),
+        ("server", "MCP server map failed: it did not answer for 30 s.", ""),
     ]
 
 

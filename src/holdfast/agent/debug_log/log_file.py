@@ -35,8 +35,8 @@ class LogFile:
         self._descriptor = -1
 
     def _open(self) -> None:
-        # Never through a symbolic link: a folder copied from elsewhere may contain one.
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        # Never through a symbolic link, and never waiting at a pipe: a folder copied from elsewhere may contain one.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         self._descriptor = os.open(self.path, flags, 0o600)
         self._size = os.fstat(self._descriptor).st_size
 

@@ -1,6 +1,7 @@
 """One request in flight: a pump task fills a bounded queue, the turn reads from it, with deadlines for each event.
 
-Whatever arrived is kept, however the stream ends. No wait here is longer than its deadline.
+Whatever arrived is kept, however the stream ends. No wait here is longer than its deadline. The pump counts what it
+puts on the queue, so neither memory nor a stop depends on how much a server can send.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.protocols.answer_bounds import LONGEST_CALL_NAME, MOST_TURN_TEXT, AnswerSize, Flood
 from holdfast.session.conversation.call_ids import call_id
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part, ResponseCheckpoint, ResponseEnded
@@ -35,7 +37,10 @@ QUEUE = 256
 
 
 class Stream:
-    """The events of one attempt at a request. `non_streaming` requests the answer without streaming."""
+    """The events of one attempt at a request. `non_streaming` requests the answer without streaming.
+
+    `room` is how many bytes of text the answers of the turn may still have.
+    """
 
     def __init__(  # noqa: PLR0913 - the parts of a request
         self,
@@ -47,6 +52,7 @@ class Stream:
         detached: DetachedTasks,
         append: Callable[[ResponseCheckpoint], None],
         emit: Callable[[Event], None],
+        room: int = MOST_TURN_TEXT,
     ) -> None:
         self._step = step
         self._model = model
@@ -59,17 +65,22 @@ class Stream:
         self._arrived = asyncio.Event()  # awaited in place of the queue, so that a stop loses no event
         self._pump: asyncio.Task[None] | None = None
         self._dropped = False
-        self._text: list[str] = []
+        self._size = AnswerSize(room)
+        self._text: list[str] = []  # since the last checkpoint
         self._thinking: list[str] = []
-        self._saved_text = 0  # how many fragments of each the last checkpoint covered
-        self._saved_thinking = 0
+        self._shown = False
         self._checkpoint_at = 0.0
         self._calls: dict[int, str] = {}
 
     @property
     def shown(self) -> bool:
         """Return whether output of this attempt was shown. A retry would show it twice."""
-        return bool(self._text or self._thinking or self._calls)
+        return self._shown
+
+    @property
+    def received(self) -> int:
+        """Return how many bytes of text have arrived."""
+        return self._size.bytes
 
     @property
     def begun_calls(self) -> tuple[str, ...]:
@@ -78,7 +89,7 @@ class Stream:
 
     @property
     def _has_new_text(self) -> bool:
-        return len(self._text) > self._saved_text or len(self._thinking) > self._saved_thinking
+        return bool(self._text or self._thinking)
 
     async def run(
         self, conversation: Conversation, stop: StopSignal, *, on_event: Callable[[], None]
@@ -123,12 +134,12 @@ class Stream:
 
     def checkpoint(self) -> None:
         """Journal the text received since the last checkpoint."""
-        text = valid_unicode("".join(self._text[self._saved_text :]))
-        thinking = valid_unicode("".join(self._thinking[self._saved_thinking :]))
         self._checkpoint_at = asyncio.get_running_loop().time() + CHECKPOINT_EVERY
         if self._has_new_text:
+            text, thinking = valid_unicode("".join(self._text)), valid_unicode("".join(self._thinking))
             self._append(ResponseCheckpoint(step=self._step, text=text, thinking=thinking))
-            self._saved_text, self._saved_thinking = len(self._text), len(self._thinking)
+            self._text.clear()
+            self._thinking.clear()
 
     def response_entry(self, finished: StreamFinished, *, session: str, known: Callable[[str], bool]) -> ResponseEnded:
         """Return the entry of a complete response. Its calls get holdfast's own ids."""
@@ -168,6 +179,7 @@ class Stream:
         )
 
     def _take(self, event: TextDelta | ThinkingDelta | CallDelta) -> None:
+        self._shown = True
         match event:
             case TextDelta():
                 self._text.append(event.text)
@@ -176,8 +188,10 @@ class Stream:
                 self._thinking.append(event.text)
                 self._emit(LiveThinking(self._step, event.text))
             case CallDelta():
-                self._calls[event.index] = self._calls.get(event.index, "") + event.name
-                self._emit(LiveCall(self._step, event.index, event.name, event.arguments))
+                known = self._calls.get(event.index, "")
+                name = event.name[: LONGEST_CALL_NAME - len(known)]
+                self._calls[event.index] = known + name
+                self._emit(LiveCall(self._step, event.index, name, event.arguments))
 
     async def _next(self, stop: StopSignal, wait: float) -> StreamEvent:
         """Return the next event; raises `ProviderFailed` if the pump failed or nothing comes for `wait` seconds."""
@@ -223,7 +237,13 @@ class Stream:
                 async for event in events:
                     if self._dropped:  # the model ignored its cancellation
                         return
+                    if isinstance(event, StreamFinished):
+                        self._size.finish(event.parts)
+                    else:
+                        self._size.add(event)
                     await self._put(event)
+        except Flood as flood:
+            ended = ProviderFailed(f"Model {self._model.name!r} sent {flood}. It was cut off there.", fault="flood")
         except ProviderFailed as failed:
             ended = failed
         except Exception as error:  # noqa: BLE001 - a Model is foreign code: what it raises ends its response

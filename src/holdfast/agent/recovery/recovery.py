@@ -57,14 +57,14 @@ FILE_LOOK = 2.5
 class Aftermath(msgspec.Struct, frozen=True):
     """The result of `inspect`: a note about leftover `processes`, and an entry for `files` that have changed.
 
-    `raised` is the exception that interrupted it, to be raised after the journal is settled. `tools` is an entry for
-    tools that have changed; it may be journalled only before a prompt.
+    `raised` is the exception that interrupted it, to be raised after the journal is settled. `tools` are entries for
+    MCP servers that failed and tools that have changed; they may be journalled only before a prompt.
     """
 
     processes: str
     files: tuple[e.FilesChanged, ...] = ()
     raised: BaseException | None = None
-    tools: tuple[e.ToolsChanged, ...] = ()
+    tools: tuple[e.ServerFailed | e.ToolsChanged, ...] = ()
 
 
 class Recovery:
@@ -128,15 +128,41 @@ class Recovery:
         changed, raised = await stop.try_await(check, (), within=FILE_LOOK)
         return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
 
-    def _tools(self) -> tuple[e.ToolsChanged, ...]:
-        """Return an entry for server tools that differ from their declaration."""
+    def server_failures(self, *, noted: bool) -> tuple[e.ServerFailed, ...]:
+        """Return entries for MCP servers that failed and are not in the journal yet, `noted` for the model."""
+        reports = self._toolbox.server_reports()
+        if not any(reports.values()):
+            return ()
+        from holdfast.agent.server_notices import failures  # noqa: PLC0415 - if a server failed
+
         opened = self._journal.conversation.opened
         declared = () if opened is None else opened.tools
-        if (now := self._toolbox.redeclare(declared)) == declared or opened is None:
-            return ()
+        return tuple(failures(self._journal.failed_servers, reports, declared, noted=noted))
+
+    def _tools(self) -> tuple[e.ServerFailed | e.ToolsChanged, ...]:
+        """Return entries for servers that failed, and for tools that changed or can be called again."""
+        opened = self._journal.conversation.opened
+        declared = () if opened is None else opened.tools
+        failed, notes = self.server_failures(noted=True), self._recovered()
+        now = self._toolbox.redeclare(declared)
+        if opened is None or (now == declared and not notes):
+            return failed
         from holdfast.tools.mcp.tool_declarations import change_note  # noqa: PLC0415 - if there are servers
 
-        return (e.ToolsChanged(tools=now, note=change_note(declared, now)),)
+        note = "\n".join(filter(None, (*notes, change_note(declared, now))))
+        return (*failed, e.ToolsChanged(tools=now, note=note))
+
+    def _recovered(self) -> tuple[str, ...]:
+        """Return a note about servers that work again, and forget that their failure was reported."""
+        reported = self._journal.failed_servers
+        if not reported:
+            return ()
+        from holdfast.agent.server_notices import recovered, recovery_note  # noqa: PLC0415 - if a server failed
+
+        back = recovered(reported, self._toolbox.server_reports())
+        for server in back:
+            del reported[server]
+        return (recovery_note(back),) if back else ()
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation

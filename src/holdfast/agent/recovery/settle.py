@@ -37,6 +37,13 @@ from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileCheck, FileSeen, Outcome
 from holdfast.tools.tool import Traces
+from holdfast.tools.truncation import cap
+
+KEPT_OF_FLOOD = 64 * 1024
+"""Bytes to keep of the text of an answer without an end: the first half and the last half."""
+
+LONGEST_CUT = 1024 * 1024
+"""Characters of an unfinished answer to keep whole. A longer one is a flood, whatever ended it."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,13 +78,14 @@ def settle(
     known = known or Evidence()
     entries: list[Entry] = []
     streaming = conversation.streaming
-    was_cut = streaming is not None and bool(streaming.text.strip())
+    text = "" if streaming is None else _text_of_cut(streaming.text, stop_cause)
+    was_cut = bool(text.strip())
     if streaming is not None and (was_cut or conversation.open_turn is None):  # otherwise the turn's end also ends it
         entries.append(
             ResponseEnded(
                 step=streaming.step,
                 model=streaming.model,
-                parts=(TextPart(streaming.text),) if was_cut else (),
+                parts=(TextPart(text),) if was_cut else (),
                 usage=Usage(),  # a provider bills streamed output, but reports its size only at the end
                 cut=stop_cause.cause,
             )
@@ -97,6 +105,12 @@ def settle(
             )
         )
     return tuple(entries)
+
+
+def _text_of_cut(text: str, stop_cause: StopCause) -> str:
+    """Return what is kept of an unfinished answer: of a flood its beginning and its end, so that it can be sent."""
+    is_flood = stop_cause.cause == "flood" or len(text) > LONGEST_CUT
+    return cap(text, KEPT_OF_FLOOD) if is_flood else text
 
 
 def settle_command(started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None) -> ShellEnded:

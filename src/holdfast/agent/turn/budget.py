@@ -27,13 +27,14 @@ from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session.journal.entries import Compacted, Entry, ResponseEnded, Titled
+from holdfast.session.journal.parts import Usage
 
 
 class Spent(msgspec.Struct, frozen=True):
     """The known cost of a run in US dollars, as a decimal string.
 
-    `unpriced` is a model that gave a response of unknown cost, None if there is none. The cost of a response that was
-    cut off is not reported: it counts as nothing.
+    `unpriced` is a model that gave a response of unknown cost, None if there is none. A response that was cut off
+    counts if its cost was reported, otherwise as nothing.
     """
 
     dollars: str = "0"
@@ -42,8 +43,10 @@ class Spent(msgspec.Struct, frozen=True):
     def after(self, entry: Entry) -> Spent:
         """Return what is spent after this entry."""
         match entry:
+            case ResponseEnded(cut=str(), usage=Usage(cost=None)):
+                return self
             case (
-                ResponseEnded(cut=None, usage=usage, model=model)
+                ResponseEnded(usage=usage, model=model)
                 | Compacted(usage=usage, model=model)
                 | Titled(usage=usage, model=model)
             ):

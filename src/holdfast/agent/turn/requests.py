@@ -17,6 +17,7 @@ from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.model import ModelFinish, PrefixModel
+from holdfast.providers.protocols.answer_bounds import answer_room
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import ModelChanged, Repaired, RequestFailed, RequestStarted, Why
 from holdfast.session.journal.parts import CallPart
@@ -33,6 +34,7 @@ class Requests:
         self._stop = stop
         self._to = to
         self._stream: Stream | None = None
+        self._received = 0  # bytes of text, in the answers of the turn so far
         self._cut_calls: tuple[str, ...] = ()
 
     async def shorten(self, why: Why) -> bool:
@@ -92,6 +94,7 @@ class Requests:
                 detached=context.detached,
                 append=self._journal.append,
                 emit=context.emit,
+                room=answer_room(self._received),
             )
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
@@ -136,8 +139,10 @@ class Requests:
                 if changed:
                     sent = self._valid()
                 continue
-            session = sent.opened.session if sent.opened else ""
-            ended = stream.response_entry(finished, session=session, known=self._journal.fold.knows_call)
+            self._received += stream.received
+            ended = stream.response_entry(
+                finished, session=sent.opened.session if sent.opened else "", known=self._journal.fold.knows_call
+            )
             self._journal.append(ended)
             self._stream = None
             if ended.cut is not None:

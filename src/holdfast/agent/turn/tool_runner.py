@@ -326,7 +326,7 @@ class Calls:
                 seen_also=output.more_snapshots,
             )
             try:
-                self._journal.append(ended)
+                self._journal.append(ended, *self._context.recovery.server_failures(noted=False))
             except StateError:  # a full disk, or another process appended in between
                 self._context.recovery.keep_outcome(ended)  # not lost: the exit of the turn tries again
                 raise

@@ -85,7 +85,7 @@ class Turn:
         finally:
             self._deadline.pause()
             end = await self._exit(stop_cause)
-        if fault is not None and end.cause == "provider":
+        if fault is not None and end.cause in ("provider", "flood"):
             self._context.emit(TurnFailed(fault))
         return end
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from holdfast.errors import StateError
+from holdfast.fleet.places.outside_values import folder_below
 from holdfast.system.durable_files import make_folder, replace_file
 
 
@@ -34,11 +36,17 @@ class FolderPlace(msgspec.Struct, frozen=True, kw_only=True):
         """Do nothing: the folder is the user's."""
 
 
-def folder_place(cwd: Path, *, state: Path, host: str, row_values: dict[str, object]) -> FolderPlace:
-    """Return the folder `cwd` as a place; raises `StateError`. `state` is where holdfast stores its identity."""
+def folder_place(
+    cwd: Path, *, state: Path, host: str, roots: Sequence[Path], row_values: dict[str, object]
+) -> FolderPlace:
+    """Return the folder `cwd`, below one of `roots`, as a place; raises `StateError`.
+
+    `state` is where holdfast stores its identity.
+    """
     if not cwd.is_absolute() or not cwd.is_dir():
         raise StateError(f"Folder {str(cwd)!r} does not exist on {host}. Make it, or give the session another place.")
-    return FolderPlace(cwd=cwd, identity=identity_of(cwd, state), host=host, row_values=row_values)
+    found = folder_below(cwd, roots, "Folder")
+    return FolderPlace(cwd=found, identity=identity_of(found, state), host=host, row_values=row_values)
 
 
 def identity_of(folder: Path, state: Path) -> str:

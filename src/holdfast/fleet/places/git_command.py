@@ -1,4 +1,8 @@
-"""Runs git for worktrees: with a time limit, without prompts, and with a readable error when it fails."""
+"""Runs git for worktrees: with a time limit, without prompts, and with a readable error when it fails.
+
+Names from outside are checked by `outside_values` and stand behind `--` or `--end-of-options`. Git may use no
+other transports, and no hooks or monitors: the files of a session may hold a configuration that names programs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.errors import StateError
+from holdfast.fleet.places.outside_values import TRANSPORTS
 
+_RUNS_NOTHING = {"core.hooksPath": os.devnull, "core.fsmonitor": "false", "core.askPass": ""}
+_CONFIG = {
+    "GIT_CONFIG_COUNT": str(len(_RUNS_NOTHING)),
+    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_RUNS_NOTHING)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_RUNS_NOTHING.values())},
+}
 LONGEST = 120.0
 """Seconds for one git command; a clone of a large repository takes that long."""
 
@@ -18,7 +29,8 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name == "GIT_SSH_COMMAND"
     }
-    quiet = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **_CONFIG}
+    quiet["GIT_ALLOW_PROTOCOL"] = ":".join(TRANSPORTS)
     try:
         done = subprocess.run(  # noqa: S603 - no shell; addresses and names are separate arguments
             ["git", *arguments],  # noqa: S607 - the git of the PATH, as in the user's own shell

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from holdfast.errors import StateError
 from holdfast.fleet.places.folder import FolderPlace, folder_place
+from holdfast.fleet.places.outside_values import checked_image
 from holdfast.fleet.places.place import PlaceValues
 from holdfast.fleet.places.worktree import WorktreePlace, worktree_place
+from holdfast.session.session_id import checked_id
+from holdfast.system.owned_folder import OwnedFolder
 from holdfast.tools.process.launch import PACKAGES
 
 PLACE_KINDS = ("folder", "worktree")
@@ -18,26 +24,35 @@ AROUND = ("", "sandbox", "container")
 
 
 class LocalPlaces:
-    """Opens places below `state`, the fleet's own folder on this machine; a `Places`. `host` is its name."""
+    """Opens places below `state`, the fleet's own folder on this machine; a `Places`. `host` is its name.
 
-    def __init__(self, state: Path, *, host: str) -> None:
+    Folders of sessions, and repositories on this machine, must lie below one of `roots`.
+    """
+
+    def __init__(self, state: Path, *, host: str, roots: Sequence[Path]) -> None:
         self._state = state
         self._host = host
+        self._roots = tuple(roots)
 
     def session_folder(self, session: str) -> Path:
         """Return the folder for the output and leftovers of a session's commands on this machine."""
-        return self._state / "sessions" / session
+        return OwnedFolder(self._state / "sessions").path(checked_id(session))
 
     def open(self, session: str, values: PlaceValues) -> FolderPlace | WorktreePlace:
         """Return the place of a session, created or reopened; raises `StateError` if that is impossible here."""
+        checked_id(session)
         row_values = dict(values)
         match row_values.get("kind", "folder"):
             case "folder":
                 place = folder_place(
-                    Path(str(row_values.get("cwd", ""))), state=self._state, host=self._host, row_values=row_values
+                    Path(str(row_values.get("cwd", ""))),
+                    state=self._state,
+                    host=self._host,
+                    roots=self._roots,
+                    row_values=row_values,
                 )
             case "worktree":
-                place = worktree_place(session, row_values, state=self._state)
+                place = worktree_place(session, row_values, state=self._state, roots=self._roots)
             case kind:
                 raise StateError(f"Unknown kind of place {kind!r} (expected one of {', '.join(PLACE_KINDS)}).")
         around = str(row_values.get("around", ""))
@@ -80,15 +95,21 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
 
     The `image` needs a `python3` (3.11 or newer): the process that runs the commands is a Python program.
     """
-    if not image or image.startswith("-"):
+    if not image:
         raise StateError("A container needs the name of an image (`image`). Name it when the session is made.")
+    checked_image(image)
     for program in ("podman", "docker"):
         if shutil.which(program):
             break
     else:
         raise StateError("A container needs podman or docker, and this worker has neither. Install one of them.")
-    folders = [f"--volume={folder}:{folder}" for folder in (cwd, session_folder)]
     git_folder = _git_folder(cwd)
+    for folder in (cwd, session_folder, git_folder):
+        if ":" in str(folder):
+            raise StateError(
+                f"Folder {str(folder)!r} cannot be mounted in a container: its path has a colon. Use another folder."
+            )
+    folders = [f"--volume={folder}:{folder}" for folder in (cwd, session_folder)]
     return (
         program, "run", "--rm", "--interactive", "--init", *folders, f"--volume={PACKAGES}:{PACKAGES}:ro",
         *((f"--volume={git_folder}:{git_folder}",) if git_folder else ()),
@@ -97,9 +118,29 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
 
 
 def _git_folder(cwd: Path) -> Path | None:
-    """Return the clone that a worktree belongs to, which git in the worktree reads and writes."""
+    """Return the clone that a worktree belongs to, which git in the worktree reads and writes.
+
+    The commands of a session can write `.git`. So the clone counts only if it names this worktree in turn, which they
+    cannot write anywhere else.
+    """
     try:
-        text = (cwd / ".git").read_text("utf-8")
-    except OSError:  # a plain folder, not a worktree
+        text = _short_text(cwd / ".git")
+        if not text.startswith("gitdir:"):
+            return None
+        entry = (cwd / text.removeprefix("gitdir:").strip()).resolve(strict=True)
+        back = (entry / _short_text(entry / "gitdir").strip()).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):  # a plain folder, not a worktree
         return None
-    return Path(text.removeprefix("gitdir:").strip()).parent.parent if text.startswith("gitdir:") else None
+    is_ours = back == cwd.resolve() / ".git" and entry.parent.name == "worktrees"
+    return entry.parent.parent if is_ours else None
+
+
+def _short_text(path: Path) -> str:
+    """Return the text of a plain file, at most 4 KB of it; raises `OSError` for anything else."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(f"{str(path)!r} is not a plain file")
+        return os.read(file, 4096).decode("utf-8", "replace")
+    finally:
+        os.close(file)

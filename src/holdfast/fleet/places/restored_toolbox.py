@@ -36,6 +36,10 @@ class RestoredToolbox:
         """Return what the next turn declares."""
         return self._toolbox.redeclare(declared)
 
+    def server_reports(self) -> Mapping[str, str]:
+        """Return the reports on MCP servers."""
+        return self._toolbox.server_reports()
+
     def instructions(self) -> tuple[Instruction, ...]:
         """Return the present instructions of the workspace."""
         return self._toolbox.instructions()

@@ -8,8 +8,8 @@ including untracked ones, without changing the branch or the index, and pushes t
 from __future__ import annotations
 
 import hashlib
-import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,10 @@ import msgspec
 from holdfast.errors import StateError
 from holdfast.fleet.places.folder import identity_of
 from holdfast.fleet.places.git_command import git
+from holdfast.fleet.places.outside_values import checked_branch, checked_commit, checked_repository, folder_below
+from holdfast.session.session_id import checked_id
 from holdfast.system.durable_files import make_folder
+from holdfast.system.owned_folder import OwnedFolder
 
 _AUTHOR = {
     "GIT_AUTHOR_NAME": "holdfast",
@@ -53,13 +56,13 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
         commit = self._committed(turn)
         if commit != self.saved:
             refs = f"refs/holdfast/{self.session}"
-            git(self.clone, "push", "--quiet", "origin", f"+{commit}:{refs}/{turn}", f"+{commit}:{refs}/latest")
+            git(self.clone, "push", "--quiet", "--", "origin", f"+{commit}:{refs}/{turn}", f"+{commit}:{refs}/latest")
         return {**self.values(), "saved": commit, "turn": turn}
 
     def close(self, *, remove: bool) -> None:
         """Leave the worktree, or delete it."""
         if remove:
-            git(self.clone, "worktree", "remove", "--force", str(self.cwd))
+            git(self.clone, "worktree", "remove", "--force", "--", str(self.cwd))
 
     def _committed(self, turn: int) -> str:
         """Return a commit of all files on top of the worktree's branch, or the last save if nothing changed."""
@@ -83,18 +86,27 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
         return self.row_values.get("ignored") is True
 
 
-def worktree_place(session: str, row_values: dict[str, object], *, state: Path) -> WorktreePlace:
-    """Return the worktree of a session: reopened, restored from its last save, or new. Raises `StateError`."""
+def worktree_place(session: str, row_values: dict[str, object], *, state: Path, roots: Sequence[Path]) -> WorktreePlace:
+    """Return the worktree of a session: reopened, restored from its last save, or new. Raises `StateError`.
+
+    A repository on this machine must lie below one of `roots`.
+    """
+    checked_id(session)
     repository = str(row_values.get("repo", ""))
-    if not repository or repository.startswith("-"):
+    if not repository:
         raise StateError("A worktree needs the address of a repository (`repo`). Name it when the session is made.")
-    clone = _clone(repository, state)
-    folder = state / "worktrees" / session
+    local = checked_repository(repository)
+    base = checked_branch(str(row_values.get("base", "") or "HEAD"))
     saved = str(row_values.get("saved", ""))
+    if saved:
+        checked_commit(saved)
+    clone = _clone(repository, state, str(folder_below(local, roots, "Repository")) if local else repository)
+    worktrees = OwnedFolder(state / "worktrees")
+    folder = worktrees.path(session)
     if not (folder / ".git").exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        worktrees.remove(session)
         git(clone, "worktree", "prune")
-        _add(clone, folder, session, row_values)
+        _add(clone, folder, session, base=base, saved=bool(saved))
     return WorktreePlace(
         cwd=folder,
         identity=identity_of(folder, state),
@@ -105,37 +117,38 @@ def worktree_place(session: str, row_values: dict[str, object], *, state: Path) 
     )
 
 
-def _clone(repository: str, state: Path) -> Path:
-    """Return the bare clone of a repository on this machine, created for the first session that needs it."""
-    clone = state / "clones" / f"{hashlib.sha256(repository.encode()).hexdigest()[:24]}.git"
+def _clone(repository: str, state: Path, source: str) -> Path:
+    """Return the bare clone of a repository on this machine, made from `source` for the first session that needs it."""
+    clones = OwnedFolder(state / "clones")
+    clone = clones.path(f"{hashlib.sha256(repository.encode()).hexdigest()[:24]}.git")
     make_folder(clone.parent)
     if not (clone / "HEAD").exists():
         scratch = Path(tempfile.mkdtemp(prefix=".clone-", dir=clone.parent))
         try:
-            git(clone.parent, "clone", "--quiet", "--bare", "--", repository, str(scratch))
+            git(clone.parent, "clone", "--quiet", "--bare", "--", source, str(scratch))
             try:
                 scratch.rename(clone)
             except OSError:  # another session of this machine was faster
                 if not (clone / "HEAD").exists():
                     raise
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            clones.remove(scratch.name)
     return clone
 
 
-def _add(clone: Path, folder: Path, session: str, row_values: dict[str, object]) -> None:
+def _add(clone: Path, folder: Path, session: str, *, base: str, saved: bool) -> None:
     """Add the worktree of a session, at its last save if there is one, otherwise at its base branch."""
     make_folder(folder.parent)
     latest = f"refs/holdfast/{session}/latest"
-    git(clone, "fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/remotes/origin/*")
-    if row_values.get("saved"):
-        git(clone, "fetch", "--quiet", "origin", f"+{latest}:{latest}")
-        start = git(clone, "rev-parse", f"{latest}^")
+    git(clone, "fetch", "--quiet", "--prune", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")
+    if saved:
+        git(clone, "fetch", "--quiet", "--", "origin", f"+{latest}:{latest}")
+        start = git(clone, "rev-parse", "--verify", "--end-of-options", f"{latest}^")
     else:
-        base = str(row_values.get("base", "") or "HEAD")
-        known = git(clone, "for-each-ref", "--format=%(refname)", f"refs/remotes/origin/{base}")
-        start = known or base
-    git(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", str(folder), start)
-    if row_values.get("saved"):  # restores uncommitted changes as uncommitted changes
+        branch = f"refs/remotes/origin/{base}"
+        found = git(clone, "for-each-ref", "--format=%(refname)", "--", branch).splitlines()
+        start = branch if branch in found else base
+    git(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", "--", str(folder), start)
+    if saved:  # restores uncommitted changes as uncommitted changes
         git(folder, "read-tree", "-u", "--reset", latest)
         git(folder, "reset", "--quiet", "--mixed", "HEAD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 import msgspec
@@ -14,12 +14,14 @@ from holdfast.fleet.postgres.postgres_store import PostgresStore
 from holdfast.fleet.record import InboxKind, InboxRow
 from holdfast.fleet.row_entry import matches_entry
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.entries import FORMAT
+from holdfast.session.session_id import checked_id
 
-TakeVerdict = Literal["busy", "held", "elsewhere", "dead"]
+TakeVerdict = Literal["busy", "held", "elsewhere", "dead", "newer"]
 
 
 class NotTaken(NamedTuple):
-    """Why a session was not taken. `detail` is its holder, the reason for holding it, or the only machine for it."""
+    """Why a session was not taken. `detail` is its holder, its only machine, or the reason: held, a newer format."""
 
     verdict: TakeVerdict
     detail: str
@@ -53,7 +55,13 @@ class PostgresHeldSession:
         self._expected: list[InboxRow] = []
         self._mail = mail
         self.store = PostgresStore(
-            database, session, lease=lease, length=length, link=link, match_rows=self._match_rows
+            database,
+            session,
+            lease=lease,
+            length=length,
+            link=link,
+            match_rows=self._match_rows,
+            rows_done=self._forget_rows,
         )
 
     def waiting_rows(self) -> tuple[InboxRow, ...]:
@@ -73,6 +81,10 @@ class PostgresHeldSession:
     def forget(self, row: InboxRow) -> None:
         """Expect no more entry for `row`."""
         self._expected = [each for each in self._expected if each.id != row.id]
+
+    def _forget_rows(self, rows: Collection[int]) -> None:
+        """Expect nothing more for rows that are done: the next entry like theirs belongs to another row."""
+        self._expected = [each for each in self._expected if each.id not in rows]
 
     def close_row(self, row: InboxRow, why: str = "") -> None:
         """Mark `row` as done without an entry. `why` says why it was refused, "" if it was carried out."""
@@ -155,9 +167,10 @@ class PostgresHeldSession:
 
 def take(url: str, session: str, worker: str, *, mail: Mail | None = None) -> PostgresHeldSession | NotTaken:
     """Take the lease on a session for a worker, or return why not. Raises `SessionUnknown` for an unknown id."""
+    checked_id(session)
     database = Database(url, name=f"holdfast session {session}")
     try:
-        found = database.call("select * from holdfast.take(%s, %s)", session, worker)
+        found = database.call("select * from holdfast.take(%s, %s, %s)", session, worker, FORMAT)
     except BaseException:
         database.close()
         raise

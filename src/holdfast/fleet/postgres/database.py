@@ -21,14 +21,25 @@ SERVER_PATIENCE = 10.0
 
 _RETRY = 0.05
 _LONGEST_RETRY = 0.5
-_AWAY = ("08", "57P0")  # connection exceptions; the server shuts down, crashed, or starts
-_AGAIN = ("40001", "40P01")  # rolled back because of another transaction
+_AWAY = ("08", "57P0", "25006")  # connection exceptions; the server shuts down, crashed, or starts; it is a standby
+_AGAIN = (
+    "40",  # rolled back because of another transaction: serialization, deadlock
+    "53",  # the disk is full, no memory, too many connections
+    "55P03",  # a lock was not available
+    "57014",  # canceled: a statement's time limit
+    "58000",  # the system refused something, e.g. an I/O error
+    "58030",
+)
 
 T = TypeVar("T")
 
 
 class InDoubt(Exception):
-    """The connection broke: the statement may or may not have been committed."""
+    """The connection broke, or the server could not do it: the statement may or may not have been committed."""
+
+
+class ServerAway(StorageFailed):
+    """The server could not do it for as long as the patience: it is away, full or busy, and may be back soon."""
 
 
 class Database:
@@ -50,7 +61,8 @@ class Database:
     def once(self, sql: LiteralString, *values: object) -> list[tuple[object, ...]]:
         """Run a statement in one transaction and return its rows.
 
-        Raises `InDoubt` if the connection broke during it, `StorageFailed` for every other failure.
+        Raises `InDoubt` if the connection broke during it or the server cannot do it at present, `StorageFailed` for
+        every other failure.
         """
         try:
             connection = self._connection or self._connected()
@@ -61,12 +73,14 @@ class Database:
             if _is_away(error) or self._connection is None or self._connection.broken:
                 self.drop()
                 raise InDoubt(_message_of(error)) from error
+            if (error.sqlstate or "").startswith(_AGAIN):  # the connection is kept, and with it its advisory locks
+                raise InDoubt(_message_of(error)) from error
             raise StorageFailed(f"The record in PostgreSQL refused a statement: {_message_of(error)}.") from error
 
     def call(self, sql: LiteralString, *values: object) -> list[tuple[object, ...]]:
         """Run a statement that may safely run twice, and repeat it until the server answers.
 
-        Raises `StorageFailed` if the server does not answer within the patience.
+        Raises `ServerAway` if the server does not do it within the patience.
         """
         return self.patiently(lambda: self.once(sql, *values))
 
@@ -78,9 +92,9 @@ class Database:
                 return work()
             except InDoubt as error:
                 if time.monotonic() + wait > until:
-                    raise StorageFailed(
-                        f"PostgreSQL did not answer for {self._patience:g} s: {error}. "
-                        "See whether the server runs, then try again."
+                    raise ServerAway(
+                        f"PostgreSQL did not answer or accept it for {self._patience:g} s: {error}. "
+                        "See whether the server runs and has room, then try again."
                     ) from error
                 time.sleep(wait)
                 wait = min(2 * wait, _LONGEST_RETRY)
@@ -163,7 +177,7 @@ def _is_away(error: psycopg.Error) -> bool:
     state = error.sqlstate
     if state is None:
         return isinstance(error, psycopg.OperationalError)
-    return state.startswith(_AWAY) or state in _AGAIN
+    return state.startswith(_AWAY)
 
 
 def _message_of(error: psycopg.Error) -> str:

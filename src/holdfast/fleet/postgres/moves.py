@@ -115,6 +115,8 @@ def _leased(url: str, session: str) -> Generator[PostgresHeldSession]:
                     )
                 case "elsewhere":
                     raise StateError(f"Session {session!r} works in a folder of {claim.detail}. Move it from there.")
+                case "newer":
+                    raise StateError(claim.detail)
                 case _ if claim.detail.startswith("It was pulled"):
                     raise SessionUnknown(f"Session {session!r} is not in the fleet. {claim.detail}", fault="no_session")
                 case _:

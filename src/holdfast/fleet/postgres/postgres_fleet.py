@@ -12,9 +12,10 @@ from typing import cast, get_args
 import msgspec
 
 from holdfast.errors import SessionUnknown, UsageError
+from holdfast.fleet.places.outside_values import checked_place
 from holdfast.fleet.postgres.claims import inbox_rows
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.postgres.postgres_store import read_session_rows
+from holdfast.fleet.postgres.postgres_store import read_session_rows, refuse_newer
 from holdfast.fleet.postgres.schema import require_schema
 from holdfast.fleet.record import (
     FLEET_STATES,
@@ -29,6 +30,7 @@ from holdfast.fleet.record import (
 from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.session.session_id import checked_id
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode
 from holdfast.typed_data import convert_value
@@ -70,6 +72,7 @@ class PostgresFleet:
         A caller may choose the `id`; if there is such a session, nothing is changed.
         """
         del sender  # the prompt that follows names it
+        place = checked_place(place)
         summary = FleetSummary(
             title=valid_unicode(title), model=model, cwd=str(place.get("cwd", "")), named=bool(title)
         )
@@ -83,7 +86,11 @@ class PostgresFleet:
                 return session
 
     def add(self, session: str, *, place: InboxBody, summary: FleetSummary) -> bool:
-        """Add an empty session, or reopen one that was moved away. Return false if the id is in use."""
+        """Add an empty session, or reopen one that was moved away. Return false if the id is in use.
+
+        Raises `UsageError` for an id that is not one.
+        """
+        checked_id(session)
         with self._database() as database:
             rows = database.call(
                 "select holdfast.make_session(%s, %s::jsonb, %s::jsonb)",
@@ -123,7 +130,10 @@ class PostgresFleet:
         return {str(session): cast("int", length) for session, length in rows}
 
     def entries(self, session: str, after: int = 0, *, limit: int = 1000) -> tuple[StoredEntry, ...]:
-        """Return the readable entries with a seq above `after`, in order, at most `limit` of them."""
+        """Return the readable entries with a seq above `after`, in order, at most `limit` of them.
+
+        Raises `StateError` if some cannot be read because a newer holdfast wrote them.
+        """
         with self._database() as database:
             rows = database.call(
                 "select seq, at, body from holdfast.entry where session = %s and seq > %s order by seq limit %s",
@@ -134,12 +144,17 @@ class PostgresFleet:
             if not rows and not database.call("select from holdfast.session where id = %s", session):
                 raise _unknown(session)
         found: list[StoredEntry] = []
+        unreadable = False
         for seq, at, body in rows:
             try:
                 entry = decode(cast("bytes", body))
             except (msgspec.DecodeError, UnicodeDecodeError):  # `reading` reports it as a finding
+                unreadable = True
                 continue
             found.append(StoredEntry(seq=cast("int", seq), at=cast("float", at), entry=entry))
+        if unreadable:
+            with self._database() as database:
+                refuse_newer(database, session)
         return tuple(found)
 
     def reading(self, session: str) -> Reading:
@@ -148,6 +163,7 @@ class PostgresFleet:
             rows = database.call("select length, sum from holdfast.session where id = %s", session)
             if not rows:
                 raise _unknown(session)
+            refuse_newer(database, session)
             return read_session_rows(database, session, length=cast("int", rows[0][0]), link=cast("bytes", rows[0][1]))
 
     def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:

@@ -20,20 +20,20 @@ turn ends as it does on a full disk.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from holdfast.errors import LeaseLost, StateError
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.session_summary import FleetSummary
-from holdfast.session.journal.entries import Entry, TurnEnded, encode, kind
+from holdfast.session.journal.entries import FORMAT, Entry, TurnEnded, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
 from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
 
 _APPEND = (
     "select holdfast.append(%s, %s::uuid, %s, %s, %s::float8[], %s::text[], %s::bytea[], %s::bytea[], "
-    "%s::bigint[], %s::int[], %s::jsonb, %s)"
+    "%s::bigint[], %s::int[], %s::jsonb, %s, %s)"
 )
 
 _NO_PROGRESS = frozenset({"crash", "external", "storage"})
@@ -67,10 +67,12 @@ class PostgresStore:
         link: bytes,
         now: Callable[[], float] = time.time,
         match_rows: RowMatcher = lambda _: [],
+        rows_done: Callable[[Collection[int]], None] = lambda _: None,
     ) -> None:
         """Write a session that had `length` entries when the lease was taken, the last with the checksum `link`.
 
-        The rows that `match_rows` returns are marked as done in the transaction of the append.
+        The rows that `match_rows` returns are marked as done in the transaction of the append, and then told to
+        `rows_done`.
         """
         self._database = database
         self._session = session
@@ -79,6 +81,7 @@ class PostgresStore:
         self._link = link
         self._now = now
         self._match_rows = match_rows
+        self._rows_done = rows_done
         self._closed = False
         self.summary = FleetSummary()
 
@@ -139,6 +142,7 @@ class PostgresStore:
             self._find_tail()
             raise conflict(expected=expected, found=self._length)
         self._length, self._link, self.summary = length, sums[-1], summary
+        self._rows_done([row for row, _ in matches])
         return length
 
     def add_rows(self, rows: Sequence[StoredRow], summary: FleetSummary) -> None:
@@ -191,7 +195,7 @@ class PostgresStore:
             if sent and self._is_written(length, link):
                 return "ok"
             sent = True
-            verdict = str(self._database.once(_APPEND, *values)[0][0])
+            verdict = str(self._database.once(_APPEND, *values, FORMAT)[0][0])
             return "ok" if verdict != "ok" and self._is_written(length, link) else verdict
 
         return self._database.patiently(attempt)
@@ -210,6 +214,12 @@ class PostgresStore:
     def _refuse_closed(self) -> None:
         if self._closed:
             raise StateError(f"The journal of session {self._session!r} is closed. Open the session again.")
+
+
+def refuse_newer(database: Database, session: str) -> None:
+    """Raise `StateError` if a newer holdfast wrote the session."""
+    if why := database.call("select holdfast.newer_format(%s, %s)", session, FORMAT)[0][0]:
+        raise StateError(str(why))
 
 
 def read_session_rows(database: Database, session: str, *, length: int, link: bytes) -> Reading:

@@ -15,20 +15,24 @@ DBOS takes partitions of a full queue at random, without regard to age or priori
 queue, with as many slots again: a worker can take all that an equal peer had. A takeover lasts for one turn, the one
 that was lost. What else waits in the session then waits like any other.
 
-A gap in DBOS: a workflow of a worker that died stays "pending" and occupies its session's place in the queue. DBOS
-recovers only the workflows that its own executor had. So the sweep cancels the workflows of executors that are dead by
-the record's clock.
+Two gaps in DBOS. If it cannot record that a workflow has ended, the workflow stays "pending", although its worker
+lives: `DroppedWork` cancels it. And a workflow of a worker that died stays "pending" and occupies its session's place
+in the queue: DBOS recovers only the workflows that its own executor had. So the sweep cancels the workflows of
+executors that are dead by the record's clock.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
 from datetime import datetime
 
 from dbos import DBOS, DBOSConfig
+from dbos import error as dbos_error
+from sqlalchemy.exc import SQLAlchemyError
 
-from holdfast.fleet.postgres.database import sqlalchemy_url
+from holdfast.fleet.postgres.database import ServerAway, sqlalchemy_url
 
 LOOK_QUEUE = "sessions"
 TAKEOVER_QUEUE = "takeovers"
@@ -71,13 +75,31 @@ class Engine:
         }
         self._sweep = sweep
         self._over = threading.Event()
-        DBOS(config=config)
+        self._running: set[str] = set()
+        instance = DBOS(config=config)
         DBOS.workflow(name="look")(self._run_look_of(drive, slots))
         DBOS.workflow(name="takeover")(self._run_look_of(takeover, slots))
         swept = DBOS.workflow(name="sweep")(self._run_sweep_of())
         queues = [f"{name}{where}" for name in (TAKEOVER_QUEUE, LOOK_QUEUE) for where in ("", f"@{host}")]
         DBOS.listen_queues([*queues, _SWEEPS])
+        try:
+            self._launch(instance, queues, slots, swept, every)
+        except (SQLAlchemyError, dbos_error.DBOSException) as error:
+            self.end()
+            raise ServerAway(f"DBOS could not start: {error}. See whether the server runs and has room.") from error
+
+    def _launch(
+        self,
+        instance: DBOS,
+        queues: list[str],
+        slots: int,
+        swept: Callable[[datetime, object], None],
+        every: float,
+    ) -> None:
         DBOS.launch()
+        # DBOS would wait up to 90 s between two attempts to record the end of a look, and that look would keep a slot
+        # and its session. So it fails at once; `DroppedWork` finds the look and cancels it.
+        instance._sys_db._retry_connection_errors = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no option
         for name in queues:
             DBOS.register_queue(
                 name,
@@ -104,7 +126,7 @@ class Engine:
 
         def run(session: str) -> None:
             """Drive a session. With all slots taken it waits; the sweep enqueues no session that already waits."""
-            with slots:
+            with self._noted(), slots:
                 if not self._over.is_set():
                     drive(session)
 
@@ -113,25 +135,50 @@ class Engine:
     def _run_sweep_of(self) -> Callable[[datetime, object], None]:
         def sweep(at: datetime, context: object) -> None:
             del at, context
-            if not self._over.is_set():
-                self._sweep()
+            with self._noted():
+                if not self._over.is_set():
+                    self._sweep()
 
         return sweep
 
+    @property
+    def running(self) -> frozenset[str]:
+        """Return the ids of the workflows that run in this process."""
+        return frozenset(tuple(self._running))
+
+    @contextlib.contextmanager
+    def _noted(self) -> Generator[None]:
+        name = DBOS.workflow_id or ""
+        self._running.add(name)
+        try:
+            yield
+        finally:
+            self._running.discard(name)
+
     def cancel(self, workflows: Collection[str]) -> None:
-        """Cancel workflows of executors that are dead."""
+        """Cancel workflows that no living process runs; raises `ServerAway`."""
         if workflows:
-            DBOS.cancel_workflows(list(workflows))
+            with _errors_of_the_server():
+                DBOS.cancel_workflows(list(workflows))
 
     def forget(self, workflows: Collection[str]) -> None:
-        """Delete the records of workflows that have ended."""
+        """Delete the records of workflows that have ended; raises `ServerAway`."""
         if workflows:
-            DBOS.delete_workflows(list(workflows))
+            with _errors_of_the_server():
+                DBOS.delete_workflows(list(workflows))
 
     def end(self) -> None:
         """Start no more workflows, and shut DBOS down. Running ones must have ended or no longer matter."""
         self._over.set()
         DBOS.destroy(destroy_registry=True)
+
+
+@contextlib.contextmanager
+def _errors_of_the_server() -> Generator[None]:
+    try:
+        yield
+    except (SQLAlchemyError, dbos_error.DBOSException) as error:
+        raise ServerAway(f"DBOS could not do it: {error}. See whether the server runs and has room.") from error
 
 
 def prepare_engine(url: str, *, role: str | None = None) -> None:

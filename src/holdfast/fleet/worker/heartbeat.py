@@ -43,7 +43,7 @@ class Heartbeat:
     If it cannot be renewed in time, `on_lost` is called, once and on a thread.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a worker gives, and how to connect
         self,
         url: str,
         worker: str,
@@ -52,8 +52,12 @@ class Heartbeat:
         description: dict[str, object],
         on_lost: Callable[[], None],
         on_dead_peer: Callable[[str], None],
+        connect: Callable[..., Database] = Database,
     ) -> None:
-        """Register the worker; raises `StorageFailed`. `on_dead_peer` is called with the id of a peer found dead."""
+        """Register the worker; raises `StorageFailed`. `on_dead_peer` is called with the id of a peer found dead.
+
+        `connect` makes the connections; a test may give others.
+        """
         self.worker = worker
         self.is_lost = False
         self._ttl = ttl
@@ -61,8 +65,8 @@ class Heartbeat:
         self._on_dead_peer = on_dead_peer
         self._over = threading.Event()
         # One round may wait as long as the worker may run without an answer, and no longer.
-        self._database = Database(url, patience=ttl, name=f"holdfast worker {worker}")
-        self.mail = Mail(Database(url, patience=ttl, name=f"holdfast mail {worker}"))
+        self._database = connect(url, patience=ttl, name=f"holdfast worker {worker}")
+        self.mail = Mail(connect(url, patience=ttl, name=f"holdfast mail {worker}"))
         self._renewed = time.monotonic()
         # In one transaction, so that a peer that sees the worker cannot get its lock while it is alive.
         ((slot, backend, _),) = self._database.call(

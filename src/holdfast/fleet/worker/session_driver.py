@@ -43,6 +43,8 @@ DRAINED = "the worker ends"
 LOST = "the worker lost the session"
 MOST_TRIES = 5
 _TASKS_END = 3.0
+_TASKS_LOOK = 0.5
+"""Seconds between two looks at the background tasks that keep an idle session open."""
 
 DriveEnd = Literal["released", "requeue", "held", "lost"]
 """`requeue`: the session must be driven again soon."""
@@ -66,7 +68,10 @@ class DriveRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionDriver:
-    """Drives one session whose lease is held, on one event loop. `notify` gets a message for the user about a bug."""
+    """Drives one session whose lease is held, on one event loop. `notify` gets a message for the user about a bug.
+
+    `slot_wanted` returns whether another session waits for this one's slot. It is called while nothing waits here.
+    """
 
     def __init__(
         self,
@@ -76,8 +81,10 @@ class SessionDriver:
         open_place: Callable[[str, Mapping[str, object]], SessionPlace],
         rules: DriveRules,
         notify: Callable[[str], object] = lambda _: None,
+        slot_wanted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._session = session
+        self._slot_wanted = slot_wanted
         self._make = make
         self._open_place = open_place
         self._rules = rules
@@ -219,10 +226,12 @@ class SessionDriver:
         if not self._rules.linger:
             return False
         tasks = self._agent.conversation.open_tasks
+        if not tasks and self._slot_wanted():
+            return False
         try:
-            await asyncio.wait_for(self._changed.wait(), None if tasks else self._rules.linger)
+            await asyncio.wait_for(self._changed.wait(), _TASKS_LOOK if tasks else self._rules.linger)
         except TimeoutError:
-            return bool(self._session.waiting_rows())
+            return bool(tasks or self._session.waiting_rows())
         return True
 
     async def _park_if_due(self) -> bool:

@@ -9,7 +9,8 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from holdfast.errors import HoldfastError, LeaseLost, StateError
@@ -17,9 +18,12 @@ from holdfast.fleet.places.local_places import LocalPlaces
 from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.worker.driven_agent import AgentMaker
+from holdfast.fleet.worker.dropped_work import DroppedWork
 from holdfast.fleet.worker.engine import LOOK_QUEUE, Engine
 from holdfast.fleet.worker.heartbeat import Heartbeat
+from holdfast.fleet.worker.passing_faults import is_passing
 from holdfast.fleet.worker.session_driver import DriveEnd, DriveRules, SessionDriver
+from holdfast.session.session_id import LONGEST_ID, is_session_id
 
 _LOG = logging.getLogger("holdfast.fleet")
 _FORGET_AFTER = 600.0  # seconds after which the engine's record of an ended workflow is deleted
@@ -27,7 +31,11 @@ _MOST_FAILURES = 5
 
 
 class Worker:
-    """One run of a worker, under its own id. After `run` has returned, a new `Worker` may be started."""
+    """One run of a worker, under its own id. After `run` has returned, a new `Worker` may be started.
+
+    Folders of sessions, and repositories on this machine, must lie below one of `roots`. `previous` is the id of a run
+    of this process that lost its place and has ended, "" if there is none: its sessions are given back.
+    """
 
     def __init__(  # noqa: PLR0913 - the options of the command
         self,
@@ -39,6 +47,8 @@ class Worker:
         ttl: float = 15.0,
         grace: float = 30.0,
         host: str = "",
+        roots: Sequence[Path] = (),
+        previous: str = "",
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.id = uuid.uuid4().hex
@@ -48,7 +58,8 @@ class Worker:
         self._ttl = ttl
         self._grace = grace
         self._host = host or socket.gethostname()
-        self._places = LocalPlaces(state, host=self._host)
+        self._places = LocalPlaces(state, host=self._host, roots=roots)
+        self._previous = previous
         self._notify = notify
         self._drivers: dict[str, SessionDriver] = {}
         self._sessions: set[str] = set()
@@ -62,13 +73,20 @@ class Worker:
     def run(self) -> bool:
         """Serve until `drain` is called or the heartbeat is lost. Return whether it was lost.
 
-        Raises `StorageFailed` if the record cannot be reached at the start.
+        Raises `ServerAway` if the record cannot be reached at the start, `StorageFailed` if it refuses the worker.
         """
         description: dict[str, object] = {"host": self._host, "pid": os.getpid(), "slots": self._slots}
-        heartbeat = self._heartbeat = Heartbeat(
-            self._url, self.id, ttl=self._ttl, description=description, on_lost=self._lose, on_dead_peer=self._take_over
-        )
-        try:
+        with ExitStack() as closing:
+            heartbeat = self._heartbeat = Heartbeat(
+                self._url,
+                self.id,
+                ttl=self._ttl,
+                description=description,
+                on_lost=self._lose,
+                on_dead_peer=self._take_over,
+            )
+            closing.callback(heartbeat.end)
+            self._give_back_previous()
             engine = self._engine = Engine(
                 self._url,
                 worker=self.id,
@@ -79,13 +97,30 @@ class Worker:
                 takeover=lambda session: self.drive(session, one_turn=True),
                 sweep=self.sweep,
             )
+            closing.callback(engine.end)
+            dropped = DroppedWork(
+                Database(self._url, patience=self._ttl, name=f"holdfast dropped work {self.id}"),
+                self.id,
+                every=max(self._ttl / 3, 1.0),
+                driven=self._driven_sessions,
+                looking=lambda: engine.running,
+                cancel=engine.cancel,
+                notify=self._notify,
+            )
+            closing.callback(dropped.end)
             self._notify(f"worker {self.id} on {self._host}: {self._slots} slots")
             self._over.wait()
             self._wait_for_drivers(self._grace + 15.0 if self._draining else self._ttl)
-            engine.end()
-        finally:
-            heartbeat.end()
         return heartbeat.is_lost
+
+    def _driven_sessions(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._sessions)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no session is driven."""
+        return not self._sessions
 
     def drain(self) -> None:
         """Take no new sessions, release the driven ones within the grace, then let `run` return. From any thread."""
@@ -98,6 +133,9 @@ class Worker:
     def drive(self, session: str, *, one_turn: bool = False) -> None:
         """Drive one session until nothing waits in it, or with `one_turn` until one turn has ended."""
         if self._heartbeat is None or self._heartbeat.is_lost or self._draining:
+            return
+        if not is_session_id(session):  # it would become a folder here
+            self._notify(f"session {session[:LONGEST_ID]!r} was not driven: that is not a session's ID")
             return
         with self._lock:
             if session in self._sessions:  # two queues may name it; the driver that runs sees every row
@@ -141,16 +179,21 @@ class Worker:
                 self._drivers.pop(session.id, None)
 
     def _failed(self, session: PostgresHeldSession, error: Exception) -> DriveEnd:
-        """Release a session that could not be driven: to be tried again, or held after several failures."""
-        count = self._failures[session.id] = self._failures.get(session.id, 0) + 1
+        """Release a session that could not be driven: to be tried again, or held after several failures.
+
+        A fault that passes by itself never puts a session on hold, however often it comes.
+        """
+        count = self._failures.get(session.id, 0) + (0 if is_passing(error) else 1)
+        self._failures[session.id] = count
         why = f"It could not be driven on {self._host}: {error}"
         self._notify(f"session {session.id}: {why}")
+        is_held = count >= _MOST_FAILURES and not is_passing(error)
         try:
-            session.release(hold_reason=why if count >= _MOST_FAILURES else "", requeue=count < _MOST_FAILURES)
-        except StateError:  # the record is unreachable: this worker's heartbeat will end, and a peer takes the session
+            session.release(hold_reason=why if is_held else "", requeue=not is_held)
+        except StateError:  # the record is unreachable: `DroppedWork` gives it back, or a peer if this worker is lost
             return "lost"
-        time.sleep(min(0.2 * count, 1.0))
-        return "requeue" if count < _MOST_FAILURES else "held"
+        self._over.wait(1.0 if is_passing(error) else min(0.2 * count, 1.0))
+        return "held" if is_held else "requeue"
 
     # --- the sweep ------------------------------------------------------------------------------------------------
 
@@ -183,6 +226,17 @@ class Worker:
         """Sweep at once: a peer's connection has closed."""
         self._notify(f"worker {peer} is dead: its sessions are taken over")
         self.sweep()
+
+    def _give_back_previous(self) -> None:
+        """Give back the sessions of the run before, which has ended: no worker died in them."""
+        if not self._previous:
+            return
+        database = Database(self._url, patience=self._ttl, name="holdfast give back")
+        try:
+            database.call("select holdfast.bury(%s)", self._previous)
+            database.call("select holdfast.let_all_go(%s)", self._previous)
+        finally:
+            database.close()
 
     def _enqueue(self, session: str) -> None:
         database = Database(self._url, patience=self._ttl, name="holdfast wake")

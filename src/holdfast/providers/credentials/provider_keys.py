@@ -22,6 +22,7 @@ import msgspec
 from holdfast.errors import ConfigInvalid, ModelUnusable, StorageFailed
 from holdfast.providers.credentials import system_keyring
 from holdfast.providers.registry import ModelEndpoint, Providers, resolve_endpoint, split
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
@@ -180,15 +181,14 @@ class KeyFile:
 
     def _read(self) -> _StoredKeys:
         try:
-            with open(self.path, "rb", opener=_open_without_blocking) as file:
-                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                raw = file.read()
+            mode = stat.S_IMODE(self.path.stat().st_mode)
+            raw = read_bounded(self.path, STATE_FILE)
         except FileNotFoundError:
             return _StoredKeys()
         except OSError as error:
             raise ConfigInvalid(
                 f"Key file {str(self.path)!r} cannot be read: {error.strerror}. "
-                "Fix its permissions, or run `holdfast setup`, which sets it aside."
+                "Fix that, or run `holdfast setup`, which sets it aside."
             ) from error
         if mode & 0o077:
             raise ConfigInvalid(
@@ -214,8 +214,3 @@ class KeyFile:
                 f"Key file {str(self.path)!r} cannot be written: {error.strerror}. "
                 "Nothing was changed. Free some disk space, or fix the permissions of its folder."
             ) from error
-
-
-def _open_without_blocking(path: str, flags: int) -> int:
-    """Open a file without blocking on a named pipe that has no writer."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)

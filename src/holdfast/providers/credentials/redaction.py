@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, urlsplit
 
 from holdfast.config.model_servers import HeaderVariable
@@ -54,9 +54,31 @@ def redact(text: str, secrets: tuple[str, ...]) -> str:
     """Return the text with all secrets, and everything that looks like a key, redacted."""
     if len(text) < _SHORTEST:
         return text
-    for secret in secrets:
-        text = text.replace(secret, HIDDEN)
-    return _KEY_PATTERN.sub(HIDDEN, text)
+    return _KEY_PATTERN.sub(HIDDEN, _without(text, secrets))
+
+
+def _without(text: str, secrets: tuple[str, ...]) -> str:
+    """Return the text without any character of a secret, in whatever order they are given.
+
+    To replace one after the other would leave the rest of a secret that begins, or overlaps, with another.
+    """
+    spans = sorted(span for secret in secrets for span in _places(text, secret))
+    if not spans:
+        return text
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        if start > at or not pieces:
+            pieces += [text[at:start], HIDDEN]
+        at = max(at, end)
+    return "".join([*pieces, text[at:]])
+
+
+def _places(text: str, secret: str) -> Iterator[tuple[int, int]]:
+    at = text.find(secret)
+    while at >= 0:
+        yield at, at + len(secret)
+        at = text.find(secret, at + 1)
 
 
 def strip_credentials(address: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StorageFailed
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
@@ -29,7 +30,7 @@ class Favourites:
     def read(self) -> tuple[str, ...]:
         """Return the favourites, the oldest first. Raise `ConfigInvalid` for an unreadable file."""
         try:
-            raw = self._path.read_bytes()
+            raw = read_bounded(self._path, STATE_FILE)
             return tuple(dict.fromkeys(decode_json(raw, _Favourites).models))
         except FileNotFoundError:
             return ()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import stat
 import time
 from pathlib import Path
 from typing import Literal
@@ -18,13 +16,15 @@ import msgspec
 
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.model_lists.pages import ListedModel
+from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import decode_json
 
 LIFETIME = 24 * 3600
 """Seconds after which the provider is asked again."""
 
-_LONGEST = 16 * 1024 * 1024
+LARGEST_MODEL_LIST = 16 * 1024 * 1024
+"""Bytes of a stored list."""
 
 
 class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,7 +51,7 @@ class StoredLists:
     def get(self, provider: str, address: str) -> StoredList | None:
         """Return the list of a provider at an address, however old; None if there is none that can be read."""
         try:
-            stored = decode_json(_read(self.path(provider, address)), StoredList)
+            stored = decode_json(read_bounded(self.path(provider, address), LARGEST_MODEL_LIST), StoredList)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return stored if (stored.provider, stored.address) == (provider, strip_credentials(address)) else None
@@ -67,19 +67,3 @@ class StoredLists:
         """Return the file for a provider at an address, without its credentials."""
         digest = hashlib.blake2b(strip_credentials(address).encode(), digest_size=8).hexdigest()
         return self._folder / f"{provider}-{digest}.json"
-
-
-def _read(path: Path) -> bytes:
-    """Return the content of a plain file that is not too long. Raise `OSError`."""
-    with open(path, "rb", opener=_without_blocking) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("not a file")
-        data = file.read(_LONGEST + 1)
-    if len(data) > _LONGEST:
-        raise OSError("too long")
-    return data
-
-
-def _without_blocking(path: str, flags: int) -> int:
-    """Open a file without waiting for the writer of a named pipe."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -27,6 +27,11 @@ from holdfast.session.journal.parts import Usage
 SIGNATURE = "thought_signature"
 """The key of the signature in the `details` of a call, or of signed thinking."""
 
+_INPUT = ("promptTokenCount", "toolUsePromptTokenCount")
+_OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
+_CACHED = ("cachedContentTokenCount",)
+_COUNTED = frozenset({*_INPUT, *_OUTPUT, *_CACHED})
+
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 _FINISHES: Mapping[str, ModelFinish] = MappingProxyType(
@@ -91,7 +96,8 @@ class GeminiReader:
             raise stream_failure(self._name, response)
         for field, counted in (self._json.object_in(response, "usageMetadata") or {}).items():
             # Counts are totals so far; gateways leave some out of a later event, or send 0.
-            self._counts[field] = token_count(counted) or self._counts.get(field, 0)
+            if field in _COUNTED:
+                self._counts[field] = token_count(counted) or self._counts.get(field, 0)
         candidates = self._json.objects_in(response, "candidates")
         if not candidates:
             feedback = self._json.object_in(response, "promptFeedback") or {}
@@ -156,9 +162,9 @@ class GeminiReader:
             return sum(self._counts.get(field, 0) for field in fields)
 
         usage = Usage(
-            input_tokens=count("promptTokenCount", "toolUsePromptTokenCount"),
-            output_tokens=count("candidatesTokenCount", "thoughtsTokenCount"),
-            cache_read_tokens=count("cachedContentTokenCount"),
+            input_tokens=count(*_INPUT),
+            output_tokens=count(*_OUTPUT),
+            cache_read_tokens=count(*_CACHED),
         )
         priced = cost_of(self._facts, usage) if self._counts else None  # what was not counted has no price
         return msgspec.structs.replace(usage, cost=priced)

@@ -12,20 +12,25 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.history.formats.format import Json, is_arguments, is_array, is_object
+from holdfast.history.formats.format import Json, is_array, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
 from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.openai.object_scan import ObjectScan
 from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts, ThinkingDraft
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
+
+if TYPE_CHECKING:
+    from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_text")
 """Fields in which servers send thinking; a server that fills several sends the same text in each."""
@@ -63,7 +68,7 @@ class ChatReader:
         self._calls = _Calls()
         self._tags = ThinkTags() if self._compat.think_tags else None
         self._runs = {"text": 0, "thinking": 0}
-        self._details: list[Json] = []
+        self._details: ReasoningDetails | None = None
         self._reason: str | None = None
         self._refused = False
         self._usage: Json = {}
@@ -91,8 +96,8 @@ class ChatReader:
     def finished(self) -> StreamFinished:
         """Return the response. Raise `ProviderFailed` if its finish reason is an error or unknown."""
         thinking = next((each for each in self._parts.drafts() if isinstance(each, ThinkingDraft)), None)
-        if thinking is not None and self._details:
-            thinking.details = {DETAILS: self._details}  # of the whole message: it goes back in one piece
+        if thinking is not None and self._details is not None and (details := self._details.all()):
+            thinking.details = {DETAILS: details}  # of the whole message: it goes back in one piece
         parts = self._parts.parts()
         finish = "refusal" if self._refused else finish_for(self._name, self._reason or "", _REASONS, parts)
         return StreamFinished(parts, finish, self._final_usage())
@@ -131,11 +136,19 @@ class ChatReader:
             if not text and isinstance(value := delta.get(each), str) and value:
                 field, text = each, value
         if self._compat.reasoning_details and (details := self._json.objects_in(delta, DETAILS)):
-            texts = [self._json.text_in(each, field_of) or "" for each in details if (field_of := _readable(each))]
-            for each in details:
-                _add_detail(self._details, each)
-            field, text = field or "reasoning", text or "".join(texts)
+            readable = self._read_details(details)
+            field, text = field or "reasoning", text or readable
         return self._add_thinking(field, text) if field else ()
+
+    def _read_details(self, details: list[Json]) -> str:
+        """Keep the details, and return their readable text."""
+        from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails, text_field  # noqa: PLC0415 - few servers send them
+
+        texts = [self._json.text_in(each, field) or "" for each in details if (field := text_field(each))]
+        self._details = self._details or ReasoningDetails()
+        for each in details:
+            self._details.add(each)
+        return "".join(texts)
 
     def _content(self, delta: Json) -> Iterable[Delta]:
         content = delta.get("content")
@@ -195,6 +208,7 @@ class ChatReader:
         self._calls.register(key, draft, place, wire_id)
         if call.get("extra_content"):
             draft.details, draft.provider = {"extra_content": call["extra_content"]}, self._provider
+        self._calls.write(key, written)
         yield from self._parts.add_call(key, name, written)
 
     def _key(self, kind: str, field: str = "") -> Hashable:
@@ -235,6 +249,11 @@ class _Calls:
         self._drafts: dict[Hashable, CallDraft] = {}
         self._by_index: dict[int, Hashable] = {}
         self._by_id: dict[str, Hashable] = {}
+        self._scans: dict[Hashable, ObjectScan] = {}
+
+    def write(self, key: Hashable, arguments: str) -> None:
+        """Read a piece of a call's arguments."""
+        self._scans[key].add(arguments)
 
     def find(self, index: int | None, wire_id: str, name: str, *, arguments: str) -> tuple[Hashable, str]:
         """Return the key of the call that a piece with this name and these arguments continues or begins.
@@ -252,11 +271,11 @@ class _Calls:
             return len(self._drafts), name
         if name:
             same = bool(wire_id) and draft.wire_id in (None, wire_id)
-            so_far, repeated = "".join(draft.arguments), name == "".join(draft.name)
-            another = is_arguments(so_far) and (bool(arguments) or not repeated)
+            repeated = name == "".join(draft.name)
+            another = self._scans[key].complete and (bool(arguments) or not repeated)
             if not same and (another or (wire_id and draft.wire_id)):
                 return len(self._drafts), name  # a server that gives each call the same index
-            if so_far and repeated:
+            if draft.size and repeated:
                 return key, ""  # a server that repeats the name in each piece
         return key, name
 
@@ -264,25 +283,11 @@ class _Calls:
         """Record the index and the ID of a call, to find it again."""
         draft.wire_id = draft.wire_id or wire_id or None
         self._drafts[key] = draft
+        self._scans.setdefault(key, ObjectScan())
         if index is not None:
             self._by_index[index] = key
         if wire_id:
             self._by_id.setdefault(wire_id, key)
-
-
-def _readable(detail: Json) -> str:
-    """Return the field of a detail with readable text, which comes in pieces; "" for encrypted ones."""
-    return {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(detail.get("type")), "")
-
-
-def _add_detail(details: list[Json], new: Json) -> None:
-    """Add a detail, or what continues the last one."""
-    field, last = _readable(new), details[-1] if details else {}
-    if not field or any(last.get(name) != new.get(name) for name in ("type", "index")):
-        details.append(dict(new))
-    else:
-        text = f"{last.get(field) or ''}{new.get(field) or ''}"
-        last.update({name: value for name, value in new.items() if value is not None} | {field: text})
 
 
 def _dollars(cost: object) -> str | None:

@@ -238,9 +238,9 @@ class OpenAIResponsesReader:
     def _rest_of_call(self, key: int, arguments: str) -> Iterator[Delta]:
         if ("call", key) not in self._parts:
             return
-        received = "".join(self._parts.call(("call", key)).arguments)
-        if len(arguments) > len(received) and arguments.startswith(received):
-            yield from self._arguments(key, arguments[len(received) :])
+        draft = self._parts.call(("call", key))
+        if len(arguments) > draft.size and arguments.startswith("".join(draft.arguments)):
+            yield from self._arguments(key, arguments[draft.size :])
 
     def _error_payload(self, data: bytes) -> object:
         try:

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from holdfast.providers.model import CallDelta, TextDelta, ThinkingDelta
+from holdfast.providers.protocols.answer_bounds import check_calls, check_name, check_parts
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 
@@ -35,6 +36,7 @@ class CallDraft(msgspec.Struct):
     index: int
     name: list[str] = msgspec.field(default_factory=list[str])
     arguments: list[str] = msgspec.field(default_factory=list[str])
+    size: int = 0  # characters of the arguments
     wire_id: str | None = None
     item_id: str | None = None
     provider: str | None = None
@@ -52,6 +54,7 @@ class ResponseParts:
         """Create it without parts; signed parts are marked with the name of the `provider`."""
         self._provider = provider
         self._drafts: dict[Hashable, PartDraft] = {}
+        self._calls = 0
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._drafts
@@ -70,8 +73,12 @@ class ResponseParts:
         """Add to the call of this key, created if new. Return the delta."""
         is_new = key not in self._drafts
         draft = self.call(key)
-        draft.name.append(name)
-        draft.arguments.append(arguments)
+        if name:
+            draft.name.append(name)
+            check_name(sum(map(len, draft.name)))
+        if arguments:
+            draft.arguments.append(arguments)
+            draft.size += len(arguments)
         return (CallDelta(draft.index, name, arguments),) if is_new or name or arguments else ()
 
     def text(self, key: Hashable) -> TextDraft:
@@ -101,7 +108,16 @@ class ResponseParts:
             draft = self._drafts.get(key)
         if not isinstance(draft, kind):
             draft = self._drafts[key] = new()
+            self._count(draft)
         return draft
+
+    def _count(self, new: PartDraft) -> None:
+        """Count a part. Raise `Flood` if there are too many: a part without text is no delta, and takes memory."""
+        if isinstance(new, CallDraft):
+            self._calls += 1
+            check_calls(self._calls)
+        else:
+            check_parts(len(self._drafts) - self._calls)
 
     def _parts_of(self, draft: PartDraft) -> Iterator[Part]:
         match draft:

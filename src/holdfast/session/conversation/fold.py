@@ -122,7 +122,7 @@ class Fold:
                     self._put_queue_on_hold()
             case e.ShellStarted():
                 self._shells[entry.id] = c.OpenShell(entry)
-            case e.FilesChanged() | e.ShellEnded() | e.Repaired():
+            case e.FilesChanged() | e.ShellEnded() | e.Repaired() | e.ServerFailed():
                 self._finding(entry)
             case TaskStarted() | TaskEnded() | TaskEndSent():
                 self._task(entry)
@@ -159,7 +159,7 @@ class Fold:
             for turn, point in self._prompts.items()
         }
 
-    def _finding(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired) -> None:
+    def _finding(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed) -> None:
         if not isinstance(entry, e.FilesChanged):
             if isinstance(entry, e.ShellEnded):
                 self._shells.pop(entry.id, None)

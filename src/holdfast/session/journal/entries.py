@@ -18,6 +18,8 @@ from holdfast.session.journal.approvals import CallWaits as CallWaits  # noqa: P
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.server_changes import ServerFailed as ServerFailed  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.server_changes import ToolsChanged as ToolsChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import (
@@ -33,7 +35,7 @@ from holdfast.tool_calls import (
 )
 from holdfast.typed_data import json_decoder
 
-FORMAT = 1
+FORMAT = 2
 """The version of this journal format. A journal with a higher one is refused, never rewritten."""
 
 StopReason = Literal["end_turn", "max_tokens", "max_steps", "max_cost", "refusal", "cancelled", "timeout", "error"]
@@ -52,6 +54,7 @@ Cause = Literal[
     "timeout",  # the turn's deadline
     "approval",  # a call needed approval and no user could be asked
     "provider",  # the provider refused, failed or fell silent
+    "flood",  # the answer or the turn went over a bound of size or count
     "storage",  # the journal could not be written
     "crash",  # found at recovery: the process ended without recording why
     "bug",  # an exception in holdfast itself
@@ -113,13 +116,6 @@ class ModelSettingsChanged(_Fact, frozen=True, tag="model-settings-changed"):
     """
 
     settings: ModelSettings = NO_SETTINGS
-
-
-class ToolsChanged(_Fact, frozen=True, tag="tools-changed"):
-    """Later requests declare `tools`: all of them. Only between turns; on any branch. `note` opens the next message."""
-
-    tools: tuple[ToolSchema, ...]
-    note: str = ""
 
 
 class Titled(_Fact, frozen=True, tag="titled"):
@@ -384,6 +380,7 @@ Entry = (
     | TaskEnded
     | TaskEndSent
     | ToolsChanged
+    | ServerFailed
 )
 
 _encoder = msgspec.json.Encoder()
@@ -397,7 +394,10 @@ def encode(entry: Entry) -> bytes:
 
 def decode(body: bytes) -> Entry:
     """Return the entry stored in `body`; raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is not one."""
-    return _decoder().decode(body)
+    try:
+        return _decoder().decode(body)
+    except RecursionError as error:
+        raise msgspec.DecodeError("It is nested too deeply") from error
 
 
 def title_entry(title: str) -> Titled:

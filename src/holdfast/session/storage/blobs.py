@@ -9,11 +9,15 @@ from typing import Annotated
 import msgspec
 
 from holdfast.errors import DamageError
+from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import make_folder, replace_file, sync_path
 from holdfast.typed_data import decode_json
 
 BLOB_LIMIT = 32 * 1024
 """Bodies longer than this are stored outside the database, where they do not enlarge its log."""
+
+LARGEST_BLOB = 1 << 30
+"""Bytes of a body that are read, whatever its reference says."""
 
 _REFERENCE = b'{"blob":'  # an entry's JSON begins with its kind
 
@@ -41,7 +45,7 @@ class Blobs:
         name = hashlib.sha256(body).hexdigest()
         path = self._folder / name
         make_folder(self._folder)
-        if path.is_file() and path.read_bytes() == body:
+        if _has_body(path, body):
             sync_path(self._folder)  # an earlier attempt may have failed between the rename and this
         else:
             replace_file(path, body)
@@ -56,9 +60,17 @@ class Blobs:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamageError(f"Its reference to a blob cannot be understood ({error}).") from error
         try:
-            body = (self._folder / reference.blob).read_bytes()
+            body = read_bounded(self._folder / reference.blob, min(reference.bytes, LARGEST_BLOB))
         except OSError as error:
             raise DamageError(f"Its blob {reference.blob} cannot be read ({error.strerror}).") from error
         if hashlib.sha256(body).hexdigest() != reference.blob:
             raise DamageError(f"Its blob {reference.blob} was altered.")
         return body
+
+
+def _has_body(path: Path, body: bytes) -> bool:
+    """Return whether the file holds exactly this."""
+    try:
+        return read_bounded(path, len(body)) == body
+    except OSError:
+        return False

@@ -31,6 +31,8 @@ SCHEMA = (
 APPLICATION = 0x686C6400
 """Marks the file as holdfast's ("hld"). The lowest byte repeats FORMAT: one flipped bit must not lock a session out."""
 
+_FORMATS = range(1, FORMAT + 1)
+
 INSERT = "INSERT INTO entry (seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?)"
 
 _COLUMNS = "SELECT seq, at, kind, body, sum FROM entry"
@@ -62,14 +64,17 @@ def attach(path: Path) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
         return connection, unused + found
 
 
-def usable(path: Path) -> sqlite3.Connection:
-    """Return a connection to an intact, writable file; raises `Damaged` if it is not."""
+def usable(path: Path, *, copy_of: Path | None = None) -> sqlite3.Connection:
+    """Return a connection to an intact, writable file; raises `Damaged` if it is not.
+
+    A message names the file that it is a copy of.
+    """
     damage = wal_damage(path)  # first: SQLite would drop what follows the damage and overwrite it
     if damage:
         raise Damaged(damage)
     connection = _connect(path)
     try:
-        _refuse_newer(connection, path)
+        _refuse_newer(connection, copy_of or path)
         _check_structure(connection)  # before any write: a damaged file is kept as it was found
         (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":  # a file system without WAL: the deletion of the journal file must be synced
@@ -92,6 +97,19 @@ def usable(path: Path) -> sqlite3.Connection:
         raise
 
 
+def marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the format as each of the two marks has it; without damage they are equal."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    return version, application ^ APPLICATION
+
+
+def put_marks(connection: sqlite3.Connection, number: int = FORMAT) -> None:
+    """Write both marks of a format. In a transaction, they are durable with the rest of it or not at all."""
+    connection.execute(f"PRAGMA user_version={number}")
+    connection.execute(f"PRAGMA application_id={APPLICATION | number}")
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=rw"  # never create: a missing file is not an empty journal
     connection = sqlite3.connect(uri, uri=True, timeout=0.2, isolation_level=None, check_same_thread=False)
@@ -105,9 +123,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    newer = min(version, number := application ^ APPLICATION)
+    version, number = marks(connection)
+    newer = min(version, number)
     if newer > FORMAT and number <= 0xFF:  # noqa: PLR2004 - a format's number is one byte of the mark, else it is damage
         raise StateError(
             f"Journal {str(path)!r} cannot be read: it was written by a newer holdfast (format {newer}, expected at "
@@ -119,8 +136,8 @@ def _check_structure(connection: sqlite3.Connection) -> None:
     """Raise `Damaged` if the file's schema is not a journal's. Rows are checked when read."""
     if connection.execute("SELECT name, rootpage, sql FROM sqlite_master").fetchall() != [("entry", 2, SCHEMA)]:
         raise Damaged("its table is not the journal's")
-    marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
-    if marks != [FORMAT, APPLICATION | FORMAT]:
+    version, number = marks(connection)
+    if version != number or version not in _FORMATS:
         raise Damaged("its format marks do not agree")
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
@@ -141,9 +158,22 @@ def salvage(path: Path, why: str) -> tuple[sqlite3.Connection, tuple[Finding, ..
     """Keep the damaged files, build a new database from the readable rows, and return it open."""
     copy = keep_copy(path)
     found = rescue(path)
-    write_database(path.with_name(NEW), found)
+    write_database(path.with_name(NEW), found, number=_readable_mark(path))
     finish_replacement(path)
     return usable(path), (damage_finding(why, len(found), copy),)
+
+
+def _readable_mark(path: Path) -> int:
+    """Return the format of a damaged database: the higher mark that can be one, FORMAT if none can be read.
+
+    A salvage raises no format, so that an older holdfast can still read a session to which nothing new was appended.
+    """
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
+        copy = copy_files(path, Path(scratch, "marks"))
+        found: list[int] = []
+        with suppress(sqlite3.Error, UnicodeDecodeError), closing(_connect(copy)) as connection:  # unreadable: none
+            found = [number for number in marks(connection) if number in _FORMATS]
+    return max(found, default=FORMAT)
 
 
 def unfit(path: Path) -> str:
@@ -166,8 +196,8 @@ def unfit(path: Path) -> str:
     return f"entry {missing} of {DATABASE} is not in it" if missing else ""
 
 
-def write_database(path: Path, rows: Iterable[StoredRow] = ()) -> None:
-    """Put a complete new database at `path`, durably, or nothing."""
+def write_database(path: Path, rows: Iterable[StoredRow] = (), *, number: int = FORMAT) -> None:
+    """Put a complete new database of format `number` at `path`, durably, or nothing."""
     temporary = path.with_name(DATABASE + ".tmp")
     temporary.unlink(missing_ok=True)  # left by a killed process
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -176,8 +206,7 @@ def write_database(path: Path, rows: Iterable[StoredRow] = ()) -> None:
         connection.execute("PRAGMA journal_mode=OFF")  # half a file is discarded, and a complete one is synced below
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute(f"PRAGMA page_size={PAGE}")
-        connection.execute(f"PRAGMA user_version={FORMAT}")
-        connection.execute(f"PRAGMA application_id={APPLICATION | FORMAT}")
+        put_marks(connection, number)
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(SCHEMA)
         connection.executemany(INSERT, rows)

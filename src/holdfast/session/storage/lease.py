@@ -16,11 +16,12 @@ import sys
 import time
 from pathlib import Path
 
-from holdfast.errors import SessionBusy
+from holdfast.errors import SessionBusy, StorageFailed
 from holdfast.system.durable_files import LOCK_FILE
 from holdfast.text import printable
 
-_HOLDER_BYTES = 300
+HOLDER_BYTES = 300
+"""Bytes that are read of the line about the holder."""
 
 _PASSING = 2.0
 """Seconds to wait for the lease of a dead process: a child that it was starting has a copy of it until its exec."""
@@ -84,9 +85,14 @@ def raise_if_busy(folder: Path) -> None:
     This reserves nothing. A caller that needs certainty takes the lease.
     """
     try:
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:  # it was never held
         return
+    except OSError as error:
+        raise StorageFailed(
+            f"Session {folder.name!r} cannot be used: its file {LOCK_FILE!r} cannot be opened ({error.strerror}). "
+            "Remove that file if no holdfast runs."
+        ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -124,6 +130,6 @@ def _myself() -> str:
 
 
 def _busy(session: str, descriptor: int) -> SessionBusy:
-    holder = printable(os.pread(descriptor, _HOLDER_BYTES, 0).decode("utf-8", "replace")).strip()
+    holder = printable(os.pread(descriptor, HOLDER_BYTES, 0).decode("utf-8", "replace")).strip()
     msg = f"Session {session!r} is already open in another process ({holder or 'unknown'})."
     return SessionBusy(msg, session=session, holder=holder)

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from holdfast.errors import DamageError, SessionBusy, SessionUnknown, StateError
-from holdfast.session.journal.entries import Entry, encode, kind
+from holdfast.session.journal.entries import FORMAT, Entry, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
@@ -172,6 +172,8 @@ class SqliteStore:
         seq, link = self._tail()
         if seq != expected:
             raise conflict(expected=expected, found=seq)
+        if bodies and database.marks(self._connection) != (FORMAT, FORMAT):
+            database.put_marks(self._connection)  # the first append to a journal of an older format
         for name, body in bodies:
             seq += 1
             link = checksum(link, seq, at, name, body)
@@ -246,7 +248,7 @@ def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ..
             into.mkdir()
             copy = snapshot(source, into)
             try:
-                with closing(database.usable(copy)) as connection:
+                with closing(database.usable(copy, copy_of=source)) as connection:
                     rows = database.read_rows(connection)
                 break
             except database.Damaged as damage:

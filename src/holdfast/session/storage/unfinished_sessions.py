@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.errors import HoldfastError
 from holdfast.session.journal.store import Reading
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, LOCK_FILE, is_abandoned
 from holdfast.typed_data import decode_json
 
@@ -51,7 +52,7 @@ def has_blobs(folder: Path) -> bool:
 
 def _had_entry(folder: Path) -> bool:
     try:
-        summary = decode_json((folder / ABOUT).read_bytes(), _SummaryFields)
+        summary = decode_json(read_bounded(folder / ABOUT, STATE_FILE), _SummaryFields)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return True
     return bool(summary.cwd or summary.title)

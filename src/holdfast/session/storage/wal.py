@@ -6,6 +6,8 @@ https://www.sqlite.org/fileformat2.html (section 4), and stable.
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import struct
 from collections.abc import Iterator
@@ -15,9 +17,14 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import StorageFailed
+from holdfast.system.bounded_files import open_unblocked
 from holdfast.system.durable_files import DATABASE
 
 PAGE = 4096
+
+LARGEST_JOURNAL = 4 << 30
+"""Bytes of a database, and of its log, that are copied to be read."""
+
 _HEADER = 32
 _FRAME = 24 + PAGE
 _MAGIC = 0x377F0682  # the lowest bit: checksums read big-endian words
@@ -149,11 +156,19 @@ def copy_files(database: Path, into: Path) -> Path:
     """Return the path of a copy of the database and its companions in the new folder `into`."""
     into.mkdir()
     copy = into / DATABASE
-    shutil.copyfile(database, copy)
+    _copy_bounded(database, copy)
     for suffix in ("-wal", "-journal"):
         if companion_path(database, suffix).is_file():
-            shutil.copyfile(companion_path(database, suffix), companion_path(copy, suffix))
+            _copy_bounded(companion_path(database, suffix), companion_path(copy, suffix))
     return copy
+
+
+def _copy_bounded(source: Path, target: Path) -> None:
+    """Copy a file of a session. Raise `OSError` for one that no holdfast wrote: a pipe, or one that fills the disk."""
+    with open_unblocked(source) as file, target.open("xb") as copy:
+        if os.fstat(file.fileno()).st_size > LARGEST_JOURNAL:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_JOURNAL:,} bytes", str(source))
+        shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def snapshot(database: Path, into: Path) -> Path:
@@ -185,13 +200,13 @@ def snapshot(database: Path, into: Path) -> Path:
 def _signature(database: Path) -> tuple[object, ...]:
     log = companion_path(database, "-wal")
     try:
-        with log.open("rb") as file:
+        with open_unblocked(log) as file:
             header = file.read(_HEADER)
     except FileNotFoundError:
         header = b""
     if header:
         return (header,)
-    with database.open("rb") as file:
+    with open_unblocked(database) as file:
         start = file.read(100)
     stat = database.stat()
     return (start, stat.st_ino, stat.st_size, stat.st_mtime_ns, companion_path(database, "-journal").is_file())

@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast.errors import DamageError
 from holdfast.session.journal.entries import (
+    FORMAT,
     Entry,
     Repaired,
     SessionOpened,
@@ -35,4 +36,8 @@ def fork_entries(
             "Export the session, and import the file as a new one."
         )
     repaired = (Repaired(findings=tuple(each.what for each in reading.findings)),) if reading.findings else ()
-    return (msgspec.structs.replace(opened, session=session, forked_from=opened.session), *entries, *repaired)
+    return (
+        msgspec.structs.replace(opened, session=session, forked_from=opened.session, format=FORMAT),
+        *entries,
+        *repaired,
+    )

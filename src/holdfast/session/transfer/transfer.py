@@ -17,10 +17,12 @@ from holdfast.history.formats.format import Json, as_array, as_object, cleaned, 
 from holdfast.history.formats.pydantic_ai.fields import RECORD_KINDS
 from holdfast.history.formats.pydantic_ai.messages import FORMAT
 from holdfast.history.formats.pydantic_ai.parts import kind_of, part_role
-from holdfast.session.journal.entries import Entry, Repaired, ResponseEnded, SessionOpened, TurnEnded
+from holdfast.session.journal.entries import Entry, PromptAccepted, Repaired, ResponseEnded, SessionOpened, TurnEnded
 from holdfast.session.journal.parts import ThinkingPart
 from holdfast.session.transfer.changes import Changes, edit_sentences
 from holdfast.session.transfer.foreign_content import content_text
+from holdfast.session.transfer.journal_document import JournalDocument, is_journal, read_journal
+from holdfast.session.transfer.request_document import as_document, is_request
 from holdfast.session.transfer.to_entries import JOURNAL, calls_listed_alone, entries_of
 from holdfast.tool_calls import ToolSchema
 from holdfast.typed_data import convert_value
@@ -71,7 +73,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_document(text: bytes) -> Imported:
-    """Return the content of a pydantic-ai document: a list of messages, or an object with one under `messages`.
+    """Return the content of an export: a journal, a request body, or pydantic-ai messages (a list, or in an object).
 
     Raises `DamageError`, with the place, if it is neither, `UsageError` if it is longer than `LIMIT`.
 
@@ -107,11 +109,15 @@ def _parsed(text: bytes) -> object:
 
 def _imported(document: object) -> Imported:
     envelope = as_object(document)
+    if is_journal(envelope):
+        return _of_journal(read_journal(envelope))
+    if is_request(envelope):
+        envelope = as_document(envelope)
     messages = envelope.get("messages") if is_object(document) else document
     if not is_array(messages) or envelope.get("format", DOCUMENT_FORMAT) != DOCUMENT_FORMAT:
         raise DamageError(
-            "Document is not a conversation (expected a list of pydantic-ai messages, or an object with one under the "
-            "key 'messages'). Check that it is the right file."
+            "Document is not a conversation (expected an export of holdfast, a list of pydantic-ai messages, or an "
+            "object with one under the key 'messages'). Check that it is the right file."
         )
     if not any(map(_is_readable, messages)):
         empty = "" if messages else " The list of messages is empty."
@@ -136,6 +142,20 @@ def _imported(document: object) -> Imported:
         tools=tools or (),
         body=body,
         repairs=(*left, *edit_sentences(repaired.edits), *changes.sentences()),
+    )
+
+
+def _of_journal(journal: JournalDocument) -> Imported:
+    if not any(isinstance(entry, PromptAccepted) for entry in journal.entries):
+        raise DamageError("Document has no readable prompt among its entries. Check that it is the right file.")
+    opened = journal.opened
+    return Imported(
+        session=journal.session,
+        model=_last_model(journal.entries) or (opened.model if opened else ""),
+        system=opened.system if opened else "",
+        tools=opened.tools if opened else (),
+        body=journal.entries,
+        repairs=journal.left_out,
     )
 
 

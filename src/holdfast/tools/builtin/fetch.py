@@ -152,7 +152,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
             refuse_kind(str(url), kind)
         raw = bytearray()
         try:
-            for piece in response.iter_raw(16_384):
+            for piece in response.iter_raw():
                 raw += piece
                 if len(raw) > MOST or stop.is_set() or time.monotonic() > until:
                     break

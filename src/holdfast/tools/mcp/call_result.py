@@ -1,9 +1,10 @@
-"""Converts a server's answer to a call into text and images for the model. Pure: it takes the answer as JSON."""
+"""Converts a server's answer to a call into text and images for the model. Pure: it takes decoded JSON."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -11,15 +12,18 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import ToolOutput
-from holdfast.tools.truncation import cap
+from holdfast.tools.truncation import HeadTail
 from holdfast.tools.workspace.images import image
-from holdfast.typed_data import decode_json
+from holdfast.typed_data import convert_value
 
 LONGEST_RESULT = 30_000
 """Bytes of an answer that the model reads: the beginning and the end of a longer one."""
 
 MOST_IMAGES = 8
 """Images of one answer that the model sees."""
+
+
+_SLICE = 1 << 16  # characters
 
 
 class _Resource(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,14 +50,14 @@ class _Result(msgspec.Struct, frozen=True, rename="camel"):
     is_error: bool | None = None
 
 
-def result_output(answer: bytes) -> ToolOutput:
-    """Return the output for a `CallToolResult` as JSON. What cannot be shown is named in its place, never dropped.
+def result_output(answer: Mapping[str, object]) -> ToolOutput:
+    """Return the output for a decoded `CallToolResult`, without a copy of its texts.
 
-    Raises `ToolFailed` if it is not one.
+    What cannot be shown is named in its place, never dropped. Raises `ToolFailed` if it is not one.
     """
     try:
-        result = decode_json(answer, _Result)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        result = convert_value(answer, _Result)
+    except msgspec.ValidationError as error:
         raise ToolFailed(f"The server's answer cannot be read: {error}. The call was carried out.") from error
     texts: list[str] = []
     images: list[Image] = []
@@ -70,12 +74,22 @@ def result_output(answer: bytes) -> ToolOutput:
             case _:
                 kind = block.mime_type or (block.resource.mime_type if block.resource else None) or "unknown content"
                 texts.append(f"[{block.type or 'content'} left out: {kind} is not shown to models]")
-    if not any(each.strip() for each in texts) and result.structured_content is not None:
+    if all(not each or each.isspace() for each in texts) and result.structured_content is not None:
         texts.append(msgspec.json.encode(result.structured_content).decode())
-    text = cap(valid_unicode("\n".join(texts)), LONGEST_RESULT)
+    text = _capped(texts)
     if not text.strip() and not images:
         text = "(no output)"
     return ToolOutput(text=text, ok=not result.is_error, images=tuple(images))
+
+
+def _capped(texts: Sequence[str]) -> str:
+    """Return the texts as lines, the beginning and the end if they are long. A long text is not copied."""
+    output = HeadTail(LONGEST_RESULT)
+    for place, text in enumerate(texts):
+        output.add(b"\n" if place else b"")
+        for start in range(0, len(text), _SLICE):
+            output.add(valid_unicode(text[start : start + _SLICE]).encode("utf-8", "replace"))
+    return output.text()
 
 
 def _image(block: _Block, images: list[Image]) -> list[str]:

@@ -22,6 +22,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Effect, RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, start_server
+from holdfast.tools.mcp.server_reports import ServerReports
 from holdfast.tools.mcp.server_state import ServerState
 from holdfast.tools.mcp.sign_in import SignInStore
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
@@ -42,12 +43,14 @@ class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The servers that may be asked, and the folder with the lists of their tools, which need not exist.
 
     `can_ask_user`: there is a user whom servers may ask. `sign_ins` stores the user's sign-ins, None if unused.
+    `known` has what is known of the servers.
     """
 
     servers: tuple[McpServer, ...] = ()
     lists: Path
     can_ask_user: bool = False
     sign_ins: SignInStore | None = None
+    known: ServerReports = msgspec.field(default_factory=ServerReports)
 
     @property
     def stored(self) -> StoredTools:
@@ -62,7 +65,7 @@ class McpConnections:
         """Connect to none yet. `folder` is the session's, `spool` takes sockets and stderr, `root` is the workspace."""
         self.servers: Mapping[str, McpServer] = {each.name: each for each in settings.servers}
         self._stored, self._can_ask_user = settings.stored, settings.can_ask_user
-        self._sign_ins = settings.sign_ins
+        self._sign_ins, self._reports = settings.sign_ins, settings.known
         self._folder, self._spool, self._root = folder, spool, root
         self._supervisor = Supervisor(folder, _SERVERS)
         self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
@@ -169,6 +172,7 @@ class McpConnections:
             why=await connection.why_over() if connection.is_over else "",
             version=connection.listed.version,
             tools=len(connection.listed.tools),
+            unusable=connection.listed.unusable,
             skipped=connection.skipped,
             log=connection.log,
         )
@@ -221,10 +225,10 @@ class McpConnections:
     async def _open(self, server: McpServer, before: asyncio.Task[ServerConnection] | None) -> ServerConnection:
         if before is not None and not before.cancelled() and before.exception() is None:
             await before.result().close(0.0)
-        expanded = server.expanded(os.environ)
-        connect = await in_daemon(_connection_type)
         process: ServerProcess | None = None
         try:
+            expanded = server.expanded(os.environ)
+            connect = await in_daemon(_connection_type)
             if not expanded.url:
                 process = await self._start(expanded)
             connection = connect(
@@ -239,14 +243,15 @@ class McpConnections:
             if process is not None:
                 self._logs[server.name] = process.log
                 await process.end(0.0)
-            raise ToolFailed(
-                f"MCP server {server.name!r} cannot be reached: {_as_sentence(str(failed))} Nothing was sent."
-            ) from failed
+            why = _as_sentence(str(failed).removeprefix(f"MCP server {server.name!r} cannot be used: "))
+            self._reports.failed(server.name, why)
+            raise ToolFailed(f"MCP server {server.name!r} cannot be reached: {why} Nothing was sent.") from failed
         except BaseException:
             if process is not None:
                 await process.end(0.0)
             raise
         self._stored.put(server, connection.listed)
+        self._reports.works(server.name)
         return connection
 
     async def _start(self, server: McpServer) -> ServerProcess:

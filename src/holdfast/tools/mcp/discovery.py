@@ -31,6 +31,8 @@ async def ask_servers(settings: McpSettings, *, cwd: Path, within: float) -> Map
             try:
                 return await connections.listed(server, stop)
             except ToolFailed as failed:
+                if stop.is_set():
+                    settings.known.failed(server, f"It did not answer within {within:g} s.")
                 return str(failed)
 
         try:

@@ -21,6 +21,7 @@ from holdfast.typed_data import decode_json
 
 _LONGEST_LIST = 30_000
 _SHORT = 300
+_MOST_NAMED = 20
 
 
 def mcp_tools(schemas: Sequence[ToolSchema], connections: McpConnections) -> Mapping[str, Tool]:
@@ -159,7 +160,8 @@ class _Find(_Remote):
             listed = await self._connections.listed(server, context.stop)
         except ToolFailed as failed:
             return str(failed)
-        return found_text(server, listed.tools, query)
+        left_out = "".join(f"\n{each.name} cannot be used: {each.why}" for each in listed.unusable[:_MOST_NAMED])
+        return f"{found_text(server, listed.tools, query)}{left_out}"
 
 
 def found_text(server: str, tools: Sequence[ListedTool], query: str) -> str:

@@ -69,6 +69,8 @@ class ServerProcess:
         """Return how the server ended and its last stderr lines; wait up to `within` seconds for its end."""
         await asyncio.wait({self._run}, timeout=within)
         stderr = last_lines(stored_output(self._spool))
+        if self._stop.is_set():
+            return f"holdfast ended it.{stderr}"
         if not self._run.done():
             return f"It closed its output and still runs.{stderr}"
         if self._run.cancelled() or self._run.exception() is not None:
@@ -159,7 +161,7 @@ def _ending(done: CommandFinished) -> str:
         case "exit":
             return f"It exited with code {done.code}."
         case "stop" | "timeout":
-            return "It was ended by holdfast."
+            return "holdfast ended it."
         case "signalled" | "unguarded" | "lost":
             return "It ended with the process that supervises it."
 

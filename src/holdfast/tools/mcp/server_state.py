@@ -6,12 +6,15 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.tools.mcp.stored_tools import UnusableTool
+
 StateName = Literal["not started", "starting", "connected", "failed", "ended"]
 
 
 class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one server; `why` is a sentence if it failed or ended, `version` is what it calls itself.
 
+    `unusable` are the tools that were left out of its list.
     `skipped` is how many lines of its output were not messages, `log` has the last lines of its stderr.
     """
 
@@ -20,5 +23,6 @@ class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     version: str = ""
     tools: int = 0
+    unusable: tuple[UnusableTool, ...] = ()
     skipped: int = 0
     log: str = ""

@@ -12,10 +12,14 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import ListedTool
 from holdfast.typed_data import decode_json
+
+LARGEST_TOOL_LIST = 32 * 1024 * 1024
+"""Bytes of a stored list."""
 
 
 class PromptArgument(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +37,18 @@ class ListedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[PromptArgument, ...] = ()
 
 
+class UnusableTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that a server lists and that cannot be used, and why."""
+
+    name: str
+    why: str
+
+
 class ToolList(msgspec.Struct, frozen=True, kw_only=True):
     """What a server offered when it was last connected; `resources` is whether it has any to read."""
 
     tools: tuple[ListedTool, ...] = ()
+    unusable: tuple[UnusableTool, ...] = ()
     version: str = ""
     protocol: str = ""
     prompts: tuple[ListedPrompt, ...] = ()
@@ -54,7 +66,7 @@ class StoredTools:
     def get(self, server: McpServer) -> ToolList | None:
         """Return what the server listed last, None if unknown. Never raises."""
         with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return decode_json(self._path(server).read_bytes(), ToolList)
+            return decode_json(read_bounded(self._path(server), LARGEST_TOOL_LIST), ToolList)
         return None
 
     def all(self, servers: Iterable[McpServer]) -> dict[str, ToolList | None]:

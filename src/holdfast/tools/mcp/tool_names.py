@@ -1,5 +1,8 @@
 """How the tools of MCP servers are declared to models: `mcp__SERVER__TOOL`, with a schema that every provider takes.
 
+Two underscores separate the server from its tool, and the name of a server has none: so a name belongs to one server,
+and a rule about a server covers no other.
+
 Pure. The same list gives the same declarations in the same order, whatever order the server lists its tools in:
 requests begin with them, and a provider's cache holds only for the same bytes.
 """
@@ -40,9 +43,22 @@ class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
     reads: bool = False
 
 
+def server_name_fault(name: str) -> str:
+    """Return why a server cannot have this name, as a part of a sentence, "" if it can."""
+    if not name.strip() or len(name) > LONGEST_SERVER or not name.isprintable():
+        return f"its name is not 1 to {LONGEST_SERVER} printable characters"
+    if "__" in name or name.startswith("_") or name.endswith("_"):
+        return (
+            "its name has two underscores in a row, or one at an end, where the names of its tools would belong to "
+            "another server"
+        )
+    return ""
+
+
 def server_word(server: str) -> str:
-    """Return the name of a server as it appears in the names of its tools."""
-    return _OTHER.sub("_", server)
+    """Return the name of a server as it appears in the names of its tools, without two underscores in a row."""
+    word = re.sub("__+", "_", _OTHER.sub("_", server)).strip("_")
+    return word or f"server-{hashlib.sha256(server.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def server_prefix(server: str) -> str:
@@ -71,9 +87,8 @@ def names_for_model(server: str, tools: Iterable[ListedTool]) -> Mapping[str, Li
 
 
 def server_of(tool: str, servers: Iterable[str]) -> str:
-    """Return which of the servers a declared tool belongs to, "" if none: the one with the longest matching prefix."""
-    found = (each for each in servers if tool.startswith(server_prefix(each)))
-    return max(found, key=len, default="")
+    """Return which of the servers a declared tool belongs to, "" if none."""
+    return next((each for each in servers if tool.startswith(server_prefix(each))), "")
 
 
 def declarations(server: str, tools: Iterable[ListedTool]) -> tuple[ToolSchema, ...]:

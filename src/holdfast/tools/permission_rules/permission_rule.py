@@ -127,14 +127,18 @@ def unmatched(rule: PermissionRule, tools: AbstractSet[str]) -> str:
 
 
 def names_tool(rule: PermissionRule, tool: str) -> bool:
-    """Return whether a rule without a specifier names the tool, or the server it belongs to."""
+    """Return whether a rule without a specifier names the tool, or the server it belongs to.
+
+    The name of a server has no two underscores in a row: what follows them in a rule is a tool.
+    """
     if rule.specifier:
         return False
     name = tool.lower()
     if not rule.tool.startswith("mcp__"):
         return rule.tool == name
-    prefix = rule.tool.removesuffix("__*")
-    return name == prefix or name.startswith(f"{prefix}__")
+    named = rule.tool.removesuffix("__*")
+    covers_more = named != rule.tool or "__" not in named.removeprefix("mcp__")
+    return name == named or (covers_more and name.startswith(f"{named}__"))
 
 
 def _fault(subject: Subject, specifier: str) -> str:

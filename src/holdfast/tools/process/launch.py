@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.process.environment import child_environment
-from holdfast.tools.process.process_table import LINUX
+from holdfast.tools.process.process_table import LINUX, below, by_parent, living
 from holdfast.typed_data import decode_json
 
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.process.supervisor import main; main()"
@@ -41,7 +41,8 @@ THAW = 0.02  # seconds between attempts to wake a frozen one
 class Launched(msgspec.Struct, frozen=True):
     """A supervisor that is ready: the started process, which is its watchdog, and the pipe with its `answers`.
 
-    `within` is whether both are in a namespace. `pair` are pidfds of watchdog and supervisor, if available.
+    `within` is whether both are in a namespace. `pair` are pidfds of watchdog and supervisor, if available: also of
+    those in a namespace, whose program is then the process.
     """
 
     process: asyncio.subprocess.Process
@@ -107,12 +108,28 @@ async def launch_supervisor(
         assert answers is not None
         with contextlib.suppress(TimeoutError):
             if ready := await asyncio.wait_for(answers.readline(), START):
-                pids = () if within else (process.pid, decode_json(ready, _Ready).pid)
+                pid = decode_json(ready, _Ready).pid
+                pids = _pair_within(process.pid, pid) if within else (process.pid, pid)
                 return Launched(process, answers, bool(within), _descriptors(pids))
         if process.returncode is None:
             process.kill()
         await process.wait()
     raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {folder / name}.log may say why.")
+
+
+def _pair_within(program: int, supervisor: int) -> tuple[int, ...]:
+    """Return watchdog and supervisor as this process sees them, when `supervisor` is the pid in a namespace.
+
+    Otherwise a command in there could freeze the one and kill the other, and nothing would wake the one that is left.
+    A container's processes are not below its program: then there is no pair, and the time limit of a call must do.
+    """
+    for each in below(program, by_parent(living())) if LINUX else ():
+        with contextlib.suppress(OSError):  # it has exited
+            status = Path(f"/proc/{each.pid}/status").read_bytes()
+            pids = [line.split()[-1] for line in status.splitlines() if line.startswith(b"NSpid:")]
+            if pids and int(pids[0]) == supervisor:
+                return each.parent, each.pid
+    return ()
 
 
 def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:

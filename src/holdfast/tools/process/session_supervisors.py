@@ -120,6 +120,9 @@ class Supervisors:
         return await self._first.capture(argv, call=call, cwd=cwd, spool=spool)
 
     async def close(self) -> None:
-        """End every command and all supervisors, within a few seconds."""
+        """End every command and all supervisors, within a few seconds. What closing one raises comes after the rest."""
         tasks = [self._tasks] if self._tasks is not None else []
-        await asyncio.gather(*(supervisor.close() for supervisor in (self._first, *tasks, *self._moved)))
+        every = (self._first, *tasks, *self._moved)
+        for raised in await asyncio.gather(*(each.close() for each in every), return_exceptions=True):
+            if raised is not None:
+                raise raised

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
@@ -43,6 +43,7 @@ _PATIENCE = 3.0  # seconds beyond its own limits that the supervisor may take to
 SWEEP = 1.5  # seconds for the watchdog to end what a killed supervisor left
 CAPTURE_MOST = 1_000_000  # bytes; the supervisor keeps this much of the beginning
 CAPTURE_SECONDS = 30.0
+MOST_LIVE = 65_536  # bytes of one message with output; the supervisor sends half of it at most
 
 
 def forget(spool: Path) -> None:
@@ -114,7 +115,7 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
     """Output: `size` bytes follow, and then `dropped` bytes were not sent."""
 
     call: str
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0, le=MOST_LIVE)]
     dropped: int
 
 
@@ -145,6 +146,14 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     refused: tuple[RefusedHost, ...] = ()
 
 
+_NO_MESSAGE = (
+    asyncio.IncompleteReadError,  # it died while writing a message
+    asyncio.LimitOverrunError,
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    RecursionError,
+)
+"""What reading a message raises when no further one can be read."""
 _decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
 _Received = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
 """What a running command can receive; None means that the supervisor died."""
@@ -296,11 +305,13 @@ class Supervisor:
                 emit=count,
                 spool=spool,
             )
+            if done.cause in ("lost", "signalled", "unguarded"):
+                raise ToolFailed(f"Command {argv[0]!r} was interrupted: the process that ran it died. Try again.")
             output = read_regular_file(spool, CAPTURE_MOST)
+        except OSError as error:
+            raise ToolFailed(f"The output of command {argv[0]!r} could not be read: {error}. Try again.") from error
         finally:
             forget(spool)
-        if done.cause in ("lost", "signalled", "unguarded"):
-            raise ToolFailed(f"Command {argv[0]!r} was interrupted: the process that ran it died. Try again.")
         return done.code if done.code is not None else -(done.signal or 0), output
 
     async def close(self) -> None:
@@ -332,9 +343,12 @@ class Supervisor:
         return started.process
 
     async def _listen(self, started: Launched) -> None:
-        """Pass on the supervisor's messages until it and its watchdog have exited, then notify all waiting commands."""
+        """Pass on the supervisor's messages until it and its watchdog have exited, then notify all waiting commands.
+
+        If root's command writes into the pipe, what follows cannot be told from messages, so that is the end, too.
+        """
         answers, exited = started.answers, asyncio.create_task(started.both_ended())
-        with contextlib.suppress(asyncio.IncompleteReadError):  # it died while writing a message
+        with contextlib.suppress(*_NO_MESSAGE):
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
                 item = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
@@ -342,7 +356,7 @@ class Supervisor:
                     self._waiting[message.call].put_nowait(item)
         self._process = None
         if started.process.stdin is not None:
-            started.process.stdin.close()  # it has no reader and would stay open as long as this loop
+            started.process.stdin.close()  # ends it if it lives; without a reader it would stay open with this loop
         with contextlib.suppress(TimeoutError):  # frozen by someone else, and left to them
             await asyncio.wait_for(exited, _PATIENCE)
         for queue in self._waiting.values():

@@ -9,8 +9,12 @@ import os
 import time
 from pathlib import Path
 
+from holdfast.system.bounded_files import read_bounded
 from holdfast.tools.process.launch import SUPERVISOR, SUPERVISOR_LOCK
 from holdfast.tools.process.watchdog import GONE
+
+LARGEST_LOCK = 4096
+"""Bytes of a lock file that are read; a supervisor writes one word."""
 
 
 def _lock_files(folder: Path) -> list[Path]:
@@ -22,7 +26,7 @@ async def wait_for_exit(folder: Path, seconds: float = 1.0) -> bool:
     """Wait up to `seconds`; return whether the session's supervisors and all their processes have exited."""
     deadline = time.monotonic() + seconds
     for path in _lock_files(folder):
-        lock = os.open(path, os.O_RDONLY)
+        lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             while not _is_free(lock):
                 if time.monotonic() >= deadline:
@@ -36,7 +40,7 @@ async def wait_for_exit(folder: Path, seconds: float = 1.0) -> bool:
 def left_nothing(folder: Path) -> bool:
     """Return whether the session's last supervisors are known to have left no process."""
     try:
-        words = {path.read_bytes() for path in _lock_files(folder)}
+        words = {read_bounded(path, LARGEST_LOCK) for path in _lock_files(folder)}
     except OSError:
         return False
     return words == {GONE}
@@ -50,7 +54,7 @@ def remove_locks(folder: Path) -> None:
     with contextlib.suppress(OSError):
         for path in _lock_files(folder):
             if path.name != SUPERVISOR_LOCK:
-                lock = os.open(path, os.O_RDONLY)
+                lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
                     if _is_free(lock):
                         path.unlink()

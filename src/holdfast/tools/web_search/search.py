@@ -135,7 +135,7 @@ def _key(backend: SearchBackend) -> str:
 def _body(response: httpx2.Response, stop: threading.Event, until: float) -> tuple[bytes, bool]:
     """Return the body and whether that is all of it."""
     raw = bytearray()
-    for piece in response.iter_raw(16_384):
+    for piece in response.iter_raw():
         raw += piece
         if len(raw) > LARGEST_ANSWER or stop.is_set() or time.monotonic() > until:
             return bytes(raw[:LARGEST_ANSWER]), False

@@ -14,6 +14,7 @@ the repository `lib`, whatever `.git` stands above it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
+
+from holdfast.system.bounded_files import read_bounded
 
 LARGEST_GIT_CONFIG = 262_144
 LARGEST_INDEX = 67_108_864
@@ -74,12 +77,14 @@ def _resolve_git_folder(git: Path, place: Path) -> tuple[Path, Path]:
     """Return the repository's folder, and the one with its settings: they differ in a linked working tree."""
     if git.is_dir():
         return git, git
-    named = git.read_text("utf-8").strip()
+    named = _bytes(git, LARGEST_GIT_CONFIG).decode().strip()
     if not named.startswith("gitdir:"):
         raise ValueError(named)
     git_folder = place / named.removeprefix("gitdir:").strip()
     common = git_folder / "commondir"
-    return git_folder, git_folder / common.read_text("utf-8").strip() if common.exists() else git_folder
+    if not common.exists():
+        return git_folder, git_folder
+    return git_folder, git_folder / _bytes(common, LARGEST_GIT_CONFIG).decode().strip()
 
 
 def _is_surely_repository(git_folder: Path, common: Path) -> bool:
@@ -135,8 +140,9 @@ def _hook(folder: Path) -> str:
 
 
 def _bytes(path: Path, most: int) -> bytes:
-    with path.open("rb") as file:
-        raw = file.read(most + 1)
-    if len(raw) > most:
-        raise ValueError(path)
-    return raw
+    try:
+        return read_bounded(path, most)
+    except OSError as error:
+        if error.errno in (errno.EFBIG, errno.EINVAL):  # what git itself would read otherwise: it is not understood
+            raise ValueError(path) from error
+        raise

@@ -10,6 +10,7 @@ from holdfast.errors import ToolFailed
 from holdfast.history.media.images import image_header
 from holdfast.history.profiles import ANY
 from holdfast.history.rules.profile import MediaLimits
+from holdfast.system.bounded_files import read_bounded
 from holdfast.tool_calls import Image
 
 LARGEST_IMAGE_FILE = ANY.media.size
@@ -66,7 +67,7 @@ def named_images(text: str, root: Path) -> tuple[tuple[Image, ...], tuple[str, .
             if size > LARGEST_IMAGE_FILE:
                 wrong.append(image_too_large(name, size))
             else:
-                images[name] = image(path.read_bytes(), name)
+                images[name] = image(read_bounded(path, LARGEST_IMAGE_FILE), name)
         except ToolFailed as failed:
             wrong.append(str(failed))
         except (OSError, ValueError) as error:

@@ -7,12 +7,12 @@ the client, or read one from it.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.errors import EXIT_OK, UsageError
+from holdfast.ui.acp.protocol.descriptors import move_descriptors
 from holdfast.ui.startup.arguments import Parser, add_settings
 
 if TYPE_CHECKING:
@@ -46,18 +46,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         raise UsageError("-C is for the terminal: an editor names the folder of each session. Leave it out.")
     if sys.stdin.isatty():
         print("holdfast acp is started by an editor: see docs/how-to/editors.md. Ctrl+D ends it.", file=sys.stderr)
-    return _serve(arguments, environ, *_move_descriptors())
-
-
-def _move_descriptors() -> tuple[int, int]:
-    """Return descriptors for the lines in and out. From here on 0 is empty, and 1 is standard error."""
-    sys.stdout.flush()
-    lines_in, lines_out = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return lines_in, lines_out
+    return _serve(arguments, environ, *move_descriptors())
 
 
 def _serve(arguments: EditorArguments, environ: Mapping[str, str], lines_in: int, lines_out: int) -> int:

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.bounded_files import read_bounded
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image
 from holdfast.tools.workspace.images import image
@@ -146,9 +147,7 @@ def _embedded(uri: str, text: str, root: Path) -> str:
 def _differs(path: Path, text: str) -> bool:
     """Return whether the file is known to differ from the text. A part of the file does not differ."""
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_COMPARED:
-            return False
-        disk = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        disk = read_bounded(path, LARGEST_COMPARED).decode("utf-8").replace("\r\n", "\n")
     except (OSError, ValueError):
         return False
     return text.replace("\r\n", "\n").strip() not in disk

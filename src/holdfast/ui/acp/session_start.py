@@ -16,7 +16,7 @@ from holdfast.errors import SessionUnknown, UsageError
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
-from holdfast.ui.acp.client_folders import folder_instructions, further_folders, reading_rules
+from holdfast.ui.acp.client_folders import client_folder, folder_instructions, further_folders, reading_rules
 from holdfast.ui.acp.protocol.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, RpcError
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.cost_limit import refuse_unpriced
@@ -119,17 +119,10 @@ def find_exact(catalog: Catalog, session_id: str) -> SessionSummary:
 
 
 def _folder(cwd: str) -> Path:
-    path = Path(cwd)
-    if not path.is_absolute():
-        raise RpcError(INVALID_PARAMS, f"Folder {cwd!r} is not absolute. Pass an absolute path.")
     try:
-        resolved = path.resolve(strict=True)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise RpcError(INVALID_PARAMS, f"Folder {cwd!r} cannot be used: {why}. Pass an existing one.") from error
-    if not resolved.is_dir():
-        raise RpcError(INVALID_PARAMS, f"{cwd!r} is not a folder. Pass an existing one.")
-    return resolved
+        return client_folder(cwd)
+    except UsageError as error:
+        raise RpcError(INVALID_PARAMS, str(error)) from error
 
 
 def _options(

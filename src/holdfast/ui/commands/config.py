@@ -15,6 +15,7 @@ from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK, UsageError
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.registry import Providers, is_address
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.user_directories import homes
 from holdfast.text import literal
 from holdfast.tool_calls import Pattern
@@ -155,7 +156,7 @@ def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Pat
     files = [Place(name="config", path=str(places.config), note="" if places.config.exists() else "does not exist yet")]
     layers: list[Layer] = []
     if places.config.exists():
-        layers.append(layer(str(places.config), places.config.read_text("utf-8")))
+        layers.append(layer(str(places.config), read_bounded(places.config, STATE_FILE).decode()))
     if options.project is not None:
         layers.append(layer(str(options.project.path), options.project.raw.decode()))
         files.append(Place(name="project", path=str(options.project.path), note="trusted"))

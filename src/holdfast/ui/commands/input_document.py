@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,11 @@ from holdfast.history.document import Damage, messages_in, read_document
 from holdfast.history.formats import FORMATS, find_format
 from holdfast.history.formats.format import Format, as_array, as_object, is_object
 from holdfast.history.profiles import PAIRS
+from holdfast.system.bounded_files import read_beginning
 from holdfast.ui.commands.foreign_formats import lookalike
+
+LARGEST_DOCUMENT = 200_000_000
+"""Bytes of a document."""
 
 # Top-level keys that only requests of these formats have, for messages whose keys fit several formats.
 _OF: Mapping[str, tuple[str, ...]] = {
@@ -75,12 +80,15 @@ def tools_in(file: str, form: str) -> frozenset[str]:
 
 
 def _bytes(file: str) -> bytes:
-    if file == "-":
-        return sys.stdin.buffer.read()
+    """Return the content. A pipe that the user names is read to its end."""
     try:
-        return Path(file).read_bytes()
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as document:
+            content = read_beginning(document, LARGEST_DOCUMENT + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {file!r}: {error.strerror}. Check its name.") from error
+    if len(content) > LARGEST_DOCUMENT:
+        raise UsageError(f"{file!r} is larger than {LARGEST_DOCUMENT:,} bytes. Pass a shorter part of it.")
+    return content
 
 
 def _required_format(document: object, form: str) -> tuple[str, ...]:

@@ -184,6 +184,8 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
     print(single_line(f"{server.name}: {answer.version.strip() or 'unnamed'}, protocol {answer.protocol}"))
     for name, tool in names_for_model(server.name, answer.tools).items():
         print(f"  {name}  {single_line(next(iter(tool.description.splitlines()), ''))}")
+    for each in answer.unusable:
+        print(f"  {single_line(each.name)} cannot be used: {single_line(each.why)}")
     return EXIT_OK
 
 

@@ -15,6 +15,7 @@ import msgspec
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.bounded_files import read_beginning
 from holdfast.system.user_directories import homes
 from holdfast.text import literal, printable, valid_unicode
 from holdfast.ui.commands.fleet import moves
@@ -344,7 +345,8 @@ def _here() -> Path:
 
 
 def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.agent.sessions import first_entry, new_store  # noqa: PLC0415 - a list needs none of these
+    from holdfast.agent.sessions import first_entry, new_store, settled  # noqa: PLC0415 - a list needs none of these
+    from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
     from holdfast.providers.registry import split  # noqa: PLC0415 - likewise
     from holdfast.session.transfer.transfer import import_document  # noqa: PLC0415 - likewise
     from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
@@ -362,7 +364,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
             first_entry(session, cwd=cwd, model=model, toolbox=LocalToolbox(cwd, folder)),
             imported_from=valid_unicode(source),
         )
-        store.append(imported.entries(opened), expected=0)
+        store.append(settled(imported.entries(opened), StopCause("import")), expected=0)
     store.close()
     catalog.find(session)  # writes its summary
     print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
@@ -378,10 +380,10 @@ def _read(file: str) -> bytes:
     from holdfast.session.transfer.transfer import LIMIT  # noqa: PLC0415 - only an import needs it
 
     if file == "-":
-        return sys.stdin.buffer.read(LIMIT + 1)
+        return read_beginning(sys.stdin.buffer, LIMIT + 1)
     try:
         with Path(file).open("rb") as document:
-            return document.read(LIMIT + 1)
+            return read_beginning(document, LIMIT + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {file!r}: {error.strerror}. Check its name.") from error
 

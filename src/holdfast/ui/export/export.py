@@ -17,16 +17,16 @@ from holdfast.session.transfer.export import export
 from holdfast.system.durable_files import replace_file
 
 Form = Literal["pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"]
-"""The export formats; only the first can be imported again."""
+"""The export formats; all but Markdown and HTML, which are for reading, can be imported again."""
 
 
 FORMS: dict[Form, tuple[str, str]] = {
     "markdown": (".md", "Markdown for reading"),
     "html": (".html", "an HTML page for reading"),
     "pydantic-ai": (".json", "pydantic-ai messages; can be imported again"),
-    "json": (".entries.json", "every entry of the journal"),
-    "openai-chat": (".openai-chat.json", "a request of OpenAI Chat"),
-    "anthropic": (".anthropic.json", "a request of Anthropic Messages"),
+    "json": (".entries.json", "every entry of the journal; can be imported again"),
+    "openai-chat": (".openai-chat.json", "a request of OpenAI Chat; can be imported again"),
+    "anthropic": (".anthropic.json", "a request of Anthropic Messages; can be imported again"),
 }
 """The file name ending and a description of each format."""
 

@@ -6,12 +6,17 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 
 import msgspec
 
 LONGEST_LINE = 10 * 1024 * 1024
 """Maximum bytes of a line, unless its reader allows more. A longer one is skipped, and reported."""
 
+MOST_WAITING = 64
+"""Lines that are read ahead of the event loop."""
+
+_PAUSE = 0.005
 _CHUNK = 1 << 16
 
 
@@ -64,5 +69,7 @@ class LineReader:
             return b""
 
     def _put(self, line: Line | None) -> None:
+        while self.lines.qsize() > MOST_WAITING and not self._loop.is_closed():
+            time.sleep(_PAUSE)  # the writer waits too, once its pipe is full
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self.lines.put_nowait, line)

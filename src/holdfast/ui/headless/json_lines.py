@@ -131,14 +131,16 @@ class JsonLines:
                     retry_in=entry.retry_in,
                     retry_whole=entry.retry_whole,
                 )
-            case e.ModelChanged() | e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired():
+            case e.ModelChanged() | e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired() | e.ServerFailed():
                 self._change(entry)
             case e.TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=clause_for_user(entry.cause, entry.detail))
             case _:
                 pass
 
-    def _change(self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
+    def _change(
+        self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired | e.ServerFailed
+    ) -> None:
         match entry:
             case e.ModelChanged() | e.ModelSettingsChanged() if not self._session:
                 pass  # by an option of the run: `init` has it
@@ -152,6 +154,8 @@ class JsonLines:
                 self._line(type="files_changed", changed=changed, gone=deleted)
             case e.Repaired():
                 self._line(type="damage", findings=list(entry.findings))
+            case e.ServerFailed():
+                self._line(type="server_failed", server=entry.server, reason=entry.reason, tools=list(entry.tools))
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> None:
         match entry:

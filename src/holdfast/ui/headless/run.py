@@ -99,8 +99,8 @@ def session_of(options: RunOptions) -> OpenSession:
             "No model configured. Run `holdfast setup`, or pass -m PROVIDER:MODEL, "
             "e.g. -m openai:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
             if summary is None
-            else f"Unknown model of session {summary.id!r}: its first entry and its summary are damaged. Pass one with "
-            "-m PROVIDER:MODEL to continue the session."
+            else f"Unknown model of session {summary.id!r}: it was imported without one, or its first entry and its "
+            "summary are damaged. Pass one with -m PROVIDER:MODEL to continue the session."
         )
     if options.model == DEMO:
         raise UsageError(

@@ -38,7 +38,7 @@ class TurnWatch:
 
     def ended(self, turn: TurnEnded, conversation: Conversation) -> RunEnded:
         """Return the end of the run, with the conversation at that time."""
-        fault = self._fault if turn.cause == "provider" else None
+        fault = self._fault if turn.cause in ("provider", "flood") else None
         return RunEnded(
             turn=turn,
             conversation=conversation,

@@ -32,6 +32,7 @@ from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
+from holdfast.ui.acp.client_folders import client_folder
 from holdfast.ui.mcp_server.session_report import SessionReport, session_report
 from holdfast.ui.mcp_server.session_worker import SessionWorker, start_worker, stop_worker
 
@@ -294,9 +295,7 @@ class DelegatedSessions:
 
     def _folder(self, cwd: str) -> Path:
         """Return the folder of a new session. Raise `UsageError` if it is not offered."""
-        folder = Path(cwd).resolve() if cwd else self._folders[0]
-        if not folder.is_dir():
-            raise UsageError(f"{cwd!r} is not a folder. Pass an existing one.")
+        folder = client_folder(cwd or str(self._folders[0]))
         if not self._is_offered(folder):
             offered = ", ".join(map(repr, map(str, self._folders)))
             raise UsageError(

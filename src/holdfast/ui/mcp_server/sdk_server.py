@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 
 from holdfast import __version__
+from holdfast.ui.acp.protocol.descriptors import move_descriptors
 from holdfast.ui.acp.protocol.json_rpc import RpcError
 from holdfast.ui.acp.protocol.refusals import Refusals
 from holdfast.ui.mcp_server.delegated_sessions import DelegatedSessions
+from holdfast.ui.mcp_server.line_streams import line_streams
 from holdfast.ui.mcp_server.session_tools import SERVER_INSTRUCTIONS, TOOLS, call_tool
 
 _Context = ServerRequestContext[dict[str, object]]
@@ -31,8 +32,8 @@ async def serve_sessions(sessions: DelegatedSessions, refusals: Refusals) -> Non
         on_list_tools=_list,
         on_call_tool=_caller(sessions, refusals),
     )
-    async with stdio_server() as (lines_in, lines_out):
-        await server.run(lines_in, lines_out, server.create_initialization_options())
+    async with line_streams(*move_descriptors()) as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 async def _list(context: _Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -31,6 +31,8 @@ SERVER_INSTRUCTIONS = (
     "a crash. No user can approve its calls: what the mode does not allow is denied, and the answer lists it."
 )
 
+_Prompt = Annotated[str, msgspec.Meta(max_length=10_000_000)]
+_Name = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _Wait = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_WAIT)]
 _Limit = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 _Money = Annotated[float, msgspec.Meta(gt=0)]
@@ -39,10 +41,10 @@ _Money = Annotated[float, msgspec.Meta(gt=0)]
 class _Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The arguments of a call that starts a turn."""
 
-    prompt: str
+    prompt: _Prompt
     wait_seconds: _Wait = DEFAULT_WAIT
     mode: Mode | None = None
-    model: str = ""
+    model: _Name = ""
     time_limit_seconds: _Limit = TIME_LIMIT
     max_cost_usd: _Money | None = None
 
@@ -54,23 +56,23 @@ class _Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class _StartArguments(_Turn, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    session: str = ""
+    session: _Name = ""
     cwd: str = ""
 
 
 class _ContinueArguments(_Turn, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    session: str
+    session: _Name
     after_turn: int | None = None
 
 
 class _ReadArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    session: str
+    session: _Name
     wait_seconds: _Wait = 0.0
     offset: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class _StopArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    session: str
+    session: _Name
 
 
 class _ListArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,6 +8,8 @@ several servers can serve the same sessions.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hmac
 import os
 import re
@@ -15,6 +17,7 @@ import secrets
 import stat
 import threading
 import tomllib
+from collections.abc import Generator
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -22,6 +25,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StateError
+from holdfast.system.bounded_files import STATE_FILE, open_unblocked, read_beginning
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import convert_value
 
@@ -95,13 +99,13 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            file = open_unblocked(self._path, os.O_NOFOLLOW)
         except OSError as error:
             raise ConfigInvalid(
                 f"Token file {str(self._path)!r} cannot be read: {error.strerror}. Fix its path."
             ) from error
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
+        with file:
+            status = os.fstat(file.fileno())
             if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.geteuid():
                 raise ConfigInvalid(
                     f"Token file {str(self._path)!r} can be read by others (mode {stat.S_IMODE(status.st_mode):04o}, "
@@ -110,13 +114,15 @@ class TokenFile:
             stamp = status.st_mtime_ns, status.st_size
             if stamp == self._stamp:
                 return
-            data = file.read()
+            data = read_beginning(file, STATE_FILE + 1)
+        if len(data) > STATE_FILE:
+            raise ConfigInvalid(f"Token file {str(self._path)!r} is larger than {STATE_FILE:,} bytes. Fix it.")
         self._tokens, self._stamp = self._parse(data), stamp
 
     def _parse(self, data: bytes) -> dict[str, _Token]:
         try:
             tokens = convert_value(tomllib.loads(data.decode()), _Tokens).tokens
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:  # no TOML, no text, or not to be read
             raise ConfigInvalid(f"Token file {str(self._path)!r} is invalid: {error}. Fix it.") from error
         for name, each in tokens.items():
             if not _NAME.fullmatch(name) or len(each.token) < _SHORTEST or not each.token.isascii():
@@ -135,18 +141,36 @@ def new_token(path: Path, name: str, rights: tuple[Right, ...]) -> str:
     """Add a token to the file, creating it if needed, and return the token. Raise `ConfigInvalid` for a used name."""
     if not _NAME.fullmatch(name):
         raise ConfigInvalid(f"Name {name!r} is invalid (expected letters, digits, - and _). Choose another one.")
-    before = ""
-    if path.exists():
-        TokenFile(path)  # raises if the file is unsafe or invalid
-        before = path.read_text("utf-8")
-        if name in tomllib.loads(before).get("tokens", {}):
-            raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")
     token = secrets.token_urlsafe(32)
     listed = ", ".join(f'"{each}"' for each in rights)
     added = f'[tokens.{name}]\ntoken = "{token}"\nrights = [{listed}]\n'
     try:
         make_folder(path.parent)
-        replace_file(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
+        with _only_writer(path.parent):
+            before = _tokens_before(path, name)
+            replace_file(path, f"{before.rstrip()}\n\n{added}".lstrip().encode())
     except OSError as error:
         raise StateError(f"Cannot write {str(path)!r}: {error.strerror}. Free some space.") from error
     return token
+
+
+def _tokens_before(path: Path, name: str) -> str:
+    """Return the text of the file, "" if there is none. Raise `ConfigInvalid` if it is unsafe or has the name."""
+    if not path.exists():
+        return ""
+    TokenFile(path)  # raises if the file is unsafe or invalid
+    before = path.read_text("utf-8")
+    if name in tomllib.loads(before).get("tokens", {}):
+        raise ConfigInvalid(f"Token {name!r} exists in {str(path)!r}. Choose another name, or delete it there.")
+    return before
+
+
+@contextlib.contextmanager
+def _only_writer(folder: Path) -> Generator[None]:
+    """Wait for other programs that add a token. The kernel ends the lock with the process."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

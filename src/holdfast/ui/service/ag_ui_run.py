@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from holdfast.errors import SessionUnknown, UsageError
 from holdfast.fleet.record import InboxRow
+from holdfast.session.session_id import checked_id
 from holdfast.system.threads import in_daemon
 from holdfast.ui.service.access import Caller
 from holdfast.ui.service.api import STREAM_HEADERS, Api, body_of, need
@@ -77,7 +78,7 @@ class _RunInput(msgspec.Struct, frozen=True, rename="camel"):
 async def run_ag_ui(api: Api, request: Request, caller: Caller) -> Response:
     """Write the client's request into the inbox, durably, and stream its run. A repeated run id writes nothing new."""
     run_input = await body_of(request, _RunInput)
-    session = run_input.thread_id
+    session = checked_id(run_input.thread_id)
     if run_input.resume:
         need(caller, "answer")
         rows = [await _answer(api, caller, run_input, each) for each in run_input.resume]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -31,8 +32,15 @@ if TYPE_CHECKING:
 
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 """Headers of an event stream, so that no proxy caches or buffers it."""
-LONGEST_BODY = 4 * 1024 * 1024
+LONGEST_BODY = 32 * 1024 * 1024
 """Maximum bytes of a request's body."""
+LONGEST_LOGIN = 64 * 1024
+"""Maximum bytes of a body that comes without a token."""
+_LOGIN_WITHIN = 10.0
+_STALLED = 60.0
+"""Seconds after which the next bytes of a body must have arrived."""
+
+_LONGEST_NUMBER = 18
 
 T = TypeVar("T")
 
@@ -94,13 +102,33 @@ def offered_word(offered: Iterable[T], value: object) -> T | None:
     return next((each for each in offered if str(each) == value), None)
 
 
-async def body_of(request: Request, kind: type[T]) -> T:
-    """Return the body of a request. Raise `ApiError` if it is too long or invalid."""
+async def login_of(request: Request, kind: type[T]) -> T:
+    """Return the body of a request without a token. Raise `ApiError` if it is too long, late or invalid."""
+    try:
+        async with asyncio.timeout(_LOGIN_WITHIN):
+            return await body_of(request, kind, most=LONGEST_LOGIN)
+    except TimeoutError as error:
+        raise ApiError(408, f"The body is incomplete after {_LOGIN_WITHIN:g} s. Send it again.") from error
+
+
+async def body_of(request: Request, kind: type[T], *, most: int = LONGEST_BODY) -> T:
+    """Return the body of a request. Raise `ApiError` if it is too long, stalled or invalid."""
+    too_long = ApiError(413, f"The body is longer than {most // 1024:,} KB. Send less.")
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and (len(announced) > _LONGEST_NUMBER or int(announced) > most):
+        raise too_long
     data = bytearray()
-    async for chunk in request.stream():
+    chunks = aiter(request.stream())
+    while True:
+        try:
+            chunk = await asyncio.wait_for(anext(chunks, None), _STALLED)
+        except TimeoutError as error:
+            raise ApiError(408, f"Nothing of the body arrived for {_STALLED:g} s. Send it again.") from error
+        if chunk is None:
+            break
         data += chunk
-        if len(data) > LONGEST_BODY:
-            raise ApiError(413, f"The body is longer than {LONGEST_BODY // 1024**2} MB. Send less.")
+        if len(data) > most:
+            raise too_long
     try:
         return decode_json(bytes(data), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -18,10 +19,12 @@ from holdfast.system.threads import in_daemon
 from holdfast.ui.service import session_routes
 from holdfast.ui.service.access import COOKIE, RIGHTS, Caller, Right
 from holdfast.ui.service.ag_ui_run import run_ag_ui
-from holdfast.ui.service.api import Api, ApiError, body_of, error_response, json_response, need, status_of
+from holdfast.ui.service.api import Api, ApiError, error_response, json_response, login_of, need, status_of
+from holdfast.ui.service.connections.limited_protocol import KNOWN_CALLER
 from holdfast.ui.service.metrics import CONTENT_TYPE, metrics_text
 from holdfast.ui.service.page import SAFE_HEADERS
 from holdfast.ui.service.request_origin import host_refusal, origin_refusal
+from holdfast.ui.startup.debug_log_option import debug_log_note
 
 _BODY_DECIDES = (session_routes.ask_session, run_ag_ui)
 """Functions that check the rights themselves, because the required right depends on the body."""
@@ -53,7 +56,7 @@ async def show_page(api: Api, request: Request, caller: Caller) -> Response:
 async def log_in(api: Api, request: Request, caller: Caller) -> Response:
     """Exchange a token for the page's cookie, which scripts cannot read and other sites cannot send."""
     del caller
-    token = (await body_of(request, _Login)).token.strip()
+    token = (await login_of(request, _Login)).token.strip()
     known = await in_daemon(lambda: api.tokens.bearer(token))
     if known is None:
         raise ApiError(401, "Unknown token. Copy it again from the terminal or the token file.")
@@ -138,7 +141,7 @@ def application(api: Api, *, hosts: frozenset[str]) -> Starlette:
 
     def starlette_route(route: ServedRoute) -> Route:
         async def serve(request: Request) -> Response:
-            response = await _answer(api, request, route, hosts)
+            response = await _safe_answer(api, request, route, hosts)
             for name, value in SAFE_HEADERS.items():
                 response.headers.setdefault(name, value)
             api.counts.add(route.method, route.path, response.status_code)
@@ -147,6 +150,17 @@ def application(api: Api, *, hosts: frozenset[str]) -> Starlette:
         return Route(route.path, serve, methods=[route.method])
 
     return Starlette(routes=[starlette_route(each) for each in ROUTES], exception_handlers={HTTPException: _unknown})
+
+
+async def _safe_answer(api: Api, request: Request, route: ServedRoute, hosts: frozenset[str]) -> Response:
+    """Return the answer, also if it is an error: each has the safe headers, and none is a traceback to the caller."""
+    try:
+        return await _answer(api, request, route, hosts)
+    except ClientDisconnect:  # in the middle of its body: there is no one to read an answer
+        return error_response(400, "The connection was closed before the end of the body.")
+    except Exception as error:  # noqa: BLE001 - the top of a request: a bug must not end the answer without its headers
+        debug_log_note(f"{route.method} {route.path}: internal error.\n{''.join(traceback.format_exception(error))}")
+        return error_response(500, f"Internal error: {type(error).__name__}. See the server's log.")
 
 
 async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozenset[str]) -> Response:
@@ -163,6 +177,9 @@ async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozens
             sufficient = {route.right, "answer"} if route.function in _BODY_DECIDES else {route.right}
             if not sufficient & caller.rights:
                 need(caller, route.right)
+            caller_is_known = request.scope.get("state", {}).get(KNOWN_CALLER)
+            if caller_is_known is not None:
+                caller_is_known()
         return await route.function(api, request, caller)
     except ApiError as error:
         response = error_response(error.status, str(error))
@@ -171,6 +188,8 @@ async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozens
         return response
     except HoldfastError as error:
         return error_response(status_of(error), str(error))
+    except OSError as error:
+        return error_response(503, f"A file of the session cannot be read: {error.strerror or error}.")
 
 
 def _caller(api: Api, request: Request) -> Caller:

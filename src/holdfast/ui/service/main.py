@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import EXIT_OK, UsageError
 from holdfast.system.user_directories import homes
-from holdfast.ui.service.serve_arguments import PORT, ServeArguments
+from holdfast.ui.service.serve_arguments import LINGER, PORT, ServeArguments
 from holdfast.ui.startup.arguments import Parser, add_settings
 
 if TYPE_CHECKING:
     from holdfast.ui.service.access import Right
+
+_MOST_LINGER = 86_400
+_LINGER_HELP = f"close a local session that is idle for S seconds, for other programs (default: {LINGER:g})"
 
 
 def command_parser() -> Parser:
@@ -33,6 +36,7 @@ def command_parser() -> Parser:
     add("--rights", metavar="LIST", default="read,ask,answer", help="with --new-token: its rights")
     add("--root", action="append", metavar="DIR", help="allow new sessions in this folder too; repeatable")
     add("--slots", type=int, metavar="N", default=8, help="maximum local sessions that run at once (default: 8)")
+    add("--linger", type=float, metavar="S", default=LINGER, help=_LINGER_HELP)
     add("--allow-yolo", action="store_true", help="offer the yolo mode, which runs everything without asking")
     add("--debug", action="store_true", help="write a debug log of each session")
     add_settings(parser)
@@ -51,6 +55,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         return EXIT_OK
     if arguments.slots < 1:
         raise UsageError("--slots must be at least 1.")
+    if not 0 <= arguments.linger <= _MOST_LINGER:
+        raise UsageError(f"--linger {arguments.linger:g} is invalid (expected 0 to {_MOST_LINGER} seconds).")
     created_token = ""
     if arguments.tokens is None and not path.exists():
         created_token = new_token(path, "me", _rights("read,ask,answer"))

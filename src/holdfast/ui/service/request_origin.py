@@ -7,9 +7,11 @@ them with this server's cookie; their `Origin` is not the host that they are for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from urllib.parse import urlsplit
 
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::[0-9]*)?")
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """The names of this machine that are always served."""
 
@@ -38,8 +40,6 @@ def origin_refusal(host: str, origin: str | None, site: str | None) -> str:
 
 
 def host_name(host: str) -> str:
-    """Return the name in a `Host` header, in lower case and without a port."""
-    name = host.lower()
-    if name.startswith("["):
-        return name.partition("]")[0] + "]"
-    return name.partition(":")[0]
+    """Return the name in a `Host` header, in lower case and without a port; all of it if it is malformed."""
+    found = _HOST.fullmatch(host.lower())
+    return host.lower() if found is None else found[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from holdfast.ui.startup.arguments import Arguments
 
 PORT = 4747
+LINGER = 10.0
+"""Seconds that an idle session stays open, so that a message soon afterwards need not open it again."""
 
 
 class ServeArguments(Arguments):
@@ -19,4 +21,5 @@ class ServeArguments(Arguments):
     rights: str = "read,ask,answer"
     root: list[str] | None = None
     slots: int = 8
+    linger: float = LINGER
     allow_yolo: bool = False

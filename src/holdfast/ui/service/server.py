@@ -19,6 +19,8 @@ from holdfast.system.user_directories import homes
 from holdfast.ui.service.access import TokenFile
 from holdfast.ui.service.api import Api
 from holdfast.ui.service.application import application
+from holdfast.ui.service.connections.connection_gate import ConnectionGate, ConnectionLimits
+from holdfast.ui.service.connections.limited_protocol import limited_protocol
 from holdfast.ui.service.metrics import RequestCounts
 from holdfast.ui.service.page import read_page
 from holdfast.ui.service.request_origin import LOOPBACK, host_name
@@ -28,7 +30,6 @@ from holdfast.ui.service.watchers import Watchers
 _CLOSES_WITHIN = 3
 """Seconds that open requests have after a signal."""
 _LOOK = 0.05
-_BACKLOG = 128
 
 
 def serve(
@@ -51,8 +52,10 @@ def serve(
         model = arguments.model or (read_config(homes(environ).config).model or "")
         asyncio.run(_serve(record, tokens, listening, hosts=frozenset(names), model=model))
     finally:
-        record.close()
-        listening.close()
+        try:
+            record.close()
+        finally:
+            listening.close()
     return EXIT_OK
 
 
@@ -69,7 +72,7 @@ def _record(arguments: ServeArguments, environ: Mapping[str, str]) -> FleetRecor
     if not cwd.is_dir():
         raise UsageError(f"-C {arguments.cwd!r} is not a directory. Pass an existing directory.")
     roots = (cwd, *(Path(each).expanduser().resolve() for each in arguments.root or ()))
-    fleet = LocalFleet(arguments, environ, cwd=cwd, roots=roots, slots=arguments.slots, yolo=arguments.allow_yolo)
+    fleet = LocalFleet(arguments, environ, cwd=cwd, roots=roots)
     fleet.start()
     return fleet
 
@@ -86,13 +89,17 @@ async def _serve(
         page=read_page(),
         default_model=model,
     )
+    limits = ConnectionLimits()
     config = uvicorn.Config(
         application(api, hosts=hosts),
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
-        http="h11",
+        http=limited_protocol(ConnectionGate(limits)),
+        h11_max_incomplete_event_size=limits.head_bytes,
+        timeout_keep_alive=int(limits.head_seconds),
+        backlog=limits.backlog,
         server_header=False,
         timeout_graceful_shutdown=_CLOSES_WITHIN,
     )
@@ -120,7 +127,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
-        listening.listen(_BACKLOG)
+        listening.listen(ConnectionLimits().backlog)
     except (OSError, OverflowError) as error:
         listening.close()
         why = (error.strerror if isinstance(error, OSError) else "") or str(error)

@@ -23,6 +23,7 @@ _DIALECTS: tuple[_DialectName, ...] = get_args(_DialectName)
 _KINDS: tuple[InboxKind, ...] = get_args(InboxKind)
 _LONGEST_KEY = 200
 _MOST_LISTED = 1000
+_MOST_DIGITS = 12
 
 
 class _NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,14 +57,15 @@ async def begin_session(api: Api, request: Request, caller: Caller) -> Response:
     session_id = session_id_of(caller.name, key) if key else ""
     model = body.model or api.default_model
 
-    def create() -> str:
+    def create() -> tuple[str, bool]:
         created = api.record.create(model=model, place=body.place, sender=caller.name, title=body.title, id=session_id)
-        if body.prompt:
-            api.record.ask(created, "prompt", {"text": body.prompt}, key=key and f"first:{key}", sender=caller.name)
-        return created
+        if not body.prompt:
+            return created, True
+        prompt = {"text": body.prompt}
+        return created, api.record.ask(created, "prompt", prompt, key=key and f"first:{key}", sender=caller.name).new
 
-    session = await in_daemon(create)
-    response = json_response({"id": session}, 201)
+    session, is_new = await in_daemon(create)
+    response = json_response({"id": session, "new": is_new}, 201)
     response.headers["location"] = f"/sessions/{session}"
     return response
 
@@ -179,12 +181,19 @@ def _number(request: Request, name: str, default: int, *, most: int = 2**31 - 1)
     value = request.query_params.get(name)
     if value is None:
         return default
-    if not value.isdecimal() or int(value) > most:
-        raise ApiError(400, f"{name} {value!r} is invalid (expected a number from 0 to {most}).")
-    return int(value)
+    number = _whole_number(value)
+    if number is None or number > most:
+        raise ApiError(400, f"{name} {value[:_LONGEST_KEY]!r} is invalid (expected a number from 0 to {most}).")
+    return number
 
 
 def _position(seen: str) -> int:
-    if not seen.isdecimal() or int(seen) >= 2**31:
-        raise ApiError(400, f"Last-Event-ID {seen!r} is invalid (expected the id of an event).")
-    return int(seen)
+    number = _whole_number(seen)
+    if number is None or number >= 2**31:
+        raise ApiError(400, f"Last-Event-ID {seen[:_LONGEST_KEY]!r} is invalid (expected the id of an event).")
+    return number
+
+
+def _whole_number(value: str) -> int | None:
+    """Return the number, None for anything but a few digits: Python refuses to read thousands of them."""
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS else None

@@ -149,7 +149,7 @@ class Watchers:
             try:
                 lengths = self._record.lengths(sessions)
                 last_error = ""
-            except HoldfastError as error:  # the database may be back at the next look
+            except (HoldfastError, OSError) as error:  # the database may be back at the next look
                 if last_error != (last_error := str(error)):
                     debug_log_note(last_error)
                 continue

@@ -12,11 +12,24 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.errors import ConfigInvalid, UsageError
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.ui.commands.questions import is_interactive
 from holdfast.ui.settings.editor_choice import editor_command
 from holdfast.ui.settings.setting_catalog import FileScope
 from holdfast.ui.settings.setting_change import SettingChanges
 from holdfast.ui.view.columns import home
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of the file, none if there is no file. Raise `ConfigInvalid` if it cannot be read."""
+    try:
+        return read_bounded(path, STATE_FILE)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} cannot be read: {error.strerror}. Fix that, or remove it."
+        ) from error
 
 
 def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str, str]) -> str:
@@ -27,14 +40,14 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
     if not is_interactive():
         raise UsageError("An editor needs a terminal. Without one: holdfast config set SETTING VALUE.")
     path = changes.path(scope)
-    before = path.read_bytes() if path.exists() else b""
+    before = _content(path)
     with tempfile.NamedTemporaryFile("wb", suffix=".toml", prefix="holdfast-", delete=False) as file:
         file.write(before)
     copy = Path(file.name)
     keep_copy = False
     try:
         _run_editor(copy, environ)
-        after = copy.read_bytes()
+        after = read_bounded(copy, STATE_FILE)
         if after == before:
             return f"{home(str(path))} is unchanged."
 

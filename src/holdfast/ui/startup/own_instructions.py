@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.errors import UsageError
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.ui.startup.arguments import Arguments
 
 
@@ -25,7 +26,7 @@ def session_instructions(arguments: Arguments) -> str:
         )
     if file is not None:
         try:
-            text = Path(file).read_text("utf-8")
+            text = read_bounded(Path(file), STATE_FILE).decode()
         except OSError as error:
             raise UsageError(
                 f"Cannot read --append-system-prompt-file {file!r}: {error.strerror}. Pass another file."

@@ -36,6 +36,7 @@ NoteKind = Literal[
     "files",
     "rewound",
     "context",
+    "server",
     "task",
     "damage",
     "repaired",
@@ -65,6 +66,7 @@ _SWITCHED: dict[e.ModelReason, str] = {
 
 _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
+_Server = e.CallWaits | e.CallAnswered | e.ToolsChanged | e.ServerFailed
 _Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged | e.Repaired
 
 
@@ -137,7 +139,7 @@ class Narrator:
                     yield Sentence("end", f"Turn {how}: {clause_for_user(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
-            case e.CallWaits() | e.CallAnswered() | e.ToolsChanged() | TaskStarted() | TaskEnded() | TaskEndSent():
+            case _:
                 yield from self._other(entry)
 
     def _message(self, entry: _Message) -> Iterator[Sentence]:
@@ -186,9 +188,7 @@ class Narrator:
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
 
-    def _other(
-        self, entry: e.CallWaits | e.CallAnswered | e.ToolsChanged | TaskStarted | TaskEnded | TaskEndSent
-    ) -> Iterator[Sentence]:
+    def _other(self, entry: TaskStarted | TaskEnded | TaskEndSent | _Server) -> Iterator[Sentence]:
         if isinstance(entry, TaskStarted | TaskEnded | TaskEndSent):
             yield from self._task(entry)
         else:
@@ -303,8 +303,8 @@ def call_line(call: CallPart) -> str:
     return f"{call.name} {line[:_TITLE]}{'…' if len(line) > _TITLE else ''}".rstrip()
 
 
-def _server(entry: e.CallWaits | e.CallAnswered | e.ToolsChanged) -> Iterator[Sentence]:
-    """Yield a sentence about the questions of an MCP server, their answers, or changed tools."""
+def _server(entry: _Server) -> Iterator[Sentence]:
+    """Yield a sentence about the questions of an MCP server, their answers, changed tools, or its failure."""
     match entry:
         case e.CallWaits(request=request):
             questions = "; ".join(" ".join(each.message.split()) for each in request.questions)
@@ -313,6 +313,10 @@ def _server(entry: e.CallWaits | e.CallAnswered | e.ToolsChanged) -> Iterator[Se
             yield Sentence("session", f"Answered: {', '.join(each.action for each in answers)}")
         case e.ToolsChanged(note=note):
             yield Sentence("session", note.removeprefix("[Note from holdfast: ").removesuffix("]"))
+        case e.ServerFailed(server=server, reason=reason, tools=tools):
+            lost = f" Its {count_noun(len(tools), 'tool')} cannot be called now." if tools else ""
+            why = " ".join(reason.split()).rstrip(".")
+            yield Sentence("server", f"MCP server {server} failed: {why}.{lost}", ", ".join(tools))
 
 
 def _titled(entry: e.Titled) -> str:

@@ -196,6 +196,7 @@ class View:
                 | e.CallWaits()
                 | e.CallAnswered()
                 | e.ToolsChanged()
+                | e.ServerFailed()
                 | TaskStarted()
                 | TaskEnded()
                 | TaskEndSent()

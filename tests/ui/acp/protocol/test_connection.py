@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from holdfast.ui.acp.protocol.connection import LineWriter
 from polling import eventually
@@ -19,6 +20,25 @@ def test_a_client_that_reads_nothing_is_given_up() -> None:
     eventually(lambda: bool(reasons))
     lines.close(5.0)
     assert reasons == ["the client has read nothing for 0.2 s"]
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_client_that_reads_slowly_is_kept() -> None:
+    """It reads one piece at a time, with pauses: each is shorter than the patience, together they are longer."""
+    reader, writer = os.pipe()
+    reasons: list[str] = []
+    lines = LineWriter(writer, reasons.append, patience=2.5)
+    lines.write(MUCH)
+    got = 0
+    for _ in range(3):
+        time.sleep(1.3)
+        got += len(os.read(reader, 1 << 16))
+    assert reasons == []
+    while got < len(MUCH):
+        got += len(os.read(reader, 1 << 16))
+    lines.close(5.0)
+    assert reasons == []
     os.close(reader)
     os.close(writer)
 

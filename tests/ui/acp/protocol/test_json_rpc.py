@@ -47,6 +47,9 @@ def test_a_line_is_a_message(line: bytes, message: object) -> None:
         (b"[]", INVALID_REQUEST, None),
         (b'{"id":3,"method":"a"}', INVALID_REQUEST, 3),
         (b'{"jsonrpc":"2.0","id":3}', INVALID_REQUEST, 3),
+        (b'{"jsonrpc":"2.0","id":3,"method":"a","params":"\xff"}', PARSE_ERROR, 3),
+        (b'{"jsonrpc":"2.0","method":"a","params":' + b"[" * 100_000 + b',"id":3}', PARSE_ERROR, None),
+        (b'{"jsonrpc":"2.0","id":3,"method":"a","params":' + b"[" * 100_000, PARSE_ERROR, 3),
         (b'{"jsonrpc":"2.0","id":{},"method":"a"}', INVALID_REQUEST, None),
     ],
 )
@@ -54,6 +57,21 @@ def test_what_is_no_message_is_a_fault_with_its_id(line: bytes, code: int, reque
     found = message_of(line)
     assert isinstance(found, RpcFault)
     assert (found.code, found.id) == (code, request_id)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":3,"error":"str"}',
+        b'{"jsonrpc":"2.0","id":3,"result":{"outcome":"\xff"}}',
+        b'{"jsonrpc":"2.0","id":3,"result":' + b"[" * 100_000,
+    ],
+)
+def test_a_broken_answer_ends_the_question_that_waits_for_it(line: bytes) -> None:
+    found = message_of(line)
+    assert isinstance(found, RpcAnswer)
+    assert found.id == 3
+    assert "the answer cannot be read" in found.failed
 
 
 @law()

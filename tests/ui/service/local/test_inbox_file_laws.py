@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.errors import StateError
@@ -15,14 +15,16 @@ from holdfast.ui.service.local.inbox_file import InboxFile
 from laws import law
 
 SESSIONS = st.sampled_from(["one", "two"])
+KEYS = st.tuples(st.sampled_from(["me", "bot"]), st.sampled_from(["prompt", "stop"]), st.sampled_from(["", "a", "b"]))
 STEPS = st.one_of(
-    st.tuples(st.just("add"), SESSIONS, st.sampled_from(["", "a", "b"]), st.text(max_size=8)),
+    st.tuples(st.just("add"), SESSIONS, KEYS, st.text(max_size=8)),
     st.tuples(st.just("done"), st.integers(1, 8), st.integers(1, 9), st.sampled_from(["", "why"])),
     st.tuples(st.just("again")),
 )
 
 
 @given(st.lists(STEPS, max_size=14))
+@example([("add", "one", ("me", "prompt", "a"), "x"), ("add", "one", ("bot", "stop", "a"), "y")])
 @law()
 def test_a_row_is_read_back_once_by_any_later_process(steps: list[tuple[object, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -31,9 +33,16 @@ def test_a_row_is_read_back_once_by_any_later_process(steps: list[tuple[object, 
         known: dict[int, InboxRow] = {}
         for step in steps:
             match step:
-                case ("add", str(session), str(key), str(text)):
-                    row = inbox.add(session, "prompt", {"text": text}, key=key, sender="me")
-                    same = [each for each in known.values() if key and (each.session, each.key) == (session, key)]
+                case ("add", str(session), (str(sender), str(kind), str(key)), str(text)):
+                    row = inbox.add(
+                        session, "stop" if kind == "stop" else "prompt", {"text": text}, key=key, sender=sender
+                    )
+                    its = (session, sender, kind, key)
+                    same = [
+                        each
+                        for each in known.values()
+                        if key and (each.session, each.sender, each.kind, each.key) == its
+                    ]
                     assert row.new is not bool(same)
                     if same:
                         assert row.id == same[0].id

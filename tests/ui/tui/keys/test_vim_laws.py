@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.ui.tui.keys.vim_editor import Edited, VimEditor
 from laws import law
-
-VIM = shutil.which("vim")
+from skips import needs
 
 TEXTS = (
     "one two, three",
@@ -80,7 +77,7 @@ def theirs(cases: list[tuple[str, list[str]]], folder: Path) -> list[tuple[str, 
     result = folder / "out.json"
     script += [f'call writefile([json_encode(g:out)], "{result}")', "qa!"]
     (folder / "script.vim").write_text("\n".join(script))
-    command = [VIM or "vim", "-Nu", "NONE", "-i", "NONE", "-n", "-es", "-S", str(folder / "script.vim")]
+    command = ["vim", "-Nu", "NONE", "-i", "NONE", "-n", "-es", "-S", str(folder / "script.vim")]
     subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     found: list[tuple[str, int]] = []
     for lines, row, column in json.loads(result.read_text()):
@@ -104,7 +101,7 @@ VISUAL = [
 ]
 
 
-@pytest.mark.skipif(VIM is None, reason="vim is not installed")
+@needs("vim")
 def test_it_does_what_vim_does(tmp_path: Path) -> None:
     cases = [*CASES, *VISUAL]
     results = theirs(cases, tmp_path)

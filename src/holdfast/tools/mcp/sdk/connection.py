@@ -34,11 +34,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from holdfast import __version__
 from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.call_result import result_output
-from holdfast.tools.mcp.sdk.line_transport import LineTraffic, line_transport, note_calls
+from holdfast.tools.mcp.sdk.http_bodies import HEADERS, bound_body
+from holdfast.tools.mcp.sdk.line_transport import line_transport
 from holdfast.tools.mcp.sdk.listing import list_offered
 from holdfast.tools.mcp.sdk.resources import prompt_text, resource, resource_list
 from holdfast.tools.mcp.sdk.server_call import LETS_GO, LONGEST_CALL, ServerCall, is_end, reason_of
 from holdfast.tools.mcp.sdk.sign_in import SessionSignIn
+from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE, Traffic, with_traffic
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ServerProcess
 from holdfast.tools.mcp.sign_in import SignInStore, needs_sign_in
@@ -97,7 +99,8 @@ class ServerConnection:
         self._changed = changed
         self._client: Client | None = None
         self._over = asyncio.Event()
-        self._traffic = LineTraffic()
+        self._closed = False  # whether the server's output has ended
+        self._traffic = Traffic()
         self._task: asyncio.Task[None] | None = None
         self._call: ServerCall | None = None
         self._lists_changed = asyncio.Event()
@@ -147,7 +150,9 @@ class ServerConnection:
             error = task.exception() if task.done() and not task.cancelled() else None
             if self._auth is not None and self._auth.refused:
                 why = self._auth.fault or needs_sign_in(self._server.name)
-            elif error is not None and (self._process is None or (isinstance(error, MCPError) and not is_end(error))):
+            elif self._traffic.fault:
+                why = self._traffic.fault
+            elif error is not None and not (self._closed and self._process is not None and is_end(error)):
                 why = reason_of(error)
             elif self._over.is_set():
                 why = await self._end_of_server()
@@ -168,7 +173,8 @@ class ServerConnection:
                 message_handler=self._on_message,
             ) as client:
                 self._traffic.cancels_by_closing = bool(self._server.url) and _is_modern(client)
-                self.listed = await list_offered(client)
+                self._traffic.version = client.protocol_version
+                self.listed = await list_offered(client, self._traffic)
                 self._client = client
                 opened.set()
                 watching = [asyncio.create_task(self._relist(client)), asyncio.create_task(self._listen(client))]
@@ -203,7 +209,7 @@ class ServerConnection:
                 self._lists_changed.clear()
                 await asyncio.sleep(_COALESCED)
             with suppress(MCPError, httpx2.HTTPError, TimeoutError):  # the next notice, or call, tries again
-                now = await asyncio.wait_for(list_offered(client), _RELISTS_WITHIN)
+                now = await asyncio.wait_for(list_offered(client, self._traffic), _RELISTS_WITHIN)
                 if now != self.listed:
                     self.listed = now
                     self._changed(now)
@@ -217,28 +223,41 @@ class ServerConnection:
     async def _transport(self) -> AsyncGenerator[TransportStreams]:
         if self._process is not None:
             process = self._process
-            async with line_transport(process.reader, process.writer, self._traffic, self._over.set) as streams:
+            async with line_transport(process.reader, process.writer, self._traffic, self._on_closed) as streams:
                 yield streams
             return
         timeouts = (self._server.timeout, self._server.idle_timeout)
         timeout = httpx2.Timeout(30.0, read=max(LONGEST_CALL, *(each or 0 for each in timeouts)))
         async with (
             httpx2.AsyncClient(
-                headers=dict(self._server.headers),
+                headers={**HEADERS, **self._server.headers},
                 timeout=timeout,
                 auth=self._auth,
                 event_hooks={"response": [self._on_response]},
             ) as http,
-            streamable_http_client(self._server.url, http_client=http) as (reading, writing),
+            streamable_http_client(self._server.url, http_client=http, max_sse_event_size=LARGEST_MESSAGE) as streams,
         ):
-            yield reading, note_calls(writing, self._traffic)
+            yield with_traffic(streams, self._traffic)
+
+    def _on_closed(self) -> None:
+        """Note that the server's output has ended, or cannot be used."""
+        self._closed = True
+        self._over.set()
+
+    def _refuse(self, why: str) -> None:
+        """End the connection: what the server sends cannot be read."""
+        self._traffic.fault = self._traffic.fault or why
+        self._over.set()
 
     async def _on_response(self, response: httpx2.Response) -> None:
-        """Note a refusal because the server does not know the session, as after its restart.
+        """Bound the body. Note a refusal because the server does not know the session, as after its restart.
 
         The specification requires a 404; servers written after its examples answer 400 with this code.
         """
+        bound_body(response, self._refuse)
         request = response.request
+        if response.is_error and b'"tools/call"' in request.content:
+            self._traffic.status = response.status_code
         if request.method == "POST" and "mcp-session-id" in request.headers and response.status_code in (400, 404):
             body = (await response.aread()).decode("utf-8", "replace")
             if response.status_code != 404 and _error_code(body) != CONNECTION_CLOSED:  # noqa: PLR2004 - HTTP

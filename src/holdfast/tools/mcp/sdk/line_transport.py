@@ -1,7 +1,8 @@
 """The stream transport of MCP over a server's stdin and stdout: one JSON message per line. The SDK speaks through it.
 
 Unlike the SDK's transport, it owns no process, skips lines that are not messages (many servers print banners) and
-counts them, and bounds the size of a message: a server cannot take the memory of the agent.
+counts them, and bounds the size of a message: a server cannot take the memory of the agent. An answer that cannot be
+read still has an id: the request with that id ends at once, with the reason.
 """
 
 from __future__ import annotations
@@ -9,20 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
-from mcp.client._transport import TransportStreams, WriteStream
+from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-if TYPE_CHECKING:
-    from typing import Self
-
-LARGEST_MESSAGE = 32 * 1024 * 1024
-"""Bytes of one message; a server that sends a larger one is disconnected."""
+from holdfast.tools.mcp.sdk.traffic import (
+    UNREADABLE,
+    MessageSize,
+    Traffic,
+    invalid_message_reason,
+    with_traffic,
+)
+from holdfast.tools.message_frame import message_frame
 
 MOST_SKIPPED = 100
 """Lines in a row that are not messages, after which a server is disconnected."""
@@ -30,55 +32,9 @@ MOST_SKIPPED = 100
 _READ = 1 << 16
 
 
-class LineTraffic:
-    """What a connection has carried: how many lines were `skipped` because they are not messages, and any `fault`.
-
-    `call` is the id of the last request that called a tool; with `cancels_by_closing`, closing its stream cancels it.
-    """
-
-    def __init__(self) -> None:
-        self.skipped = 0
-        self.fault = ""
-        self.call: str | int | None = None
-        self.cancels_by_closing = False
-
-    def note(self, message: SessionMessage) -> None:
-        """Note what is sent."""
-        if isinstance(message.message, JSONRPCRequest) and message.message.method == "tools/call":
-            self.call = message.message.id
-
-
-class _NotingStream:
-    """A stream that notes the calls that are sent on it."""
-
-    def __init__(self, stream: WriteStream[SessionMessage], traffic: LineTraffic) -> None:
-        self._stream = stream
-        self._traffic = traffic
-
-    async def send(self, item: SessionMessage, /) -> None:
-        self._traffic.note(item)
-        await self._stream.send(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
-
-
-def note_calls(stream: WriteStream[SessionMessage], traffic: LineTraffic) -> WriteStream[SessionMessage]:
-    """Return the stream, which notes in `traffic` the calls that are sent on it."""
-    return _NotingStream(stream, traffic)
-
-
 @asynccontextmanager
 async def line_transport(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, traffic: LineTraffic, over: Callable[[], None]
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, traffic: Traffic, over: Callable[[], None]
 ) -> AsyncGenerator[TransportStreams]:
     """Yield the streams for the SDK's client; `over` is called when the server's output has ended or is unusable."""
     deliver, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -96,7 +52,6 @@ async def line_transport(
     async def write() -> None:
         async with to_send:
             async for message in to_send:
-                traffic.note(message)
                 line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     writer.write(line.encode() + b"\n")
@@ -108,7 +63,7 @@ async def line_transport(
         group.start_soon(read)
         group.start_soon(write)
         try:
-            yield incoming, outgoing
+            yield with_traffic((incoming, outgoing), traffic)
         finally:
             group.cancel_scope.cancel()
             for stream in (incoming, outgoing, deliver, to_send):
@@ -116,37 +71,54 @@ async def line_transport(
 
 
 async def _read(
-    reader: asyncio.StreamReader, deliver: MemoryObjectSendStream[SessionMessage | Exception], traffic: LineTraffic
+    reader: asyncio.StreamReader, deliver: MemoryObjectSendStream[SessionMessage | Exception], traffic: Traffic
 ) -> None:
     pieces: list[bytes] = []
-    size = in_a_row = 0
+    size, in_a_row = MessageSize(), 0
     while data := await reader.read(_READ):
         *ended, rest = data.split(b"\n")
-        for line in ended:
-            full_line = b"".join((*pieces, line))
-            pieces, size = [], 0
-            if not full_line.strip():
+        for place, piece in enumerate((*ended, rest)):
+            if why := size.fault(piece):
+                traffic.fault = why
+                return
+            pieces.append(piece)
+            if place == len(ended):
                 continue
-            message = message_of_line(full_line)
+            line = b"".join(pieces)
+            pieces.clear()
+            size = MessageSize()
+            if not line.strip():
+                continue
+            message = message_of_line(line)
+            del line  # it may be large, and the next one is waited for
             if message is not None:
                 in_a_row = 0
                 await deliver.send(message)
+                del message
                 continue
             traffic.skipped += 1
             in_a_row += 1
             if in_a_row >= MOST_SKIPPED:
                 traffic.fault = f"it printed {in_a_row} lines on stdout that are no messages"
                 return
-        pieces.append(rest)
-        size += len(rest)
-        if size > LARGEST_MESSAGE:
-            traffic.fault = f"it sent a message of more than {LARGEST_MESSAGE // 1024**2} MB"
-            return
 
 
 def message_of_line(line: bytes) -> SessionMessage | None:
-    """Return the message in a line, None if there is none."""
+    """Return the message in a line, or an error in place of an answer that cannot be read, None if there is neither."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
-        return None
+    except ValueError as error:
+        found = message_frame(line)
+        if found is None or found.id is None or found.has_method:
+            return None
+        why = ErrorData(code=PARSE_ERROR, message=f"{UNREADABLE}{_fault(line, error)}")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=found.id, error=why))
+
+
+def _fault(line: bytes, error: ValueError) -> str:
+    """Return why a line is not a message."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as broken:
+        return f"it is not UTF-8 (byte {broken.start})"
+    return invalid_message_reason(str(error))

@@ -5,19 +5,22 @@ from __future__ import annotations
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
+from holdfast.tools.mcp.sdk.traffic import MOST_TOOLS, Traffic
 from holdfast.tools.mcp.stored_tools import ListedPrompt, PromptArgument, ToolList
 from holdfast.tools.mcp.tool_names import ListedTool
 
 _MOST_PAGES = 100
 
 
-async def list_offered(client: Client) -> ToolList:
-    """Return what the server offers now, sorted by name."""
+async def list_offered(client: Client, traffic: Traffic) -> ToolList:
+    """Return what the server offers now, sorted by name; `traffic` has the tools that cannot be used."""
     offered = client.server_capabilities
     info = client.server_info
     prompts = () if offered.prompts is None else await _prompts(client)
+    tools = () if offered.tools is None else await _tools(client)
     return ToolList(
-        tools=() if offered.tools is None else await _tools(client),
+        tools=tools,
+        unusable=tuple(traffic.unusable[:_MOST_UNUSABLE]),
         prompts=prompts,
         resources=offered.resources is not None,
         version="" if info is None else f"{info.name} {info.version}",
@@ -27,6 +30,7 @@ async def list_offered(client: Client) -> ToolList:
 
 
 _MOST_INSTRUCTIONS = 2_000
+_MOST_UNUSABLE = 100
 
 
 async def _tools(client: Client) -> tuple[ListedTool, ...]:
@@ -44,7 +48,7 @@ async def _tools(client: Client) -> tuple[ListedTool, ...]:
             for each in page.tools
         )
         cursor = page.next_cursor
-        if cursor is None:
+        if cursor is None or len(tools) >= MOST_TOOLS:
             break
     return tuple(sorted(tools, key=lambda each: each.name))
 

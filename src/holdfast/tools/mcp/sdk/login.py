@@ -16,6 +16,7 @@ from mcp.shared.auth import AuthorizationCodeResult
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
+from holdfast.tools.mcp.sdk.http_bodies import HEADERS, SIGN_IN_WITHIN, bound_body
 from holdfast.tools.mcp.sdk.sign_in import TokenStorage, provider_of
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.sign_in import SignIn, SignInStore
@@ -23,6 +24,7 @@ from holdfast.tools.mcp.sign_in import SignIn, SignInStore
 LOGIN_WITHIN = 600.0
 """Seconds that the user has for the page."""
 
+_REQUEST_WITHIN = 10.0  # seconds for the first line of a request
 _PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n<p>holdfast: %s"
 _HELLO = {
     "jsonrpc": "2.0",
@@ -58,10 +60,12 @@ async def sign_in_user(server: McpServer, store: SignInStore, show: Callable[[st
         provider = provider_of(
             storage, server.url, redirect=redirect, open_page=open_page, wait_for_answer=wait_for_answer
         )
-        headers = {**server.headers, "Accept": "application/json, text/event-stream"}
+        headers = {**HEADERS, **server.headers, "Accept": "application/json, text/event-stream"}
         try:
             async with (
-                httpx2.AsyncClient(auth=provider, timeout=30.0, headers=headers) as http,
+                httpx2.AsyncClient(
+                    auth=provider, timeout=SIGN_IN_WITHIN, headers=headers, event_hooks={"response": [_bound]}
+                ) as http,
                 http.stream("POST", server.url, json=_HELLO) as response,
             ):
                 status = response.status_code
@@ -86,6 +90,10 @@ async def sign_in_user(server: McpServer, store: SignInStore, show: Callable[[st
     return True
 
 
+async def _bound(response: httpx2.Response) -> None:
+    bound_body(response)
+
+
 @asynccontextmanager
 async def _listening() -> AsyncGenerator[tuple[str, asyncio.Future[AuthorizationCodeResult]]]:
     """Yield the address to which the browser brings the answer, and a future with the answer."""
@@ -93,11 +101,11 @@ async def _listening() -> AsyncGenerator[tuple[str, asyncio.Future[Authorization
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            target = (await reader.readline()).decode("latin-1").split(" ")[1:2]
+            target = (await asyncio.wait_for(reader.readline(), _REQUEST_WITHIN)).decode("latin-1").split(" ")[1:2]
             message = _deliver_answer(target[0] if target else "", answer)
             writer.write(_PAGE % message.encode())
             await writer.drain()
-        except (ConnectionError, ValueError):  # not a browser: go on waiting
+        except (ConnectionError, ValueError, TimeoutError):  # not a browser: go on waiting
             pass
         finally:
             writer.close()

@@ -1,8 +1,7 @@
-"""Resources and prompts of a server, as JSON of the same form as the result of a tool, or as text."""
+"""Resources and prompts of a server, in the form of the result of a tool, or as text."""
 
 from __future__ import annotations
 
-import msgspec
 from mcp.client.client import Client
 from mcp_types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
@@ -10,14 +9,14 @@ MOST_RESOURCES = 200
 """Resources and templates that are listed."""
 
 
-async def resource(client: Client, uri: str) -> bytes:
+async def resource(client: Client, uri: str) -> dict[str, object]:
     """Return the contents of a resource."""
     found = await client.read_resource(uri)
     content = [EmbeddedResource(type="resource", resource=each) for each in found.contents]
     return _result([each.model_dump(by_alias=True, mode="json") for each in content])
 
 
-async def resource_list(client: Client) -> bytes:
+async def resource_list(client: Client) -> dict[str, object]:
     """Return one line for each resource, and for each pattern of them."""
     lines: list[str] = []
     if client.server_capabilities.resources is None:
@@ -53,5 +52,5 @@ async def prompt_text(client: Client, name: str, arguments: dict[str, str]) -> s
     return "\n\n".join(texts)
 
 
-def _result(content: list[dict[str, object]]) -> bytes:
-    return msgspec.json.encode({"content": content})
+def _result(content: list[dict[str, object]]) -> dict[str, object]:
+    return {"content": content}

@@ -13,11 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+import anyio
 import httpx2
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    PARSE_ERROR,
     CancelledNotification,
     CancelledNotificationParams,
     ElicitRequestParams,
@@ -31,8 +34,11 @@ from holdfast.errors import ToolFailed
 from holdfast.tool_calls import InputRequest, ServerAnswer
 from holdfast.tools.mcp.call_result import result_output
 from holdfast.tools.mcp.sdk.elicitation import input_request, input_responses, question_of_params, result_of_answer
-from holdfast.tools.mcp.sdk.line_transport import LineTraffic
+from holdfast.tools.mcp.sdk.traffic import UNREADABLE, Traffic, invalid_message_reason
 from holdfast.tools.tool import ToolContext, ToolOutput
+
+Answer = Mapping[str, object]
+"""The result of a call, as decoded JSON."""
 
 MOST_SILENCE = 300.0
 """Seconds without an answer or progress after which a call is given up."""
@@ -50,6 +56,7 @@ LETS_GO = 0.3
 """Seconds that the SDK may take to tell the server of a stop."""
 
 _ASKS_AGAIN = 0.05, 0.25  # seconds before a call with nothing but a state is asked once more, at first and at most
+_LONGEST_REASON = 300
 _UNKNOWN = "Whether it acted is unknown: look before you repeat it."
 
 
@@ -64,7 +71,7 @@ class ServerCall:
         timeout: float | None,
         idle_timeout: float | None,
         context: ToolContext,
-        traffic: LineTraffic,
+        traffic: Traffic,
         over: asyncio.Event,
         end: Callable[[], Awaitable[str]],
     ) -> None:
@@ -112,8 +119,8 @@ class ServerCall:
             if not task.done():
                 self._await_late(task)
 
-    async def _rounds(self, tool: str, arguments: dict[str, object]) -> bytes:
-        """Ask until the server answers with a result, and return that as JSON."""
+    async def _rounds(self, tool: str, arguments: dict[str, object]) -> Answer:
+        """Ask until the server answers with a result, and return that, decoded."""
         responses: InputResponses | None = None
         state: str | None = None
         if (waits := self._context.pending_request) is not None:
@@ -132,7 +139,7 @@ class ServerCall:
             )
             self._last_heard = asyncio.get_running_loop().time()
             if not isinstance(result, InputRequiredResult):
-                return result.model_dump_json(by_alias=True).encode()
+                return result.model_dump(by_alias=True)
             self._round += 1
             if self._round > MOST_ROUNDS:
                 raise ToolFailed(f"MCP server {self._server!r} asked more than {MOST_ROUNDS} times and was given up.")
@@ -184,7 +191,7 @@ class ServerCall:
         how = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
         self._context.emit(f"{how}{f': {message}' if message else ''}\n")
 
-    async def _outcome(self, task: asyncio.Task[bytes]) -> ToolOutput:
+    async def _outcome(self, task: asyncio.Task[Answer]) -> ToolOutput:
         if not task.done() or task.cancelled():
             return self._lost_output(await self._end())
         error = task.exception()
@@ -193,8 +200,12 @@ class ServerCall:
         if isinstance(error, ToolFailed):
             raise error
         if isinstance(error, MCPError):
-            if self._over.is_set() or is_end(error):
+            if is_end(error):
                 return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
+            if why := _unreadable(error):
+                return self._unreadable_output(why)
+            if error.error.message == _STATUS and (status := self._traffic.status):
+                return self._status_output(status)
             raise ToolFailed(f"MCP server {self._server!r} answered with an error: {reason_of(error)}.")
         if isinstance(error, RuntimeError | ValidationError):  # the SDK compares it with the tool's own schema
             raise ToolFailed(
@@ -205,7 +216,7 @@ class ServerCall:
             return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
         raise error
 
-    def _output_of(self, answer: bytes) -> ToolOutput:
+    def _output_of(self, answer: Answer) -> ToolOutput:
         """Return the output of an answer, with a note about questions that no user could be asked."""
         output = result_output(answer)
         if not self._declined:
@@ -214,7 +225,7 @@ class ServerCall:
         note = f"[It asked the user, and was declined because no user can be asked in this run: {questions}]"
         return ToolOutput(text=f"{output.text}\n{note}", ok=output.ok, images=output.images)
 
-    async def _give_up(self, task: asyncio.Task[bytes], why: str) -> ToolOutput:
+    async def _give_up(self, task: asyncio.Task[Answer], why: str) -> ToolOutput:
         """Tell the server to stop. An answer that comes at once still counts; a later one is reported as late."""
         if self._open_questions:
             await asyncio.wait(self._open_questions, timeout=LETS_GO)
@@ -233,18 +244,18 @@ class ServerCall:
             error = task.exception()
             if error is None:
                 return self._output_of(task.result())
-            if isinstance(error, MCPError) and not is_end(error):
+            if isinstance(error, MCPError) and not is_end(error) and not _unreadable(error):
                 why = f"{why} It answered: {reason_of(error)}."
         return ToolOutput(text=f"MCP server {self._server!r} {why} {_UNKNOWN}", interrupted=True)
 
-    def _await_late(self, task: asyncio.Task[bytes]) -> None:
+    def _await_late(self, task: asyncio.Task[Answer]) -> None:
         """Report the answer that the server sends after the call was given up, until the connection ends."""
         late = self._context.report_late
         if late is None:
             task.cancel()
             return
 
-        def done(ended: asyncio.Task[bytes]) -> None:
+        def done(ended: asyncio.Task[Answer]) -> None:
             if not ended.cancelled() and ended.exception() is None:
                 try:
                     late(self._output_of(ended.result()))
@@ -257,10 +268,49 @@ class ServerCall:
         text = f"The connection to MCP server {self._server!r} ended during this call: {why.rstrip('.')}. {_UNKNOWN}"
         return ToolOutput(text=text, interrupted=True)
 
+    def _unreadable_output(self, why: str) -> ToolOutput:
+        text = f"MCP server {self._server!r} gave an answer that cannot be read: {why.rstrip('.')}. {_UNKNOWN}"
+        return ToolOutput(text=text, interrupted=True)
 
-def is_end(error: MCPError) -> bool:
+    def _status_output(self, status: int) -> ToolOutput:
+        """Return the output for an HTTP status alone. A gateway that fails does not know what its server did."""
+        if status < _FAILED and status != _TIMED_OUT:
+            raise ToolFailed(f"MCP server {self._server!r} refused the call (HTTP {status}).")
+        return ToolOutput(text=f"MCP server {self._server!r} failed (HTTP {status}). {_UNKNOWN}", interrupted=True)
+
+
+_FAILED, _TIMED_OUT = 500, 408
+
+_ENDS = ("Connection closed", "SSE stream ", "server answered a request with 202 ")
+"""How the SDK's own errors about a connection begin. Servers use the same code for errors of theirs."""
+
+_UNPARSED = ("Failed to parse JSON response: ", "Failed to parse SSE message: ")
+_OTHER_KIND = "Unexpected content type: "
+"""How the SDK's own errors about an answer that cannot be read begin."""
+
+_STATUS = "Server returned an error response"
+"""The SDK's own error about an HTTP status without an answer."""
+
+
+def is_end(error: BaseException) -> bool:
     """Return whether the error is the end of the connection, not an answer of the server."""
-    return error.error.code == CONNECTION_CLOSED
+    if isinstance(error, BaseExceptionGroup):
+        return is_end(error.exceptions[0])  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - narrowed without its type
+    if not isinstance(error, MCPError):
+        return isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError | ConnectionError)
+    return error.error.code in (CONNECTION_CLOSED, INVALID_REQUEST) and error.error.message.startswith(_ENDS)
+
+
+def _unreadable(error: MCPError) -> str:
+    """Return why an answer cannot be read, "" if it is an answer."""
+    code, message = error.error.code, error.error.message
+    if code == PARSE_ERROR and message.startswith(UNREADABLE):
+        return message.removeprefix(UNREADABLE)
+    if code == PARSE_ERROR and message.startswith(_UNPARSED):
+        return invalid_message_reason(message)
+    if code == INVALID_REQUEST and message.startswith(_OTHER_KIND):
+        return f"it is {message.removeprefix(_OTHER_KIND)[:_LONGEST_REASON] or 'of no content type'} (expected JSON)"
+    return ""
 
 
 def reason_of(error: BaseException) -> str:
@@ -270,6 +320,10 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, MCPError):
         pages = _pages(error)
         return f"{error.error.message} (code {error.error.code}){pages}".rstrip()
+    if isinstance(error, ValidationError):
+        first, *others = error.errors(include_url=False, include_input=False)
+        place = ".".join(str(each) for each in first["loc"])
+        return f"{place}: {first['msg']}{f' (and {len(others)} more)' if others else ''}"
     if isinstance(error, httpx2.HTTPStatusError):
         return f"HTTP {error.response.status_code}"
     return f"{type(error).__name__}: {error}".rstrip(": ")

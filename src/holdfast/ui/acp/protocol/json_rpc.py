@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.text import valid_unicode
+from holdfast.tools.message_frame import MOST_VALUES, is_too_complex, message_frame
 from holdfast.typed_data import convert_value
 
 RequestId = str | int | None
@@ -88,15 +89,23 @@ def message_of(line: bytes) -> RpcMessage | None:
     """Return the message in a line, None if the line is blank. Never raises."""
     if not line.strip():
         return None
+    if is_too_complex(line):
+        return RpcFault(PARSE_ERROR, f"The line has more than {MOST_VALUES} values. Send less.")
     try:
-        raw = _decoded(line)
+        message = convert_value(_decoded(line), _Message)
+    except msgspec.ValidationError as error:
+        return _fault(INVALID_REQUEST, f"The line is no JSON-RPC 2.0 message: {error}.", line)
     except (ValueError, RecursionError) as error:
-        return RpcFault(PARSE_ERROR, f"The line is not JSON: {error}.")
-    try:
-        message = convert_value(raw, _Message)
-    except (msgspec.ValidationError, RecursionError) as error:
-        return RpcFault(INVALID_REQUEST, f"The line is no JSON-RPC 2.0 message: {error}.", _seen_id(raw))
+        return _fault(PARSE_ERROR, f"The line is not JSON: {error}.", line)
     return _kind(message)
+
+
+def _fault(code: int, why: str, line: bytes) -> RpcFault | RpcAnswer:
+    """Return the fault of a line. A broken answer is still one: the question that waits for it ends with the reason."""
+    found = message_frame(line)
+    if found is not None and found.id is not None and not found.has_method:
+        return RpcAnswer(found.id, failed=f"the answer cannot be read: {why}")
+    return RpcFault(code, why, None if found is None else found.id)
 
 
 def request_line(request_id: int, method: str, params: object) -> bytes:
@@ -131,18 +140,6 @@ def _decoded(line: bytes) -> object:
     except msgspec.DecodeError:
         # Half of a surrogate pair, which JavaScript writes and msgspec refuses: the prompt must not be lost for it.
         return json.loads(valid_unicode(json.dumps(json.loads(line), ensure_ascii=False)))
-
-
-def _seen_id(raw: object) -> RequestId:
-    """Return the id of an invalid message, None if it has none."""
-    try:
-        return convert_value(raw, _Identified).id
-    except (msgspec.ValidationError, RecursionError):
-        return None
-
-
-class _Identified(msgspec.Struct, frozen=True):
-    id: str | int
 
 
 def _kind(message: _Message) -> RpcMessage:

@@ -142,6 +142,20 @@ def search_finding(name: SearchName | None, host: str, *, variable: str, key: Pr
     return DoctorFinding(name="search", level="ok", what=f"{name} at {host}, {variable} ({key.source})")
 
 
+def server_finding(name: str, *, tools: int, unusable: Sequence[str], problem: str) -> DoctorFinding:
+    """Return the finding about an MCP server, which has a `problem` or lists `tools`, of which some are `unusable`."""
+    row = f"mcp {name}"
+    if problem:
+        why = problem.removesuffix(" Nothing was sent.").removeprefix(f"MCP server {name!r} cannot be reached: ")
+        what = " ".join(why.split())
+        return DoctorFinding(name=row, level="warn", what=what, todo=f"Test it: holdfast mcp test {name}.")
+    offered = f"works, {count_noun(tools, 'tool')}"
+    if not unusable:
+        return DoctorFinding(name=row, level="ok", what=offered)
+    left_out = f"{offered}; left out: {', '.join(unusable)}"
+    return DoctorFinding(name=row, level="warn", what=left_out, todo=f"See why: holdfast mcp test {name}.")
+
+
 def disk(path: str, free: int) -> DoctorFinding:
     """Return whether there is disk space for sessions."""
     level: FindingLevel = "fail" if free < NEARLY_NONE else "warn" if free < LITTLE else "ok"

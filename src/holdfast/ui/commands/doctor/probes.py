@@ -48,6 +48,7 @@ ANSWERING = 3.0
 READING = 3.0
 """Seconds for reading sessions, the newest first."""
 
+_SERVERS_WITHIN = 20.0  # seconds for all MCP servers
 _PACKAGES = ("pydantic-ai-slim", "textual", "msgspec")
 _RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": CONTAINED[0]}
 
@@ -55,12 +56,16 @@ _RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": CONTAINED[0]}
 async def examine_machine(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
     """Return the findings about this machine, in the order in which to fix them."""
     options, setup = _setup_findings(environ, cwd)
-    (programs, commands), ways, store = await asyncio.gather(
-        _programs(options.config), _ways(options), in_daemon(lambda: tuple(store_findings(environ)))
+    (programs, commands), ways, store, servers = await asyncio.gather(
+        _programs(options.config),
+        _ways(options),
+        in_daemon(lambda: tuple(store_findings(environ))),
+        _servers(options, cwd),
     )  # concurrently, because each waits for something else
     return [
         *setup,
         *ways,
+        *servers,
         *store,
         *_storage(environ),
         *programs,
@@ -160,6 +165,26 @@ async def _ways(options: RunOptions) -> list[DoctorFinding]:
         findings.provider_finding(provider, way, chosen=provider.name == chosen)
         for provider, way in zip(usable, ways, strict=True)
         if way.step != "unknown"
+    ]
+
+
+async def _servers(options: RunOptions, cwd: Path) -> list[DoctorFinding]:
+    """Return a finding for each MCP server, which is started for it."""
+    if options.mcp is None:
+        return []
+    from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - if there are servers
+
+    try:
+        answers = await ask_servers(options.mcp, cwd=cwd, within=_SERVERS_WITHIN)
+    except OSError as error:
+        answers = {each.name: f"It was not asked: {error.strerror}." for each in options.mcp.servers}
+    return [
+        findings.server_finding(name, tools=0, unusable=(), problem=answer)
+        if isinstance(answer, str)
+        else findings.server_finding(
+            name, tools=len(answer.tools), unusable=[each.name for each in answer.unusable], problem=""
+        )
+        for name, answer in answers.items()
     ]
 
 

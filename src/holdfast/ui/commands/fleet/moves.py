@@ -75,12 +75,13 @@ def _fleet(url: str) -> PostgresFleet:
 
 
 def _push(fleet: PostgresFleet, catalog: Catalog, arguments: MoveArguments, stdout: TextIO) -> int:
+    from holdfast.fleet.places.outside_values import checked_place  # noqa: PLC0415 - only this command needs it
     from holdfast.fleet.postgres.moves import push  # noqa: PLC0415 - an extra
 
     summary = catalog.find(arguments.session, free=True)
     place: dict[str, object] = {"kind": "folder", "cwd": summary.cwd, "host": socket.gethostname()}
     if arguments.repo:
-        place = {"kind": "worktree", "repo": arguments.repo, "base": arguments.base}
+        place = checked_place({"kind": "worktree", "repo": arguments.repo, "base": arguments.base})
     count = push(catalog, summary.id, fleet, place=place)
     print(f"Moved session {summary.id} into the fleet: {count} entries. The folder here is in the trash.", file=stdout)
     return EXIT_OK

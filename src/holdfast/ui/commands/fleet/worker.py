@@ -7,12 +7,14 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 from holdfast.errors import EXIT_OK, StateError, UsageError
 from holdfast.system.user_directories import homes
 from holdfast.ui.startup.arguments import Arguments, Parser, add_settings
 
 STORE_VARIABLE = "HOLDFAST_STORE"
+_TRY_AGAIN = 1.0  # seconds
 
 
 class WorkerArguments(Arguments):
@@ -23,6 +25,7 @@ class WorkerArguments(Arguments):
     ttl: float = 15.0
     grace: float = 30.0
     host: str = ""
+    root: list[str] | None = None
 
 
 def command_parser() -> Parser:
@@ -50,6 +53,12 @@ def command_parser() -> Parser:
         help="time for running turns to end after SIGTERM (default: 30)",
     )
     add("--host", default="", metavar="NAME", help="name of this machine in the fleet (default: its host name)")
+    add(
+        "--root",
+        action="append",
+        metavar="DIR",
+        help="allow sessions below this folder, too, not only below the working directory; repeatable",
+    )
     add_settings(parser)
     return parser
 
@@ -62,7 +71,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     url = store_url(arguments.store, environ)
     try:
         from holdfast.fleet.places.local_places import LocalPlaces  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.database import Database, checked_url  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import Database, ServerAway, checked_url  # noqa: PLC0415 - likewise
         from holdfast.fleet.postgres.schema import require_schema  # noqa: PLC0415 - likewise
         from holdfast.fleet.worker.worker import Worker  # noqa: PLC0415 - likewise
         from holdfast.ui.commands.fleet.session_agents import SessionAgents  # noqa: PLC0415 - likewise
@@ -73,7 +82,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     database.close()
     state = homes(environ).sessions.with_name("fleet")
     host = arguments.host or os.uname().nodename
-    agents = SessionAgents(arguments, environ, folder_of=LocalPlaces(state, host=host).session_folder)
+    roots = _roots(arguments)
+    agents = SessionAgents(arguments, environ, folder_of=LocalPlaces(state, host=host, roots=roots).session_folder)
     ended = threading.Event()
     current: list[Worker] = []
 
@@ -88,6 +98,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, drain)
+    previous, has_begun = "", False
     while not ended.is_set():
         worker = Worker(
             url,
@@ -97,14 +108,36 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
             ttl=arguments.ttl,
             grace=arguments.grace,
             host=host,
+            roots=roots,
+            previous=previous,
             notify=_report,
         )
         current[:] = [worker]
-        lost = worker.run()
+        try:
+            lost = worker.run()
+        except ServerAway as error:
+            if not has_begun:  # it never had a place: the address may be wrong
+                raise
+            _report(f"the fleet's database is away, and is tried again: {error}")
+            ended.wait(_TRY_AGAIN)
+            continue
         if not lost:
             break
+        previous, has_begun = worker.id if worker.is_idle else "", True
     _report("ended; every session was released")
     return EXIT_OK
+
+
+def _roots(arguments: WorkerArguments) -> tuple[Path, ...]:
+    """Return the folders below which sessions may work. `/` must be named: a service manager starts programs there."""
+    here = Path(arguments.cwd or ".").resolve()
+    listed = [Path(each).expanduser().resolve() for each in arguments.root or ()]
+    for each in listed:
+        if not each.is_dir():
+            raise UsageError(f"--root {str(each)!r} is not a folder. Pass an existing one.")
+    roots = (*((here,) if arguments.cwd or here != Path("/") else ()), *listed)
+    _report(f"sessions may work below: {', '.join(map(str, roots)) or 'no folder here; pass --root'}")
+    return roots
 
 
 def store_url(option: str | None, environ: Mapping[str, str]) -> str:

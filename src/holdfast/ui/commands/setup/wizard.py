@@ -39,6 +39,7 @@ from holdfast.providers.registry import (
     resolve_endpoint,
 )
 from holdfast.providers.smoke_request import smoke_request
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.user_directories import homes
 from holdfast.text import literal
 from holdfast.ui.commands import questions
@@ -305,7 +306,8 @@ class Wizard:
                 text = with_setting(text, path, value)
             return text
 
-        edit(self._path.read_bytes().decode() if self._path.exists() else "")  # raises before a key is stored
+        before = read_bounded(self._path, STATE_FILE).decode() if self._path.exists() else ""
+        edit(before)  # raises before a key is stored
         if done := self._file.repair():
             yield done
         if chosen.key and chosen.provider.key_variable:

@@ -9,8 +9,9 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
+from holdfast.text import literal
 from holdfast.tool_calls import Mode
-from holdfast.ui.view.blocks import call_block
+from holdfast.typed_data import decode_json
 from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
 from holdfast.ui.view.question import (
     EDITS,
@@ -50,7 +51,6 @@ class PageQuestion(msgspec.Struct, frozen=True):
 
 def page_question(part: CallPart, approval: e.ApprovalAsked, *, mode: Mode, project: bool) -> PageQuestion:
     """Return the question about a call. With `project`, an answer may be remembered for the folder."""
-    title = call_block(part, part.id, cut=False).title
     match declared_name(part):
         case "present_plan":
             return PageQuestion(part.id, "Carry out this plan?", "", "", _page_choices(PLAN_CHOICES))
@@ -64,7 +64,23 @@ def page_question(part: CallPart, approval: e.ApprovalAsked, *, mode: Mode, proj
             runs = declared_name(part) == "bash"
             text = "Run this command?" if runs else "Allow this call?"
             why = _REASON.sub("It ", approval.why)
-            return PageQuestion(part.id, text, title, why, _page_choices((ONCE, *choices, NO)))
+            return PageQuestion(part.id, text, _whole_call(part), why, _page_choices((ONCE, *choices, NO)))
+
+
+def _whole_call(part: CallPart) -> str:
+    """Return all of a command, or the call with all of its arguments: a user sees what an answer allows.
+
+    Rule: nothing is cut, and signs that reorder text or are invisible are written out.
+    """
+    arguments = declared_arguments(part)
+    try:
+        fields = decode_json(arguments, dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # invalid arguments: shown as they are
+        fields = {}
+    command = fields.pop("command", None)
+    if not isinstance(command, str):
+        return literal(f"{part.name} {arguments}")
+    return literal("\n".join((command, *([msgspec.json.encode(fields).decode()] if fields else []))))
 
 
 def _of_the_model(part: CallPart) -> PageQuestion:

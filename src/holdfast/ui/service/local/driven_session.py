@@ -7,6 +7,8 @@ import threading
 import traceback
 from collections.abc import Callable
 
+import msgspec
+
 from holdfast.agent.events import Event
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError, SessionBusy, StorageFailed
@@ -19,17 +21,21 @@ from holdfast.ui.service.local.served_agent import ServedAgent
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
-LINGER = 10.0
-"""Seconds that an idle session stays open, so that a message soon afterwards need not open it again."""
-
 _RULES = DriveRules(
     grace=0.0,
     drain_cause=StopCause("signal", "the server stopped"),
     park_after=None,
     continue_lost_turns=False,
-    linger=LINGER,
 )
 """A local session holds no lease that others wait for, and its user is near: nothing is parked or continued."""
+
+
+class SessionHooks(msgspec.Struct, frozen=True):
+    """What a session calls, on its own thread: with its events, at its end, and whether its slot is wanted."""
+
+    publish: Callable[[str, StoredEntry | Event], None]
+    ended: Callable[[DrivenSession], None]
+    slot_wanted: Callable[[], bool]
 
 
 class DrivenSession:
@@ -41,8 +47,8 @@ class DrivenSession:
         inbox: InboxFile,
         *,
         open_: Callable[[], ServedSession],
-        publish: Callable[[str, StoredEntry | Event], None],
-        ended: Callable[[DrivenSession], None],
+        hooks: SessionHooks,
+        linger: float,
         yolo: bool,
     ) -> None:
         self.id = session
@@ -53,11 +59,10 @@ class DrivenSession:
         self.opened = threading.Event()
         self._inbox = inbox
         self._open = open_
-        self._publish = publish
-        self._ended = ended
+        self._hooks = hooks
+        self._linger = linger
         self._yolo = yolo
         self._leaving = False
-        self._again = False
         self.driver: SessionDriver | None = None
         self._held_session: LocalHeldSession | None = None
         self._traces = TurnTraces(session)
@@ -68,7 +73,7 @@ class DrivenSession:
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the inbox again."""
+        """Look again: at the inbox, and whether another session waits for the slot. It stays open for longer."""
         if self._held_session is not None:
             self._held_session.wake()
 
@@ -92,7 +97,7 @@ class DrivenSession:
         finally:
             self.driver = self._held_session = None
             self.opened.set()
-            self._ended(self)
+            self._hooks.ended(self)
 
     async def _work(self) -> None:
         try:
@@ -114,7 +119,14 @@ class DrivenSession:
         self.findings = served.session.reading.findings
         held_session = LocalHeldSession(served, self._inbox)
         maker = ServedAgent(served, held_session, publish=self._take, yolo=self._yolo)
-        driver = SessionDriver(held_session, make=maker, open_place=maker.place, rules=_RULES, notify=debug_log_note)
+        driver = SessionDriver(
+            held_session,
+            make=maker,
+            open_place=maker.place,
+            rules=msgspec.structs.replace(_RULES, linger=self._linger),
+            notify=debug_log_note,
+            slot_wanted=self._hooks.slot_wanted,
+        )
         self.driver, self._held_session = driver, held_session
         self.opened.set()
         if self._leaving:
@@ -134,7 +146,7 @@ class DrivenSession:
         if isinstance(event, StoredEntry):
             self.records.append(event)
             self._traces.take(event)
-        self._publish(self.id, event)
+        self._hooks.publish(self.id, event)
 
     def _refuse(self, why: str) -> None:
         """Refuse what waits: the session cannot be opened, and trying again would fail again."""

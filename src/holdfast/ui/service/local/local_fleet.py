@@ -11,18 +11,20 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.events import Event
-from holdfast.errors import SessionBusy, UsageError
+from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
 from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.session.session_id import checked_id
 from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.user_directories import homes
 from holdfast.ui.service.inbox_body import check_body
-from holdfast.ui.service.local.driven_session import DrivenSession
+from holdfast.ui.service.local.driven_session import DrivenSession, SessionHooks
 from holdfast.ui.service.local.inbox_file import InboxFile
 from holdfast.ui.service.local.served_session import create_session, exact_summary, folder_of, open_session
-from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.service.serve_arguments import ServeArguments
+from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.view.session_costs import Spending
 
 _READINGS = 8
@@ -37,34 +39,36 @@ LiveListener = Callable[[StoredEntry | Event], None]
 
 
 class LocalFleet:
-    """`FleetRecord` over the sessions of this user. `slots` is how many may run at once.
+    """`FleetRecord` over the sessions of this user. At most `arguments.slots` are open at once.
+
+    A session is closed after it was idle for `arguments.linger` seconds, so that another program can open it; at once
+    if another session waits for a slot.
 
     Rule: once `ask` has returned, its row is recorded exactly once, at whatever point the process is killed.
     """
 
     def __init__(
         self,
-        arguments: Arguments,
+        arguments: ServeArguments,
         environ: Mapping[str, str],
         *,
         cwd: Path,
         roots: tuple[Path, ...],
-        slots: int,
-        yolo: bool = False,
     ) -> None:
         """Open the inbox. Raise `StateError` if another server has it open. `start` starts the work."""
         self._arguments = arguments
         self._environ = environ
         self._cwd = cwd
         self._roots = roots
-        self._slots = slots
-        self._yolo = yolo
         self._catalog = Catalog(homes(environ).sessions)
-        self._inbox = InboxFile(homes(environ).service / "inbox.db")
+        self._inbox = InboxFile(homes(environ).service / "inbox.db", notify=debug_log_note)
         self._lock = threading.RLock()
         self._making = threading.Lock()
+        self._hooks = SessionHooks(self._publish, self._ended, self._give_slot)
         self._driven: dict[str, DrivenSession] = {}
         self._elsewhere: dict[str, str] = {}
+        self._without_slot: set[str] = set()
+        self._unreadable: set[str] = set()
         self._listeners: dict[str, list[LiveListener]] = {}
         self._readings: OrderedDict[str, tuple[object, Reading]] = OrderedDict()
         self._costs: dict[str, tuple[object, str]] = {}
@@ -87,6 +91,8 @@ class LocalFleet:
             raise UsageError(
                 "Place is invalid (expected an object with a cwd). Name a folder as its cwd, or leave it out."
             )
+        if id:
+            checked_id(id)
         folder = folder_of(path, self._cwd, self._roots)
         with self._making:
             session = create_session(self._arguments, self._environ, folder, model=model, session_id=id)
@@ -113,10 +119,17 @@ class LocalFleet:
         return msgspec.structs.replace(found, length=self.lengths([session]).get(session, 0))
 
     def lengths(self, sessions: Sequence[str]) -> dict[str, int]:
-        """Return the seq of the last readable entry of each session; unknown ids are left out."""
+        """Return the seq of the last readable entry of each session; those that cannot be read are left out."""
         found: dict[str, int] = {}
         for session in sessions:
-            records = self._records(session)
+            try:
+                records = self._records(session)
+            except (HoldfastError, OSError) as error:  # one session must not hide the others
+                if session not in self._unreadable:
+                    debug_log_note(f"Session {session!r} cannot be read: {error}")
+                self._unreadable.add(session)
+                continue
+            self._unreadable.discard(session)
             if records is not None:
                 found[session] = records[-1].seq if records else 0
         return found
@@ -153,6 +166,10 @@ class LocalFleet:
         exact_summary(self._catalog, session)
         row = self._inbox.add(session, kind, body, key=key, sender=sender)
         if row.done is None:
+            with self._lock:
+                driven = self._driven.get(session)
+            if driven is not None:
+                driven.wake()
             self._drive(session)
         return row
 
@@ -169,7 +186,7 @@ class LocalFleet:
         oldest = min(self._inbox.waits().values(), default=None)
         with self._lock:
             driven_count = len(self._driven)
-        worker = FleetWorker(id="local", slots=self._slots, holds=driven_count, since=self._since)
+        worker = FleetWorker(id="local", slots=self._arguments.slots, holds=driven_count, since=self._since)
         age = None if oldest is None else max(0.0, time.time() - oldest)
         return FleetStatus(workers=(worker,), sessions=states, oldest=age)
 
@@ -178,12 +195,14 @@ class LocalFleet:
         self._closed.set()
         with self._lock:
             driven = list(self._driven.values())
-        for each in driven:
-            each.leave()
-        until = time.monotonic() + _SESSIONS_CLOSE_WITHIN
-        for each in driven:
-            each.join(max(0.0, until - time.monotonic()))
-        self._inbox.close()
+        try:
+            for each in driven:
+                each.leave()
+            until = time.monotonic() + _SESSIONS_CLOSE_WITHIN
+            for each in driven:
+                each.join(max(0.0, until - time.monotonic()))
+        finally:
+            self._inbox.close()
 
     # --- live -----------------------------------------------------------------------------------------------------
 
@@ -217,49 +236,83 @@ class LocalFleet:
     # --- driving --------------------------------------------------------------------------------------------------
 
     def _drive(self, session: str) -> None:
-        """Wake the session for its inbox. If all slots are in use, it waits for one."""
+        """Open the session if it is not open. If all slots are in use, it waits for one.
+
+        Rule: this never wakes an open session. A session that is woken stays open for `linger` seconds more.
+        """
         with self._lock:
-            if self._closed.is_set():
+            if self._closed.is_set() or session in self._driven:
                 return
-            driven = self._driven.get(session)
-            if driven is not None:
-                driven.wake()
+            if len(self._driven) >= self._arguments.slots:
+                self._want_slot(session)
                 return
-            if len(self._driven) >= self._slots:
-                return
+            self._without_slot.discard(session)
             started = self._driven[session] = DrivenSession(
                 session,
                 self._inbox,
                 open_=lambda: open_session(self._arguments, self._environ, session),
-                publish=self._publish,
-                ended=self._ended,
-                yolo=self._yolo,
+                hooks=self._hooks,
+                linger=self._arguments.linger,
+                yolo=self._arguments.allow_yolo,
             )
             started.start()
+
+    def _want_slot(self, session: str) -> None:
+        """Have an idle session closed for this one. One that another process has open waits for a free slot."""
+        if session in self._elsewhere or session in self._without_slot:
+            return
+        self._without_slot.add(session)
+        for each in self._driven.values():
+            each.wake()
+
+    def _give_slot(self) -> bool:
+        """Return whether an idle session must be closed for one that has no slot: one is closed for each."""
+        with self._lock:
+            if not self._without_slot:
+                return False
+            self._without_slot.pop()
+            return True
 
     def _ended(self, driven: DrivenSession) -> None:
         with self._lock:
             self._driven.pop(driven.id, None)
             if driven.busy:
                 self._elsewhere[driven.id] = driven.busy
-                return
-            self._elsewhere.pop(driven.id, None)
+            else:
+                self._elsewhere.pop(driven.id, None)
         if not self._closed.is_set():
-            self._drive_waiting()
+            try:
+                self._drive_waiting(retry=False)
+            except HoldfastError as error:  # the next look tries again
+                debug_log_note(str(error))
 
-    def _drive_waiting(self) -> None:
-        for session in self._inbox.waits():
-            self._drive(session)
+    def _drive_waiting(self, *, retry: bool) -> None:
+        """Drive the sessions with waiting rows, the oldest row first; to `retry`, also those that could not be opened.
+
+        These come last, because they must not take a slot from the others again and again.
+        """
+        waits = self._inbox.waits()
+        with self._lock:
+            elsewhere = set(self._elsewhere)
+        oldest_first = sorted(waits, key=lambda each: waits[each])
+        left_open = self._inbox.driven() if retry else ()
+        for session in (*oldest_first, *left_open):
+            if session not in elsewhere:
+                self._drive(session)
+        for session in oldest_first if retry else ():
+            if session in elsewhere:
+                self._drive(session)
 
     def _watch_rows(self) -> None:
         """Try again to drive sessions with waiting rows, e.g. after another process has closed one."""
+        last_error = ""
         while not self._closed.wait(_LOOK_AGAIN):
-            self._drive_waiting()
-            for session in self._inbox.driven():
-                with self._lock:
-                    busy = session in self._elsewhere
-                if not busy:
-                    self._drive(session)
+            try:
+                self._drive_waiting(retry=True)
+                last_error = ""
+            except HoldfastError as error:  # the disk may have space at the next look
+                if last_error != (last_error := str(error)):
+                    debug_log_note(last_error)
 
     # --- descriptions ---------------------------------------------------------------------------------------------
 

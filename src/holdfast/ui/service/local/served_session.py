@@ -47,7 +47,7 @@ def folder_of(path: str, cwd: Path, roots: tuple[Path, ...]) -> Path:
     """Return the folder of a new session: `path`, relative to `cwd`. Raise `UsageError` if outside the `roots`."""
     try:
         folder = (cwd / path).resolve(strict=True)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # the last for links that lead in a circle
         why = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"Folder {path!r} cannot be used: {why}. Pass an existing one.") from error
     if not folder.is_dir():
@@ -102,7 +102,10 @@ def open_session(
         options.prepare(session.toolbox)
         log = closing.enter_context(debug_log(options, session.id, notify=notify))
     except BaseException:
-        session.store.close()
+        try:
+            closing.close()
+        finally:
+            session.store.close()
         raise
     return ServedSession(session, options, log, closing)
 

@@ -54,19 +54,49 @@ async function call(method, path, body, key) {
     response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     lost("Connection lost. Trying again…");
-    throw new Error("The server does not answer. Nothing was sent; try again.");
+    throw new Error(noAnswer(key));
   }
   if (now.source === null || now.source.readyState === EventSource.OPEN) lost("");
   if (response.status === 204) return null;
-  const answer = await response.json();
+  let answer;
+  try { answer = await response.json(); } catch { throw new Error(noAnswer(key)); }
+  if (key && response.status < 500) forgetKey(key);
   if (response.status === 401 && path !== "/login") signedOut();
   if (!response.ok) throw new Error(answer.error || `The server answered ${response.status}.`);
   return answer;
 }
 
-function newKey() {
-  return [...crypto.getRandomValues(new Uint8Array(12))].map((each) => each.toString(16).padStart(2, "0")).join("");
+function noAnswer(key) {
+  return key ? "No answer: the server may have it already. Send it again to be sure; it is done only once."
+    : "The server does not answer. Try again.";
 }
+
+// --- keys: what was sent and not answered is sent again under its key, also after a reload, and so it is done once ---
+
+const UNANSWERED = "holdfast unanswered";
+const unanswered = new Map(JSON.parse(sessionStorage.getItem(UNANSWERED) || "[]"));
+
+function keepUnanswered() {
+  try { sessionStorage.setItem(UNANSWERED, JSON.stringify([...unanswered])); } catch { /* too long: kept until a reload */ }
+}
+
+// Return what was sent for `purpose` before, if it was not answered, else `request` with a new key. It stays until
+// its answer: one with a status below 500.
+function keyed(purpose, request) {
+  if (!unanswered.has(purpose)) {
+    const key = [...crypto.getRandomValues(new Uint8Array(12))].map((each) => each.toString(16).padStart(2, "0")).join("");
+    unanswered.set(purpose, { ...request, key });
+    keepUnanswered();
+  }
+  return unanswered.get(purpose);
+}
+
+function forgetKey(key) {
+  for (const [purpose, request] of unanswered) if (request.key === key) unanswered.delete(purpose);
+  keepUnanswered();
+}
+
+function draftOf(session) { return `draft ${session}`; }
 
 function say(text, bad) {
   $("status").textContent = text;
@@ -110,6 +140,8 @@ $("login").addEventListener("submit", async (event) => {
 
 $("sign-out").addEventListener("click", async () => {
   try { await call("POST", "/logout"); } catch (error) { say(error.message, true); return; }
+  unanswered.clear();
+  keepUnanswered();
   signedOut();
 });
 
@@ -258,7 +290,7 @@ function choose(session) {
   now.known.clear();
   stuck = true;
   $("blocks").replaceChildren();
-  $("composer-text").value = now.drafts.get(session) || "";
+  $("composer-text").value = now.drafts.get(session) || unanswered.get(draftOf(session))?.text || "";
   $("begin").hidden = Boolean(session);
   history.replaceState(null, "", session ? `#${encodeURIComponent(session)}` : location.pathname);
   say("");
@@ -384,10 +416,15 @@ async function answer(question, choice) {
   $("composer-text").focus();
 }
 
-async function ask(kind, body, key) {
+async function ask(kind, body) {
   const session = now.current;
+  const { key } = keyed(`${session} ${kind} ${JSON.stringify(body)}`, {});
+  return put(session, kind, body, key);
+}
+
+async function put(session, kind, body, key) {
   try {
-    const row = await call("POST", `/sessions/${encodeURIComponent(session)}/inbox`, { kind, ...body }, key || newKey());
+    const row = await call("POST", `/sessions/${encodeURIComponent(session)}/inbox`, { kind, ...body }, key);
     say("");
     now.waiting.push(row);
     refresh();
@@ -453,13 +490,18 @@ async function send(kind) {
   try {
     if (!now.current) {
       const place = $("folder").value.trim() ? { cwd: $("folder").value.trim() } : {};
-      const made = await call("POST", "/sessions", { prompt: text, model: $("model").value.trim(), place }, newKey());
+      const first = keyed(draftOf(""), { text });
+      const made = await call("POST", "/sessions", { prompt: text, model: $("model").value.trim(), place }, first.key);
       $("composer-text").value = "";
       choose(made.id);
+      sent(made.new || first.text === text, text);
       refresh();
-    } else if (await ask(kind, { text })) {
-      $("composer-text").value = "";
-      now.drafts.delete(now.current);
+    } else {
+      const session = now.current;
+      const first = keyed(draftOf(session), { kind, text });
+      const row = await put(session, first.kind, { text }, first.key);
+      if (row && now.current === session) sent(row.body.text === text, text);
+      else if (row && row.body.text === text) now.drafts.delete(session);
     }
   } catch (error) {
     say(error.message, true);
@@ -467,6 +509,13 @@ async function send(kind) {
     sending = false;
     grow();
   }
+}
+
+// Clear the box, unless the server had an earlier text of this draft, whose answer was lost: then it did not take this.
+function sent(same, text) {
+  $("composer-text").value = same ? "" : text;
+  if (same) now.drafts.delete(now.current);
+  else say("The server already had your message, as you sent it first. Send this one too if it is still needed.", true);
 }
 
 function busy() { return ["running", "asking"].includes(stateOf()); }
@@ -489,6 +538,10 @@ $("composer-text").addEventListener("keydown", (event) => {
   }
 });
 
+function digitOf(event) {
+  return /^[1-9]$/.test(event.key) ? event.key : event.altKey ? /^Digit([1-9])$/.exec(event.code)?.[1] : undefined;
+}
+
 document.addEventListener("keydown", (event) => {
   if (!now.me || event.isComposing) return;
   if (event.key === "Escape") {
@@ -498,10 +551,11 @@ document.addEventListener("keydown", (event) => {
     const ids = [...document.querySelectorAll(".session")].map((each) => each.dataset.session);
     const at = ids.indexOf(now.current) + (event.key === "ArrowDown" ? 1 : -1);
     if (ids.length) choose(ids[(at + ids.length) % ids.length]);
-  } else if (/^[1-9]$/.test(event.key) && !$("ask").hidden && !event.altKey && !event.ctrlKey && !event.metaKey) {
-    const typing = document.activeElement.matches("input, textarea, select") && document.activeElement.value;
-    const button = $("ask-choices").querySelector(`[data-choice="${Number(event.key) - 1}"]`);
-    if (!typing && button && !button.disabled) { event.preventDefault(); button.click(); }
+  } else if (digitOf(event) && !$("ask").hidden && !event.ctrlKey && !event.metaKey) {
+    // A digit that was meant for a prompt must not answer: it needs Alt, or the focus on the choices.
+    if (!event.altKey && !$("ask-choices").contains(document.activeElement)) return;
+    const button = $("ask-choices").querySelector(`[data-choice="${Number(digitOf(event)) - 1}"]`);
+    if (button && !button.disabled) { event.preventDefault(); button.click(); }
   }
 });
 

@@ -56,6 +56,8 @@ def _state_lines(state: ServerState, earlier: str, *, alone: bool) -> Iterator[s
     first, *rest = why.strip().splitlines() or [""]
     if first:
         yield f"  {first}"
+    for each in state.unusable:
+        yield f"  Tool {each.name} cannot be used: {each.why}"
     if state.skipped:
         yield f"  {state.skipped} lines of its output were no messages and were skipped."
     log = state.log.splitlines() or rest

@@ -16,8 +16,12 @@ from textual.app import App
 
 from holdfast.errors import UsageError
 from holdfast.providers.credentials.redaction import is_secret
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.ui.settings.editor_choice import editor_command
 from holdfast.ui.startup.run_options import RunOptions
+
+LARGEST_EDITED = 16 * STATE_FILE
+"""Bytes of a prompt that an editor leaves."""
 
 
 @contextmanager
@@ -59,7 +63,7 @@ def edit_text(app: App[int], text: str, options: RunOptions) -> str:
             done = subprocess.run([*words, str(path)], check=False, env=public)  # noqa: S603 - the user's own editor
         if done.returncode:
             raise UsageError(f"Editor {command!r} failed with exit code {done.returncode}. The prompt is unchanged.")
-        return path.read_text("utf-8", "replace").removesuffix(os.linesep)
+        return read_bounded(path, LARGEST_EDITED).decode("utf-8", "replace").removesuffix(os.linesep)
     except OSError as error:
         raise UsageError(f"Cannot run editor {command!r}: {error.strerror}. Fix $VISUAL or $EDITOR.") from error
     finally:

@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.agent.debug_log.log_file import KEPT, LogFile
 from holdfast.errors import StateError
+from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import make_folder
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
@@ -24,6 +25,9 @@ from holdfast.ui.view.columns import count_noun
 
 LARGEST_PROMPT_FILE = 250_000
 """Bytes per file."""
+
+LARGEST_HISTORY = 16 * LARGEST_PROMPT_FILE
+"""Bytes of a file that are read, if something else has written it."""
 
 LONGEST_PROMPT = 10_000
 """Maximum characters of a stored prompt."""
@@ -51,7 +55,7 @@ class PromptFile:
         for number in range(KEPT - 1, -1, -1):
             path = self._path.with_name(f"{self._path.name}.{number}") if number else self._path
             try:
-                lines = path.read_bytes().splitlines()
+                lines = read_bounded(path, LARGEST_HISTORY).splitlines()
             except FileNotFoundError:
                 continue
             except OSError as error:

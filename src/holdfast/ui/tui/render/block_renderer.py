@@ -71,7 +71,7 @@ def render_block(
         case Note():
             return _note(block, opened=opened)
         case TurnEnd(text=text, cause=cause):
-            tone: Tone = "failed" if cause in ("provider", "storage", "crash", "bug") else "warning"
+            tone: Tone = "failed" if cause in ("provider", "flood", "storage", "crash", "bug") else "warning"
             return _note_fragments(text, ("■", tone), opened=opened) if text else []
         case _:
             assert_never(block)
@@ -151,6 +151,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "files": ("·", "warning"),
     "rewound": ("↶", "warning"),
     "context": ("·", "dim"),
+    "server": ("!", "warning"),
     "task": ("·", "dim"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),

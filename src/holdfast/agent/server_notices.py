@@ -1,0 +1,49 @@
+"""Entries about the MCP servers of a session: that one failed, and that one can be reached again.
+
+Pure. Each failure is reported once: again only for another reason, or after the server had worked in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from holdfast.session.journal import entries as e
+from holdfast.tool_calls import ToolSchema
+
+
+def failures(
+    reported: Mapping[str, str], now: Mapping[str, str], declared: Sequence[ToolSchema], *, noted: bool
+) -> Iterator[e.ServerFailed]:
+    """Yield an entry for each failed server that was not `reported` yet, `noted` for the model.
+
+    `reported` and `now` have the reasons by the servers' names; `now` has "" for a server that works.
+    """
+    from holdfast.tools.mcp.tool_names import server_of  # noqa: PLC0415 - if there are servers
+
+    for server, reason in sorted(now.items()):
+        if reason and _cause(reported.get(server, "")) != _cause(reason):
+            tools = tuple(each.name for each in declared if server_of(each.name, now) == server)
+            yield e.ServerFailed(
+                server=server, reason=reason, tools=tools, note=_note(server, reason, tools) if noted else ""
+            )
+
+
+def _cause(reason: str) -> str:
+    """Return a reason without what the server wrote on stderr, which may differ each time."""
+    return next(iter(reason.splitlines()), "")
+
+
+def recovered(reported: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the servers that work again after their failure was reported."""
+    return tuple(sorted(each for each in reported if now.get(each) == ""))
+
+
+def recovery_note(servers: Sequence[str]) -> str:
+    """Return the note for the model about servers that can be reached again."""
+    return f"[Note from holdfast: MCP servers that failed can be reached again: {', '.join(servers)}.]"
+
+
+def _note(server: str, reason: str, tools: Sequence[str]) -> str:
+    why = " ".join(reason.split()).rstrip(".")
+    lost = f"Its tools cannot be called now: {', '.join(tools)}." if tools else "Its tools are not available."
+    return f"[Note from holdfast: MCP server {server!r} failed: {why}. {lost}]"

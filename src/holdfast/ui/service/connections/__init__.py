@@ -1,0 +1,1 @@
+"""The connections of the server, and the limits of each."""

@@ -1,0 +1,101 @@
+"""A hostile MCP server and the real program: its memory, its end, the time of a stop, and the reason that it gives."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from launching import World
+from test_mcp import outcomes
+
+from holdfast.session.journal.entries import CallStarted
+from holdfast.testing.script import Call, Say
+from polling import eventually, expect_within
+from tiers import sampled
+
+PROGRAM = Path(__file__).parents[1] / "hostile_mcp_server.py"
+MOST_MEMORY = 200_000  # KB
+FLOODS = [
+    *((kind, tool) for kind in ("stdio", "http") for tool in ("large", "endless", "values", "wide")),
+    ("http", "bomb"),
+    ("http", "events_bomb"),
+]
+
+
+@contextmanager
+def configured(world: World, kind: str) -> Generator[None]:
+    """Configure a hostile server of this kind."""
+    path = world.home / "mcp.json"
+    if kind == "stdio":
+        path.write_text(json.dumps({"mcpServers": {"srv": {"command": sys.executable, "args": [str(PROGRAM)]}}}))
+        yield
+        return
+    server = subprocess.Popen([sys.executable, str(PROGRAM), "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert server.stdout is not None
+    try:
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+        path.write_text(json.dumps({"mcpServers": {"srv": {"type": "http", "url": url}}}))
+        yield
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+def most_memory(pid: int) -> int:
+    """Return the most memory that a process has had, in KB, 0 if it has ended."""
+    try:
+        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return 0
+    return 0 if found is None else int(found[1])
+
+
+@pytest.mark.parametrize(("kind", "tool"), sampled(FLOODS, 3))
+def test_a_flood_is_cut_and_takes_no_memory(one_world: World, kind: str, tool: str) -> None:
+    world = one_world
+    world.script([Call(f"mcp__srv__{tool}", {})], [Say("Done.")])
+    with configured(world, kind):
+        agent = world.start("-m", world.model, "-p", "go", "--yolo")
+        seen = [1]
+
+        def has_ended() -> bool:
+            seen.append(most_memory(agent.pid))
+            return seen[-1] == 0
+
+        eventually(has_ended)
+        assert agent.wait().code == 0
+    assert 10_000 < max(seen) < MOST_MEMORY
+    ((outcome, text),) = outcomes(world)
+    assert outcome == "interrupted"
+    assert "ended during this call: it sent a message of more than" in text
+    world.verify()
+
+
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+@pytest.mark.parametrize("tool", ["logs", "progress"])
+def test_a_stop_during_a_flood_takes_effect(one_world: World, kind: str, tool: str) -> None:
+    world = one_world
+    world.script([Call(f"mcp__srv__{tool}", {})], [Say("Done.")])
+    with configured(world, kind):
+        agent = world.start("-m", world.model, "-p", "go", "--yolo")
+        eventually(lambda: bool(world.sessions) and any(isinstance(each, CallStarted) for each in world.entries()))
+        time.sleep(1.0)  # the flood runs
+        memory = most_memory(agent.pid)
+        began = time.monotonic()
+        agent.send(signal.SIGINT)
+        agent.wait()
+        expect_within(3, began)  # of which a process takes some to end
+    assert memory < MOST_MEMORY
+    ((outcome, text),) = outcomes(world)
+    assert outcome == "interrupted"
+    assert "whether it acted is unknown" in text.lower()
+    world.verify()

@@ -1,0 +1,252 @@
+"""Every reader of bytes that others may have written, with its bound: the table of `test_outside_readers.py`.
+
+A row is what `docs/reference/limits.md` lists under the same name. A new reader gets a row in both: a
+`FileReader` reads a file that others may have put there, a `BytesReader` gets the bytes from a wire or a pipe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.config.claude_servers import LARGEST_CLAUDE_CONFIG, claude_servers
+from holdfast.config.mcp_servers import server_file
+from holdfast.config.permission_lists import claude_project
+from holdfast.config.project_config import LARGEST_CONFIG, project_file
+from holdfast.config.project_decisions import Project
+from holdfast.config.settings import read_config
+from holdfast.providers.credentials.provider_keys import KeyFile
+from holdfast.providers.model_lists.favourites import Favourites
+from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
+from holdfast.session.catalog import Catalog
+from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions
+from holdfast.session.storage.blobs import LARGEST_BLOB
+from holdfast.session.storage.lease import HOLDER_BYTES, raise_if_busy
+from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.session.storage.wal import LARGEST_JOURNAL
+from holdfast.session.transfer.transfer import LIMIT, import_document
+from holdfast.system.bounded_files import STATE_FILE
+from holdfast.system.durable_files import ABOUT, DATABASE, LOCK_FILE
+from holdfast.system.git import LARGEST_GIT_NAME, branch_or_commit
+from holdfast.tools.mcp import stored_tools
+from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.process.end_record import LONGEST_RECORD, read_end
+from holdfast.tools.process.supervisor_locks import LARGEST_LOCK, left_nothing
+from holdfast.tools.workspace.git_repository import LARGEST_GIT_CONFIG, read_repositories
+from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, named_images
+from holdfast.tools.workspace.instruction_files import ROOM, instructions
+from holdfast.ui.service.access import TokenFile
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.own_instructions import session_instructions
+from holdfast.ui.tui.prompt.prompt_file import LARGEST_HISTORY, PromptFile
+
+JOURNALS = Path(__file__).parent / "faults/journals"
+SESSION = "20261128-0900-abcd"
+SERVER = McpServer(name="srv", command=sys.executable, args=("-V",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReader:
+    """Reads the file at `place` below a root, as the program does; `prepare` makes what is around it.
+
+    The result is a value or a `HoldfastError`.
+    """
+
+    name: str
+    bound: int
+    place: str
+    read: Callable[[Path], object]
+    prepare: Callable[[Path], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytesReader:
+    """Reads bytes that came from somewhere else. The result is a value or a `HoldfastError`."""
+
+    name: str
+    bound: int
+    read: Callable[[bytes], object]
+
+
+def _session(root: Path) -> None:
+    shutil.copytree(JOURNALS / "format-2-killed", root / SESSION)
+
+
+def _repository(root: Path) -> None:
+    for name in ("objects", "refs"):
+        (root / ".git" / name).mkdir(parents=True)
+
+
+def _all(root: Path) -> object:
+    """Return the list of sessions, in which the one here must be."""
+    found = Catalog(root).all()
+    assert [each.id for each in found] == [SESSION]
+    return found
+
+
+def _search(root: Path) -> object:
+    catalog = Catalog(root)
+    return list(search_sessions(catalog, "look", catalog.all()))
+
+
+_BLOB = f"{SESSION}/blobs/{min((JOURNALS / 'format-2-killed/blobs').iterdir()).name}"
+_LISTS = StoredLists(Path()).path("openai", "https://example.com")
+
+FILES: tuple[FileReader, ...] = (
+    FileReader(name="summary of a session", bound=STATE_FILE, place=f"{SESSION}/{ABOUT}", read=_all, prepare=_session),
+    FileReader(
+        name="journal of a session",
+        bound=LARGEST_JOURNAL,
+        place=f"{SESSION}/{DATABASE}",
+        read=lambda root: read_copy(root / SESSION),
+        prepare=_session,
+    ),
+    FileReader(
+        name="log of a journal",
+        bound=LARGEST_JOURNAL,
+        place=f"{SESSION}/{DATABASE}-wal",
+        read=lambda root: read_copy(root / SESSION),
+        prepare=_session,
+    ),
+    FileReader(
+        name="large body of an entry",
+        bound=LARGEST_BLOB,
+        place=_BLOB,
+        read=lambda root: read_copy(root / SESSION),
+        prepare=_session,
+    ),
+    FileReader(
+        name="lock of a session",
+        bound=HOLDER_BYTES,
+        place=f"{SESSION}/{LOCK_FILE}",
+        read=lambda root: raise_if_busy(root / SESSION),
+        prepare=_session,
+    ),
+    FileReader(
+        name="words of a session",
+        bound=LARGEST_WORDS,
+        place=f"{SESSION}/{WORDS_FILE}",
+        read=_search,
+        prepare=_session,
+    ),
+    FileReader(
+        name="lock of a supervisor",
+        bound=LARGEST_LOCK,
+        place=f"{SESSION}/keeper.lock",
+        read=lambda root: left_nothing(root / SESSION),
+        prepare=_session,
+    ),
+    FileReader(
+        name="record of a command's end",
+        bound=LONGEST_RECORD,
+        place="c1.aa.out.end",
+        read=lambda root: read_end(root / "c1.aa.out"),
+    ),
+    FileReader(
+        name="config", bound=STATE_FILE, place="config.toml", read=lambda root: read_config(root / "config.toml")
+    ),
+    FileReader(
+        name="config of a project",
+        bound=LARGEST_CONFIG,
+        place=".holdfast/config.toml",
+        read=lambda root: project_file(root, root / "none"),
+    ),
+    FileReader(
+        name="settings of Claude Code in a project",
+        bound=LARGEST_CONFIG,
+        place=".claude/settings.json",
+        read=lambda root: found.found if (found := claude_project(root, None)) else None,
+    ),
+    FileReader(
+        name="config of Claude Code",
+        bound=LARGEST_CLAUDE_CONFIG,
+        place=".claude.json",
+        read=lambda root: claude_servers(root / ".claude.json", root),
+    ),
+    FileReader(
+        name="MCP servers of a project",
+        bound=LARGEST_CONFIG,
+        place=".mcp.json",
+        read=lambda root: server_file(root / ".mcp.json"),
+    ),
+    FileReader(
+        name="decisions about a project",
+        bound=STATE_FILE,
+        place=f"{hashlib.sha256(b'/p').hexdigest()[:32]}.json",
+        read=lambda root: Project(root, Path("/p")).patterns,
+    ),
+    FileReader(
+        name="keys and sign-ins",
+        bound=STATE_FILE,
+        place="keys.json",
+        read=lambda root: KeyFile(root / "keys.json").read(),
+    ),
+    FileReader(
+        name="tokens of a server",
+        bound=STATE_FILE,
+        place="tokens.toml",
+        read=lambda root: TokenFile(root / "tokens.toml"),
+    ),
+    FileReader(
+        name="favourite models",
+        bound=STATE_FILE,
+        place="favourites.json",
+        read=lambda root: Favourites(root / "favourites.json").read(),
+    ),
+    FileReader(
+        name="stored list of models",
+        bound=LARGEST_MODEL_LIST,
+        place=str(_LISTS),
+        read=lambda root: StoredLists(root).get("openai", "https://example.com"),
+    ),
+    FileReader(
+        name="stored list of MCP tools",
+        bound=stored_tools.LARGEST_TOOL_LIST,
+        place=f"{SERVER.digest[:32]}.json",
+        read=lambda root: stored_tools.StoredTools(root).get(SERVER),
+    ),
+    FileReader(
+        name="prompt history",
+        bound=LARGEST_HISTORY,
+        place="prompts.jsonl",
+        read=lambda root: PromptFile(root / "prompts.jsonl").read(root),
+    ),
+    FileReader(
+        name="instructions of a project",
+        bound=ROOM,
+        place="AGENTS.md",
+        read=lambda root: instructions(root.resolve(), root / "none.md"),
+    ),
+    FileReader(
+        name="instructions of an option",
+        bound=STATE_FILE,
+        place="more.md",
+        read=lambda root: session_instructions(Arguments(append_system_prompt_file=str(root / "more.md"))),
+    ),
+    FileReader(
+        name="image that a prompt names",
+        bound=LARGEST_IMAGE_FILE,
+        place="a.png",
+        read=lambda root: named_images("@a.png", root),
+    ),
+    FileReader(
+        name="branch of a repository",
+        bound=LARGEST_GIT_NAME,
+        place=".git/HEAD",
+        read=branch_or_commit,
+        prepare=_repository,
+    ),
+    FileReader(
+        name="settings of a repository",
+        bound=LARGEST_GIT_CONFIG,
+        place=".git/config",
+        read=lambda root: read_repositories(str(root)),
+        prepare=_repository,
+    ),
+)
+
+BYTES: tuple[BytesReader, ...] = (BytesReader(name="imported document", bound=LIMIT, read=import_document),)

@@ -1,0 +1,127 @@
+"""What a run says of the calls that it denied: each with the option that would have allowed it, and it would have."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.session.model_notices import ONLY_USER_DECIDES
+from holdfast.tool_calls import Effect, FileChange, Mode, Pattern
+from holdfast.tools.approval.command_analysis import command_parts
+from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
+from holdfast.tools.approval.patterns import suggest_patterns
+from holdfast.tools.permission_rules.permission_rule import PermissionRule, permission_rule
+from holdfast.tools.permission_rules.rule_set import RuleSet
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
+from holdfast.ui.headless.denied_calls import DeniedCalls, allow_advice, option_for
+
+ROOT = "/srv/work"
+PATTERNS: dict[Effect, Pattern] = {
+    "execute": Pattern(effect="execute", text="make test *"),
+    "write": Pattern(effect="write", text="out/**"),
+    "read": Pattern(effect="read", text="example.org"),
+    "remote": Pattern(effect="remote", text="mcp__srv__look"),
+}
+
+
+async def _never(_: ToolContext) -> ToolOutput:
+    raise AssertionError("deciding must not run")
+
+
+def runs(command: str) -> Plan:
+    line = command_parts(command, root=ROOT)
+    return Plan(effect="execute", title="run", run=_never, command=command, line=line)
+
+
+def writes(path: str) -> Plan:
+    return Plan(
+        effect="write", title="edit", run=_never, change=FileChange(path=path, before=None, after="0" * 64), reads=()
+    )
+
+
+def asked(*patterns: Pattern, call: str = "c") -> e.ApprovalAsked:
+    return e.ApprovalAsked(call=call, why="It needs approval.", patterns=patterns)
+
+
+def policy_with(option: str) -> Policy:
+    """Return the policy of a run with this option, as the command line reads it."""
+    mode: Mode = "ask"
+    rules: list[PermissionRule] = []
+    words = shlex.split(option)
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        if name == "--permission-mode":
+            assert value == "accept-edits"
+            mode = "accept-edits"
+        else:
+            assert name == "--allow"
+            rules.append(permission_rule(value, "allow", source="--allow", base=ROOT))
+    return Policy(mode, rules=RuleSet(rules=tuple(rules), root=ROOT, home="/srv/me"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "tool", "option"),
+    [
+        (runs("make test"), "bash", "--allow 'Bash(make test *)'"),
+        (runs("touch a && mkdir b"), "bash", "--allow 'Bash(touch *)' --allow 'Bash(mkdir *)'"),
+        (runs("make test > out/log.txt"), "bash", "--allow 'Bash(make test *)' --allow 'Edit(./out/**)'"),
+        (runs("echo x > out/log.txt"), "bash", "--permission-mode accept-edits"),
+        (writes("src/a.py"), "edit", "--permission-mode accept-edits"),
+    ],
+    ids=["a command", "two commands", "a command and a file", "a file of a command", "a file"],
+)
+def test_the_option_that_is_named_would_have_allowed_the_call(plan: Plan, tool: str, option: str) -> None:
+    assert isinstance(decide(plan, Policy("ask"), tool=tool), Ask)
+    named = option_for(asked(*suggest_patterns(plan).patterns))
+    assert named == option
+    assert decide(plan, policy_with(named), tool=tool) == Allow()
+
+
+@pytest.mark.parametrize("first", PATTERNS)
+@pytest.mark.parametrize("second", PATTERNS)
+def test_of_two_patterns_each_is_named_unless_both_are_for_files(first: Effect, second: Effect) -> None:
+    option = option_for(asked(PATTERNS[first], PATTERNS[second]))
+    if first == second == "write":
+        assert option == "--permission-mode accept-edits"
+    else:
+        assert option.count("--allow ") == 2
+        assert "accept-edits" not in option
+
+
+def test_without_a_pattern_only_yolo_is_left() -> None:
+    assert (option_for(asked()), allow_advice(None)) == ("-y", "Use -y, which runs everything")
+    assert allow_advice(asked(PATTERNS["write"])) == (
+        "Use --permission-mode accept-edits, or -y, which runs everything"
+    )
+
+
+def test_each_denied_call_is_listed_with_its_own_option_until_the_next_prompt() -> None:
+    calls = {
+        "a": CallPart(id="a", name="bash", arguments='{"command": "make test"}'),
+        "b": CallPart(id="b", name="write", arguments='{"path": "b.txt", "content": ""}'),
+        "c": CallPart(id="c", name="ask", arguments="{}"),
+        "d": CallPart(id="d", name="bash", arguments='{"command": "ls"}'),
+    }
+    denied = DeniedCalls()
+    entries: list[e.Entry] = [
+        e.PromptAccepted(turn=1, text="go"),
+        e.ResponseEnded(step=1, model="m:m", parts=tuple(calls.values()), usage=Usage()),
+        asked(PATTERNS["execute"], call="a"),
+        asked(PATTERNS["write"], call="b"),
+        asked(call="c"),
+        e.CallEnded(call="a", outcome="denied", text="no"),
+        e.CallEnded(call="b", outcome="denied", text="no"),
+        e.CallEnded(call="c", outcome="denied", text=next(iter(ONLY_USER_DECIDES))),
+        e.CallEnded(call="d", outcome="ok", text=""),
+    ]
+    for entry in entries:
+        denied.add(entry)
+    assert [each.line for each in denied.found] == [
+        "bash make test (allow it with --allow 'Bash(make test *)')",
+        "write b.txt (allow it with --permission-mode accept-edits)",
+        "ask",
+    ]
+    denied.add(e.PromptAccepted(turn=2, text="again"))
+    assert denied.found == ()

@@ -1,0 +1,80 @@
+"""A client that takes nothing of a long answer is cut off; one that takes it slowly is not."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from holdfast.ui.service.connections.connection_gate import ConnectionGate, ConnectionLimits
+from holdfast.ui.service.connections.limited_protocol import limited_protocol
+from polling import eventually
+
+STALLED = 0.5
+SIZE = 30_000_000
+
+
+async def stream(request: Request) -> Response:
+    async def pieces() -> object:
+        while True:
+            yield b"x" * 65_536
+            await asyncio.sleep(0)
+
+    del request
+    return StreamingResponse(pieces())  # pyright: ignore[reportArgumentType] - an endless generator of bytes
+
+
+async def at_once(request: Request) -> Response:
+    del request
+    return Response(b"x" * SIZE)
+
+
+@contextmanager
+def served() -> Generator[tuple[uvicorn.Server, int]]:
+    limits = ConnectionLimits(head_seconds=0.3, stalled_seconds=STALLED)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(
+            Starlette(routes=[Route("/stream", stream), Route("/at-once", at_once)]),
+            http=limited_protocol(ConnectionGate(limits)),
+            log_config=None,
+            lifespan="off",
+            ws="none",
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
+        thread.start()
+        try:
+            yield server, listening.getsockname()[1]
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join()
+
+
+@pytest.mark.parametrize("path", ["/stream", "/at-once"])
+def test_a_client_that_takes_nothing_is_cut_off(path: str) -> None:
+    with served() as (server, port), socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        eventually(lambda: len(server.server_state.connections) == 1)
+        eventually(lambda: not server.server_state.connections, 60)
+
+
+def test_a_client_that_takes_an_answer_slowly_gets_all_of_it() -> None:
+    with served() as (_, port), socket.create_connection(("127.0.0.1", port)) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        client.sendall(b"GET /at-once HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        begun, got = time.monotonic(), 0
+        while piece := client.recv(2_000_000):
+            got += len(piece)
+            if time.monotonic() - begun < 4 * STALLED:
+                time.sleep(0.02)
+        assert got > SIZE
