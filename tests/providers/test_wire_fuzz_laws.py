@@ -290,7 +290,7 @@ def outcome(name: str, body: bytes, *, chunk: int, streamed: bool, status: int =
     except ProviderFailed as failed:
         failures.append(failed)
     assert time.process_time() - began < AT_MOST
-    for failed in failures:
+    for failed in failures:  # may be empty: what was not changed is read
         assert failed.fault in get_args(ProviderFault)
         assert name in str(failed)
         return str(failed.fault)

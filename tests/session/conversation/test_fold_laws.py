@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -142,8 +142,17 @@ def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
                     assert part.text in written
 
 
+WAITING: list[Entry] = [
+    opened,
+    PromptAccepted(turn=1, text="a"),
+    Queued(id="q", text="b", when="later"),
+    TurnEnded(turn=1, reason="cancelled", cause="user"),
+]
+
+
 @law()
 @given(journals)
+@example(WAITING)
 def test_what_is_queued_waits_until_it_is_sent_or_recalled(journal: list[Entry]) -> None:
     waits: dict[str, str] = {}
     for entry in journal:
