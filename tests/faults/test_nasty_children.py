@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from report import record
 
-from holdfast.tools.process.supervisor_client import stored_output
+from holdfast.tools.process.command_end import stored_output
 from polling import eventually, slowness
 from process_leaks import linux_only
 from stubborn_commands import NASTY

@@ -26,8 +26,8 @@ from holdfast.tools.workspace.instruction_files import NAMES, instructions
 if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpConnections, McpSettings
     from holdfast.tools.mcp.server_state import ServerState
-    from holdfast.tools.process.sandbox import Sandbox
     from holdfast.tools.process.session_supervisors import Supervisors
+    from holdfast.tools.sandbox import Sandbox
     from holdfast.tools.web_search.backends import SearchBackend
 
 
@@ -128,7 +128,7 @@ class LocalToolbox:
 
     @cached_property
     def _sandbox(self) -> Sandbox:
-        from holdfast.tools.process.sandbox import Sandbox  # noqa: PLC0415 - when a command may run
+        from holdfast.tools.sandbox import Sandbox  # noqa: PLC0415 - when a command may run
 
         return Sandbox(self._workspace.root, self._folder, mode=self._sandbox_mode, private=self._workspace.private)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.tools.process.command_end import stored_output
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import PACKAGES, PROGRAM, SUPERVISOR_LOCK
-from holdfast.tools.process.supervisor_client import stored_output
 from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit
 from polling import HANGS, eventually, expect_within
 from process_leaks import alive, linux_only, peak_memory

@@ -15,6 +15,10 @@ from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswe
 from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import CallAnswered as CallAnswered  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import CallWaits as CallWaits  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import CallEnded as CallEnded  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import CallLate as CallLate  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import CallStarted as CallStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import ProcessStarted as ProcessStarted  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
@@ -23,14 +27,9 @@ from holdfast.session.journal.server_changes import ToolsChanged as ToolsChanged
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import (
-    Confined,
-    Effect,
-    FileChange,
     FileSeen,
     Image,
     Outcome,
-    ProcessId,
-    RemoteCall,
     ToolSchema,
 )
 from holdfast.typed_data import json_decoder
@@ -258,48 +257,6 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     usage: Usage
     finish: str | None = None
     cut: Cause | None = None
-
-
-class CallStarted(_Fact, frozen=True, tag="call-started"):
-    """The effect of `call` may begin now. `change` or `changes` let recovery check files; `spool` holds live output.
-
-    `remote` is the server's tool that it calls. `confined` is the wall around a command, "" if there was none.
-    """
-
-    call: str
-    effect: Effect
-    change: FileChange | None = None
-    spool: str | None = None
-    changes: tuple[FileChange, ...] = ()
-    remote: RemoteCall | None = None
-    confined: Confined = ""
-
-
-class ProcessStarted(_Fact, frozen=True, tag="process-started"):
-    """Call or user command `call` runs as `process`; recovery finds leftovers by it."""
-
-    call: str
-    process: ProcessId
-
-
-class CallEnded(_Fact, frozen=True, tag="call-ended"):
-    """The outcome of `call`: `text` and `images` for the model, and the files it now knows (`seen`, `seen_also`)."""
-
-    call: str
-    outcome: Outcome
-    text: str
-    seconds: float = 0.0
-    seen: FileSeen | None = None
-    images: tuple[Image, ...] = ()
-    seen_also: tuple[FileSeen, ...] = ()
-
-
-class CallLate(_Fact, frozen=True, tag="call-late"):
-    """An outcome that came after its call was settled. The next user message reports it; the settled result stays."""
-
-    call: str
-    outcome: Outcome
-    text: str
 
 
 class ShellStarted(_Fact, frozen=True, tag="shell-started"):

@@ -15,10 +15,10 @@ from holdfast.tool_calls import Confined, Effect, ProcessId
 from holdfast.tools.approval.command_parts import CommandParts
 from holdfast.tools.background.kept_output import keep_output, output_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
+from holdfast.tools.process.command_end import CommandFinished
 from holdfast.tools.process.end_record import new_seal
-from holdfast.tools.process.sandbox import ConfinedStart, Sandbox, confinement_note, refused_note
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
-from holdfast.tools.process.supervisor_client import CommandFinished
+from holdfast.tools.sandbox import ConfinedStart, Sandbox, confinement_note, refused_note
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines

@@ -15,8 +15,8 @@ from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.builtin.read_write import ReadTool, WriteTool
 from holdfast.tools.builtin.todo import TodoTool
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
-from holdfast.tools.process.sandbox import Sandbox
 from holdfast.tools.process.session_supervisors import Supervisors
+from holdfast.tools.sandbox import Sandbox
 from holdfast.tools.tool import Tool, Workspace
 from holdfast.tools.web_search.backends import SearchBackend
 from holdfast.tools.web_search.search import SearchTool

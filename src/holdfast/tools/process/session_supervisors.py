@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.tool_calls import ProcessId
+from holdfast.tools.process.command_end import CommandFinished
 from holdfast.tools.process.launch import SUPERVISOR
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+from holdfast.tools.process.supervisor_client import Supervisor
 
 if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields

@@ -44,36 +44,19 @@ from holdfast.tools.process.process_table import (
     running_process,
     send,
 )
-from holdfast.tools.process.spool import Spool
+from holdfast.tools.process.supervised_command import SupervisedCommand
 from holdfast.tools.process.watchdog import CLOSING, fork_watchdog
 
 _TYPE_CHECKING = False  # as in typing, without the cost of its import
 if _TYPE_CHECKING:
-    from typing import Literal, NoReturn, TypedDict
+    from typing import NoReturn
 
-    from holdfast.system.confinement.entry import LaunchFields, Wall
+    from holdfast.system.confinement.entry import Wall
     from holdfast.system.confinement.network.proxy_process import ProxyProcess
-
-    Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
-
-    class Request(TypedDict):
-        """A command to run, or without a `command` a request: to stop a running one, or with `keep` never to end it."""
-
-        call: str
-        command: str
-        keep: bool
-        cwd: str
-        env: dict[str, str]
-        timeout: float | None
-        spool: str
-        seal: str
-        wall: LaunchFields | None
-        hosts: list[str]
-
+    from holdfast.tools.process.supervised_command import Cause, Request
 
 OUTPUT_CHUNK = 65_536
 LIVE_EVERY = 0.05  # seconds between two live chunks of a command
-LIVE_MOST = 32_768  # bytes per chunk; more goes to the spool only, and is counted
 OUT_MOST = 262_144  # bytes queued for a slow agent before live output is dropped
 
 SETTLE = 0.2  # leftover processes may end by themselves (`> >(tee log)`)
@@ -86,46 +69,6 @@ SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
 DEFAULTED = (*CLOSING, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class _Command:
-    """A command from its start until all its processes have exited."""
-
-    def __init__(self, request: Request, *, pid: int, pipe: int, spool: int) -> None:
-        self.call = request["call"]
-        self.end_file = request["spool"] + ".end"
-        self.seal = request["seal"]
-        self.pid = pid
-        self.pipe = pipe
-        self.spool = Spool(spool)
-        self.started = time.monotonic()
-        self.deadline = self.started + float(request["timeout"] or "inf")
-        self.phase: Literal["running", "settling", "ending", "killing"] = "running"
-        self.until = 0.0
-        self.cause: Cause = "exit"
-        self.status: int | None = None
-        self.leftovers: set[int] = set()
-        self.seen = 0
-        self.live = bytearray()
-        self.live_next = 0.0
-        self.dropped = 0
-        self.wall: Wall | None = None
-        self.proxy: ProxyProcess | None = None
-
-    def end(self, cause: Cause) -> None:
-        """Begin to end every process of the command, unless that has begun."""
-        if self.phase in ("running", "settling"):
-            if self.status is None:
-                self.cause = cause
-            self.phase, self.until = "settling", 0.0
-
-    def take(self, data: bytes) -> None:
-        """Store output, and queue as much of it for the live view as fits."""
-        self.seen += len(data)
-        self.spool.keep(data)
-        room = LIVE_MOST - len(self.live)
-        self.live += data[:room]
-        self.dropped += max(0, len(data) - room)
-
-
 class SupervisorLoop:
     """The loop: requests in, output and endings out. It never waits for a single process."""
 
@@ -133,7 +76,7 @@ class SupervisorLoop:
         """Serve the agent with the pidfd `agent` (if available), as the child of the process `watchdog`."""
         self.pid = os.getpid()
         self.watchdog = watchdog
-        self.commands: dict[str, _Command] = {}
+        self.commands: dict[str, SupervisedCommand] = {}
         self.closing = False
         self.childless = True
         self.given_up: set[int] = set()  # processes that could not be ended and are ignored from then on
@@ -244,7 +187,7 @@ class SupervisorLoop:
         if wall is not None:
             wall.close_inside()
         self.childless = False
-        command = self.commands[request["call"]] = _Command(request, pid=pid, pipe=reading, spool=spool)
+        command = self.commands[request["call"]] = SupervisedCommand(request, pid=pid, pipe=reading, spool=spool)
         command.wall = wall
         if wall is not None and wall.channel >= 0:
             from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - for such a command
@@ -276,19 +219,19 @@ class SupervisorLoop:
         finally:
             os._exit(126)
 
-    def _read(self, command: _Command) -> None:
+    def _read(self, command: SupervisedCommand) -> None:
         with contextlib.suppress(BlockingIOError):
             if data := os.read(command.pipe, OUTPUT_CHUNK):
                 command.take(data)
             else:
                 self._close_pipe(command)
 
-    def _close_pipe(self, command: _Command) -> None:
+    def _close_pipe(self, command: SupervisedCommand) -> None:
         self.selector.unregister(command.pipe)
         os.close(command.pipe)
         command.pipe = -1
 
-    def _show(self, command: _Command) -> None:
+    def _show(self, command: SupervisedCommand) -> None:
         live = {"kind": "live", "call": command.call, "size": len(command.live), "dropped": command.dropped}
         self._answer(live, bytes(command.live))
         command.live.clear()
@@ -322,7 +265,7 @@ class SupervisorLoop:
         for command in ending:
             self._press(command, members[command.call], now)
 
-    def _press(self, command: _Command, members: list[int], now: float) -> None:
+    def _press(self, command: SupervisedCommand, members: list[int], now: float) -> None:
         """End a command step by step: wait briefly, SIGTERM, then SIGKILL until nothing is left."""
         # /proc can miss a process that is just starting. Where it matters, the kernel decides.
         alone = self.childless or self.given_up or command.proxy is not None
@@ -340,12 +283,12 @@ class SupervisorLoop:
             if members and not any(signalled):  # all that are left belong to other users (sudo): report their number
                 self._finish(command, left=members)
 
-    def _signal(self, command: _Command, members: list[int], *numbers: signal.Signals) -> list[bool]:
+    def _signal(self, command: SupervisedCommand, members: list[int], *numbers: signal.Signals) -> list[bool]:
         if command.cause == "exit":
             command.leftovers.update(members)
         return [send(pid, *numbers) for pid in members]
 
-    def _finish(self, command: _Command, *, left: list[int]) -> None:
+    def _finish(self, command: SupervisedCommand, *, left: list[int]) -> None:
         self.given_up.update(left)
         for _ in range(16):  # bounded: a survivor may continue writing
             if command.pipe >= 0:

@@ -23,7 +23,7 @@ from holdfast.tools.process.environment import child_environment
 if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields
     from holdfast.system.confinement.probe import WallChoice
-    from holdfast.tools.process.supervisor_client import RefusedHost
+    from holdfast.tools.process.command_end import RefusedHost
     from holdfast.tools.tool import Visibility
 
 
