@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,12 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import holdfast
 from holdfast.system.confinement.description import Level, WallKind
 from holdfast.system.confinement.probe import probe_walls
 from holdfast.tools.process.environment import child_environment
+from skips import require
 
 NOBODY = 65534
 SECRET = "TOPSECRET"
@@ -43,8 +41,9 @@ def working() -> frozenset[WallKind]:
 
 def need(kind: WallKind) -> None:
     """Skip the test, by name, if that wall does not work here."""
-    if kind != "none" and kind not in working():
-        pytest.skip(f"{kind} does not work here: see holdfast doctor sandbox")
+    if kind != "none":
+        require("bubblewrap" if kind == "bwrap" else kind)
+        assert kind in working(), f"{kind} does not confine here: see holdfast doctor sandbox"
 
 
 @functools.cache
@@ -65,12 +64,8 @@ def need_user(user: int) -> None:
     """Skip the test, by name, unless commands can run as that user."""
     if user == os.geteuid():
         return
-    if os.geteuid() != 0:
-        pytest.skip("only root can run a command as another user")
-    if shutil.which("setpriv") is None:
-        pytest.skip("setpriv is not installed")
-    if not python_for(user):
-        pytest.skip("another user can run no Python here")
+    require("root")
+    require("python of others")
 
 
 def _as_user(user: int, words: Sequence[str], given: bytes | None) -> subprocess.CompletedProcess[bytes]:

@@ -10,7 +10,6 @@ import pytest
 
 import walls
 from holdfast.system.confinement.probe import (
-    SandboxMode,
     WallProbe,
     choose_wall,
     probe_bubblewrap,
@@ -18,6 +17,7 @@ from holdfast.system.confinement.probe import (
     probe_walls,
 )
 from holdfast.system.confinement.remedies import NOT_INSTALLED, Obstacle, bubblewrap_obstacle, landlock_obstacle
+from holdfast.tool_calls import SandboxMode
 
 WORKS = WallProbe("bwrap", "0.8.0", None)
 MISSING = WallProbe("bwrap", "", NOT_INSTALLED)

@@ -245,7 +245,8 @@ def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert not imported & {"typing", "pathlib", "subprocess", "asyncio"}
     holdfast = {name for name in imported if name.startswith("holdfast")}
-    process = {f"holdfast.tools.process.{name}" for name in ("supervisor", "end_record", "watchdog", "process_table")}
+    names = ("supervisor", "end_record", "watchdog", "process_table", "supervised_command")
+    process = {f"holdfast.tools.process.{name}" for name in names}
     assert holdfast == {"holdfast", "holdfast.tools", "holdfast.tools.process", *process}
 
 

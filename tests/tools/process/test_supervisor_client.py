@@ -15,7 +15,7 @@ from command_bench import Bench, finished, new_call, on_bench
 from hidden_programs import path_without
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ProcessId
-from holdfast.tools.process import launch, supervisor_client
+from holdfast.tools.process import command_end, launch, supervisor_client
 from holdfast.tools.process import supervised_command as spooled
 from holdfast.tools.process import supervisor as program
 from holdfast.tools.process.command_end import stored_output
@@ -154,7 +154,7 @@ def test_a_cut_goes_between_characters(tmp_path: Path) -> None:
     assert "\ufffd" not in text
     assert text.startswith("aé")
     assert text.endswith("éb")
-    assert f"{80_002 - supervisor_client.HEAD - supervisor_client.TAIL} bytes of output were cut" in text
+    assert f"{80_002 - command_end.HEAD - command_end.TAIL} bytes of output were cut" in text
 
 
 def test_of_a_command_that_kept_nothing_nothing_is_read(tmp_path: Path) -> None:

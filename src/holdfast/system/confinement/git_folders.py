@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.confinement.description import GitFolders, LevelUnavailable
 
 _MOST = 4096
@@ -99,7 +100,7 @@ def settle_git_folders(root: str) -> None:
     for folder in (each for top in folders for each in (top, *_modules(top / "modules"))):
         (folder / "hooks").mkdir(exist_ok=True)
         config = folder / "config"
-        if config.is_file() and b"worktreeconfig" in config.read_bytes().lower():
+        if config.is_file() and b"worktreeconfig" in read_bounded(config, STATE_FILE).lower():
             (folder / "config.worktree").touch()
 
 

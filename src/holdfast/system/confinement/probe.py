@@ -14,8 +14,9 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from holdfast.system.bounded_files import read_text_beginning
 from holdfast.system.confinement.bubblewrap import BUBBLEWRAP
 from holdfast.system.confinement.description import Level, WallKind
 from holdfast.system.confinement.kernel.landlock import LEAST_ABI, landlock_abi
@@ -24,9 +25,7 @@ from holdfast.system.confinement.launch import confined_launch
 from holdfast.system.confinement.remedies import NOT_INSTALLED, Obstacle, bubblewrap_obstacle, landlock_obstacle
 from holdfast.system.confinement.survey import describe
 from holdfast.system.confinement.trial import run_trial
-
-SandboxMode = Literal["off", "auto", "require"]
-"""The user's choice: no wall, one if any works, or no command without one."""
+from holdfast.tool_calls import SandboxMode
 
 PROBE_SECONDS = 10.0
 """How long a wall around `true` may take."""
@@ -138,5 +137,5 @@ def _version(path: str, environ: Mapping[str, str]) -> str:
 
 def _setting(name: str) -> str:
     with contextlib.suppress(OSError):
-        return Path("/proc/sys", name).read_text("ascii").strip()
+        return read_text_beginning(Path("/proc/sys", name), _MOST).strip()
     return ""
