@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import walls
 from holdfast.system.confinement.description import Level, WallKind
@@ -39,6 +40,7 @@ class World:
             "PREY": str(self.prey.pid),
             "PORT": str(self.sockets["tcp"].getsockname()[1]),
             "UDP": str(self.sockets["udp"].getsockname()[1]),
+            "ABSTRACT": self.sockets["abstract"].getsockname()[1:].decode(),
         }
 
     def close(self) -> None:
@@ -213,7 +215,9 @@ if libc.ptrace(16, int(os.environ["VICTIM"]), 0, 0) == 0: print("{ESCAPED}")
     _attempt(
         "connect to a Unix socket in TMPDIR", _connect("AF_UNIX", 'os.environ["TMPDIR"] + "/s"'), _socket("temporary")
     ),
-    _attempt("connect to an abstract Unix socket", _connect("AF_UNIX", '"\\0holdfast-escape"'), _socket("abstract")),
+    _attempt(
+        "connect to an abstract Unix socket", _connect("AF_UNIX", '"\\0" + os.environ["ABSTRACT"]'), _socket("abstract")
+    ),
     _attempt(
         "send from a pair of datagram sockets to a Unix socket",
         _python("""
@@ -402,7 +406,7 @@ def build(folder: Path, user: int) -> World:
         "home": walls.listening(str(folder / "home/sock")),
         "ws": walls.listening(str(folder / "ws/ws.sock")),
         "temporary": walls.listening(str(folder / "temporary/s")),
-        "abstract": walls.listening("\0holdfast-escape"),
+        "abstract": walls.listening(f"\0holdfast-escape-{uuid4()}"),
         "tcp": walls.listening(),
         "dgram": dgram,
         "udp": udp,

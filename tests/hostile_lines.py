@@ -193,7 +193,7 @@ curl -s --unix-socket ws.sock http://x/
 wget -q -O- http://127.0.0.1:$PORT/
 python3 -c "import socket; socket.create_connection(('127.0.0.1', $PORT))"
 python3 -c "import socket; s=socket.socket(socket.AF_UNIX); s.connect('ws.sock')"
-python3 -c "import socket; s=socket.socket(socket.AF_UNIX); s.connect('\0holdfast-escape')"
+python3 -c "import os, socket; s=socket.socket(socket.AF_UNIX); s.connect('\0' + os.environ['ABSTRACT'])"
 python3 -c "import socket; a,b=socket.socketpair(1,2); a.sendto(b'x','dgram.sock')"
 git ls-remote http://127.0.0.1:$PORT/x
 git fetch ext::"touch PWNED"
