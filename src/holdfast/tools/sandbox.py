@@ -76,14 +76,11 @@ class Sandbox:
         from holdfast.system.confinement.launch import confined_launch, launch_fields  # noqa: PLC0415 - likewise
         from holdfast.system.confinement.machine import masks_of  # noqa: PLC0415 - likewise
         from holdfast.system.confinement.survey import describe  # noqa: PLC0415 - likewise
-        from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - likewise
 
         assert start.level, "a command at no level is not confined"
         environ = child_environment(os.environ, call=call)
         hidden = ("nothing",) if start.by_user else ("nothing", "name")
         secrets = [path for path in start.files if start.may_read(path) in hidden]
-        root = f"{self._root}/"
-        writes = start.level != "read"
         try:
             described = describe(
                 start.level,
@@ -93,7 +90,7 @@ class Sandbox:
                 placeholders=str(self._folder / "masks"),
                 environ=environ,
                 masks=masks_of([*secrets, *map(str, self._private)]),
-                fixed=tuple(path for path in start.files if writes and runs_by_itself(path.removeprefix(root))),
+                fixed=_obeyed(start.files, str(self._root)) if start.level != "read" else (),
                 sees_disk=start.by_user,
                 programs=LOOKING_PROGRAMS if start.looks else frozenset(),
             )
@@ -102,6 +99,20 @@ class Sandbox:
             raise ToolFailed(f"{error} Nothing was run.") from error
         except OSError as error:
             raise ToolFailed(f"The command could not be confined: {error}. Nothing was run.") from error
+
+
+def _obeyed(files: tuple[str, ...], root: str) -> tuple[str, ...]:
+    """Return what other programs run or obey among the files below `root`: whole folders of them, and single files."""
+    from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - when a command is confined
+
+    found: dict[str, None] = {}
+    for path in files:
+        parts = path.removeprefix(f"{root}/").split("/")
+        if runs_by_itself("/".join(parts)):
+            folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
+            fixed = next((folder for folder in folders if runs_by_itself(f"{folder}/x")), "/".join(parts))
+            found[f"{root}/{fixed}"] = None
+    return tuple(found)
 
 
 _SEEN = {
