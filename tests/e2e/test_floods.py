@@ -67,6 +67,8 @@ def of(world: World, kind: type[E]) -> list[E]:
 def test_a_flood_is_cut_off_and_the_session_goes_on(any_world: World, kind: str) -> None:
     world = any_world
     flood, bound = FLOODS[kind]
+    if (world.wire, kind) == ("gemini", "arguments"):
+        bound = "8 MiB in one event"  # there a call comes in one piece
     world.script(flood or calls(world.wire, 4_200), (Say("Whole again."),))
     ran = world.ask("hello", program=MEASURED, cold=True)
     sentence = f"Model '{world.model}' sent more than {bound}. It was cut off there"

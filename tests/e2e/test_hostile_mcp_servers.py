@@ -16,7 +16,7 @@ import pytest
 from launching import World
 from test_mcp import outcomes
 
-from holdfast.session.journal.entries import CallStarted
+from holdfast.session.journal.entries import CallStarted, TurnEnded
 from holdfast.testing.script import Call, Say
 from polling import eventually, expect_within
 from tiers import sampled
@@ -92,6 +92,8 @@ def test_a_stop_during_a_flood_takes_effect(one_world: World, kind: str, tool: s
         memory = most_memory(agent.pid)
         began = time.monotonic()
         agent.send(signal.SIGINT)
+        eventually(lambda: any(isinstance(each, TurnEnded) for each in world.entries()))
+        expect_within(1, began)
         agent.wait()
         expect_within(3, began)  # of which a process takes some to end
     assert memory < MOST_MEMORY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 
 import pytest
 from injectors import EXCEPTIONS, FROM_OUTSIDE, Injector, chosen_points, struck
@@ -39,6 +40,10 @@ def test_while_a_turn_runs_all_of_it_is_found() -> None:
     assert found == {each.__name__ for each in OF_A_TURN}
 
 
+OF_THE_LOOP = re.compile(r"Task exception was never retrieved: (?:SystemExit|KeyboardInterrupt)\b")
+"""asyncio keeps these two in their task and raises them out of the loop, so that none is left to ask the task."""
+
+
 @pytest.mark.parametrize("injector", [*FROM_OUTSIDE, *EXCEPTIONS], ids=lambda injector: injector.name)
 def test_nothing_of_a_turn_is_kept(injector: Injector) -> None:
     scenario = SCENARIOS["three parallel tools"]
@@ -51,6 +56,7 @@ def test_nothing_of_a_turn_is_kept(injector: Injector) -> None:
         gc.collect()
         remaining = [each for each in gc.get_objects() if isinstance(each, OF_A_TURN)]
         assert remaining == [], f"at {' and '.join(play.struck)}"
-        assert play.complaints == []
+        complaints = [each for each in play.complaints if not OF_THE_LOOP.search(each)]
+        assert complaints == []
         struck_at += play.struck
     assert len(struck_at) >= 2, "its first point and its last may lie outside the turn"

@@ -146,6 +146,17 @@ def test_one_flipped_bit_of_a_mark_locks_no_session_out(name: str, mark: str, bi
     assert read_copy(journal).findings == ()
 
 
+@pytest.mark.parametrize(("version", "number"), [(1, 2), (2, 1)])
+@pytest.mark.parametrize("name", [name for name in FOLDERS if name.endswith("closed")])
+def test_a_salvage_keeps_the_higher_of_two_marks(name: str, version: int, number: int, tmp_path: Path) -> None:
+    journal = a_copy(name, tmp_path)
+    alter(journal, version, number)
+    store = SqliteStore.open(journal)
+    assert [each.entry for each in store.read().records] == entries(name)
+    store.close()
+    assert marks(journal) == (2, 2)
+
+
 @pytest.mark.parametrize(("version", "number"), [(1, 2), (2, 1), (0, 2), (2, 0), (0, 0)])
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_journal_with_half_its_marks_is_salvaged_whole(name: str, version: int, number: int, tmp_path: Path) -> None:

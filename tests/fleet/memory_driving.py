@@ -92,11 +92,13 @@ class Driving:
         )
         return DrivenAgent(agent=agent, offers=lambda _plan, _mode, _why: ())
 
-    async def run(self, while_it_answers: Callable[[], None] | None = None) -> DriveEnd:
-        """Drive it, and call `while_it_answers` once the model answers."""
+    async def run(self, while_it_answers: Callable[[], None] | None = None, *, drained: bool = False) -> DriveEnd:
+        """Drive it, and call `while_it_answers` once the model answers. If `drained`, the worker ends already."""
         self.driver = SessionDriver(
             self.record.take(), make=self.make, open_place=self.open, rules=self.rules, notify=self.notes.append
         )
+        if drained:
+            self.driver.drain()
         running = asyncio.ensure_future(self.driver.run())
         while while_it_answers is not None and not running.done():
             await asyncio.sleep(0.01)

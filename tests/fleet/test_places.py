@@ -168,3 +168,106 @@ async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:
     assert "as saved after turn 4" in await toolbox.reap({"call": None})
     assert await toolbox.reap({}) == ""
     await toolbox.close()
+
+
+PLANTED = {
+    "a filter in the configuration of the clone": """
+        printf '* filter=evil\\n' > .gitattributes; git config filter.evil.clean '{run}'
+        git config filter.evil.smudge '{run}'
+    """,
+    "programs of a push": """
+        git config remote.origin.receivepack '{run}'; git config remote.origin.uploadpack '{run}'
+        git config core.sshCommand '{run}'; git config credential.helper '!{run}'
+    """,
+    "another common folder of the clone": """
+        printf '* filter=evil\\n' > .gitattributes; git init -q --bare .evil
+        git -C .evil config filter.evil.clean '{run}'
+        common=$(git rev-parse --git-common-dir); echo "$PWD/.evil" > $common/commondir
+        echo "$PWD/.evil" > $(git rev-parse --git-dir)/commondir
+    """,
+    "another repository of the worktree": """
+        printf '* filter=evil\\n' > .gitattributes; git clone -q -n . .evil
+        git -C .evil config filter.evil.clean '{run}'; rm .git; echo "gitdir: $PWD/.evil/.git" > .git
+    """,
+    "a configuration beside that of the clone": """
+        printf '* filter=evil\\n' > .gitattributes; common=$(git rev-parse --git-common-dir)
+        cp $common/config copy; printf '[filter "evil"]\\nclean = {run}\\n' >> copy; mv -f copy $common/config
+    """,
+    "the configuration of a repository in the worktree": """
+        git init -q inner; git -C inner config user.name t; git -C inner config user.email t@localhost
+        printf '* filter=evil\\n' > inner/.gitattributes; echo x > inner/a; git -C inner add .
+        git -C inner commit -qm x
+        git add inner; git -c user.name=t -c user.email=t@localhost commit -qm inner; echo y > inner/a
+        git -C inner config filter.evil.clean '{run}'; git -C inner config core.fsmonitor '{run}'
+    """,
+    "the configuration of a repository whose name has odd bytes": """
+        inner=$(printf 'in\\r\\377ner'); git init -q "$inner"; cd "$inner"; git config user.name t
+        git config user.email t@localhost
+        printf '* filter=evil\n' > .gitattributes; echo x > a; git add .; git commit -qm x
+        cd ..; git add "$inner"; git -c user.name=t -c user.email=t@localhost commit -qm inner; cd "$inner"; echo y > a
+        git config filter.evil.clean '{run}'; git config core.fsmonitor '{run}'
+    """,
+}  # fmt: skip
+
+
+@needs("bubblewrap")
+@pytest.mark.parametrize("planted", PLANTED)
+def test_git_of_the_worker_runs_no_program_that_a_command_of_the_sandbox_planted(
+    tmp_path: Path, repository: Path, planted: str
+) -> None:
+    """A save runs outside the sandbox: what the session wrote there may name programs, and none of them runs."""
+    outside = Path(tempfile.mkdtemp(prefix="holdfast-outside-", dir="/var/tmp"))
+    mark, program = outside / "ran", outside / "program"
+    try:
+        program.write_text(f"#!/bin/sh\ntouch {mark}\nexit 1\n")
+        program.chmod(0o755)
+        places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+        (tmp_path / "state" / "sessions" / "s-1").mkdir(parents=True)
+        place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main", "around": "sandbox"})
+        script = PLANTED[planted].format(run=program)
+        words = [*place.wrap, "sh", "-c", script]
+        done = subprocess.run(words, cwd=place.cwd, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+        (place.cwd / "a.txt").write_text("changed\n")
+        if planted == "another common folder of the clone":  # git then looks for the branches there
+            with pytest.raises(StateError, match="Command git read-tree failed"):
+                place.save(1)
+        else:
+            place.save(1)
+            assert git(repository, "show", "refs/holdfast/s-1/1:a.txt") == "changed"
+        assert not mark.exists(), done.stderr
+        subprocess.run([program], check=False)
+        assert mark.exists(), "the program leaves its mark when it runs"
+    finally:
+        shutil.rmtree(outside)
+
+
+def test_repositories_in_a_worktree_are_saved_as_their_commits(tmp_path: Path, repository: Path) -> None:
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
+    for name in ("kept", "empty", "gone", "newer"):
+        git(place.cwd, "clone", "-q", str(repository), name)
+    git(place.cwd, "add", ".")
+    git(place.cwd, "commit", "-qm", "four repositories")
+    before = git(place.cwd, "rev-parse", "HEAD:kept")
+    for name in ("empty", "gone"):
+        shutil.rmtree(place.cwd / name)
+    (place.cwd / "empty").mkdir()
+    git(place.cwd / "newer", "commit", "-q", "--allow-empty", "-m", "more")
+    place.save(1)
+    lines = git(repository, "ls-tree", "refs/holdfast/s-1/1").splitlines()
+    saved = {line.split()[3]: line.split()[2] for line in lines if line.startswith("160000")}
+    assert saved == {"kept": before, "empty": before, "newer": git(place.cwd / "newer", "rev-parse", "HEAD")}
+
+
+def test_a_worktree_whose_git_names_another_repository_is_refused_when_it_is_opened(
+    tmp_path: Path, repository: Path
+) -> None:
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    values = {"kind": "worktree", "repo": str(repository), "base": "main"}
+    place = places.open("s-1", values)
+    git(tmp_path, "clone", "-q", str(repository), "other")
+    (place.cwd / ".git").write_text(f"gitdir: {tmp_path}/other/.git\n")
+    with pytest.raises(StateError, match="was changed, and names another repository"):
+        places.open("s-1", values)
+    shutil.rmtree(place.cwd)
+    assert git(places.open("s-1", values).cwd, "log", "--format=%s") == "first"

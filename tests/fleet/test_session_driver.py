@@ -141,6 +141,17 @@ async def test_a_session_in_which_five_workers_died_is_held_and_four_are_not() -
         assert ("workers died" in driving.record.held) is held
 
 
+async def test_a_session_in_which_four_workers_died_is_given_on_by_a_worker_that_ends() -> None:
+    for tries, end in ((MOST_TRIES - 1, "requeue"), (MOST_TRIES, "held")):
+        driving = Driving((Say("a"),))
+        driving.record.ask("prompt", text="go")
+        await driving.run()
+        session = driving.record.take()
+        session.store.append([e.PromptAccepted(turn=2, text="poison")], expected=session.store.length)
+        driving.record.tries = tries
+        assert await driving.run(drained=True) == end
+
+
 async def test_a_drained_driver_gives_the_session_to_another() -> None:
     driving = Driving((Say("half"), Hold("gate"), Say("never")))
     driving.record.ask("prompt", text="go")

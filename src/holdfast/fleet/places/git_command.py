@@ -1,7 +1,8 @@
 """Runs git for worktrees: with a time limit, without prompts, and with a readable error when it fails.
 
 Names from outside are checked by `outside_values` and stand behind `--` or `--end-of-options`. Git may use no
-other transports, and no hooks or monitors: the files of a session may hold a configuration that names programs.
+other transports, and no hooks or monitors: the files of a session may hold a configuration that names programs. So a
+command in a clone or a worktree is sent the place of its configuration, and looks for no other: a sandbox keeps that.
 """
 
 from __future__ import annotations
@@ -24,8 +25,21 @@ LONGEST = 120.0
 """Seconds for one git command; a clone of a large repository takes that long."""
 
 
-def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return what git wrote on standard output; raises `StateError` with what it wrote on standard error."""
+def of_clone(clone: Path) -> dict[str, str]:
+    """Return what makes git use the clone, whatever its files say of another one."""
+    return {"GIT_DIR": str(clone), "GIT_COMMON_DIR": str(clone)}
+
+
+def of_worktree(clone: Path, entry: Path, folder: Path) -> dict[str, str]:
+    """Return what makes git use the worktree in `folder`, with the configuration of its clone and no other."""
+    return {"GIT_DIR": str(entry), "GIT_COMMON_DIR": str(clone), "GIT_WORK_TREE": str(folder)}
+
+
+def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, input_text: str = "") -> str:
+    """Return what git wrote on standard output, given `input_text`; raises `StateError` with its last error.
+
+    Paths are not changed on the way, whatever bytes they have.
+    """
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name == "GIT_SSH_COMMAND"
     }
@@ -38,9 +52,7 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
             env={**environ, **quiet, **(environment or {})},
             check=False,
             capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
+            input=input_text.encode("utf-8", "surrogateescape"),
             timeout=LONGEST,
         )
     except FileNotFoundError as error:
@@ -50,8 +62,8 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
             f"Command git {arguments[0]} did not end within {LONGEST:g} s. See the repository and the network."
         ) from error
     if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()
+        lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
         raise StateError(
             f"Command git {arguments[0]} failed: {lines[-1] if lines else done.returncode}. Try it in {str(folder)!r}."
         )
-    return done.stdout.strip()
+    return done.stdout.decode("utf-8", "surrogateescape").strip()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from holdfast.fleet.places.folder import FolderPlace, folder_place
 from holdfast.fleet.places.outside_values import checked_image
 from holdfast.fleet.places.place import PlaceValues
 from holdfast.fleet.places.worktree import WorktreePlace, worktree_place
+from holdfast.fleet.places.worktree_entry import worktree_entry
 from holdfast.session.session_id import checked_id
 from holdfast.system.owned_folder import OwnedFolder
 from holdfast.tools.process.launch import PACKAGES
@@ -80,12 +79,13 @@ def sandbox(cwd: Path, session_folder: Path, *, network: bool) -> tuple[str, ...
     """
     if shutil.which("bwrap") is None:
         raise StateError("The sandbox needs bubblewrap, which is not installed here. Install it (Debian: bubblewrap).")
-    git_folder = _git_folder(cwd)
+    git_folder, read_only = _git_folder(cwd)
     return (
         "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",  # noqa: S108 - an empty one
         "--ro-bind", str(PACKAGES), str(PACKAGES),
         "--bind", str(cwd), str(cwd), "--bind", str(session_folder), str(session_folder),
         *(("--bind", str(git_folder), str(git_folder)) if git_folder else ()),
+        *(word for path in read_only for word in ("--ro-bind", str(path), str(path))),
         "--unshare-all", *(("--share-net",) if network else ()), "--die-with-parent", "--",
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
             break
     else:
         raise StateError("A container needs podman or docker, and this worker has neither. Install one of them.")
-    git_folder = _git_folder(cwd)
+    git_folder, read_only = _git_folder(cwd)
     for folder in (cwd, session_folder, git_folder):
         if ":" in str(folder):
             raise StateError(
@@ -113,34 +113,18 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
     return (
         program, "run", "--rm", "--interactive", "--init", *folders, f"--volume={PACKAGES}:{PACKAGES}:ro",
         *((f"--volume={git_folder}:{git_folder}",) if git_folder else ()),
+        *(f"--volume={path}:{path}:ro" for path in read_only),
         *(() if network else ("--network=none",)), image,
     )  # fmt: skip
 
 
-def _git_folder(cwd: Path) -> Path | None:
-    """Return the clone that a worktree belongs to, which git in the worktree reads and writes.
+def _git_folder(cwd: Path) -> tuple[Path | None, tuple[Path, ...]]:
+    """Return the clone that a worktree belongs to, which git in the worktree reads and writes, and what it only reads.
 
-    The commands of a session can write `.git`. So the clone counts only if it names this worktree in turn, which they
-    cannot write anywhere else.
+    Git runs the programs that these files name, also for the worker and for other sessions of the repository.
     """
-    try:
-        text = _short_text(cwd / ".git")
-        if not text.startswith("gitdir:"):
-            return None
-        entry = (cwd / text.removeprefix("gitdir:").strip()).resolve(strict=True)
-        back = (entry / _short_text(entry / "gitdir").strip()).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):  # a plain folder, not a worktree
-        return None
-    is_ours = back == cwd.resolve() / ".git" and entry.parent.name == "worktrees"
-    return entry.parent.parent if is_ours else None
-
-
-def _short_text(path: Path) -> str:
-    """Return the text of a plain file, at most 4 KB of it; raises `OSError` for anything else."""
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise OSError(f"{str(path)!r} is not a plain file")
-        return os.read(file, 4096).decode("utf-8", "replace")
-    finally:
-        os.close(file)
+    entry = worktree_entry(cwd)
+    if entry is None:
+        return None, ()
+    clone = entry.parent.parent
+    return clone, tuple(path for path in (clone / "config", clone / "hooks") if path.exists())

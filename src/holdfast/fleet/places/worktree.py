@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from holdfast.errors import StateError
 from holdfast.fleet.places.folder import identity_of
-from holdfast.fleet.places.git_command import git
+from holdfast.fleet.places.git_command import git, of_clone, of_worktree
 from holdfast.fleet.places.outside_values import checked_branch, checked_commit, checked_repository, folder_below
+from holdfast.fleet.places.worktree_entry import worktree_entry
 from holdfast.session.session_id import checked_id
 from holdfast.system.durable_files import make_folder
 from holdfast.system.owned_folder import OwnedFolder
@@ -37,6 +38,7 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     session: str
     clone: Path
+    entry: Path
     row_values: dict[str, object]
     saved: str = ""
     wrap: tuple[str, ...] = ()
@@ -56,30 +58,47 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
         commit = self._committed(turn)
         if commit != self.saved:
             refs = f"refs/holdfast/{self.session}"
-            git(self.clone, "push", "--quiet", "--", "origin", f"+{commit}:{refs}/{turn}", f"+{commit}:{refs}/latest")
+            saves = (f"+{commit}:{refs}/{turn}", f"+{commit}:{refs}/latest")
+            _in_clone(self.clone, "push", "--quiet", "--no-recurse-submodules", "--", "origin", *saves)
         return {**self.values(), "saved": commit, "turn": turn}
 
     def close(self, *, remove: bool) -> None:
         """Leave the worktree, or delete it."""
         if remove:
-            git(self.clone, "worktree", "remove", "--force", "--", str(self.cwd))
+            _in_clone(self.clone, "worktree", "remove", "--force", "--", str(self.cwd))
 
     def _committed(self, turn: int) -> str:
         """Return a commit of all files on top of the worktree's branch, or the last save if nothing changed."""
         with tempfile.TemporaryDirectory(prefix="holdfast-index-") as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
-            git(self.cwd, "read-tree", "HEAD", environment=index)
-            git(self.cwd, "add", "--all", "--force", ".", environment=index) if self._keeps_ignored else git(
-                self.cwd, "add", "--all", ".", environment=index
-            )
-            tree = git(self.cwd, "write-tree", environment=index)
-        head = git(self.cwd, "rev-parse", "HEAD")
-        if self.saved and git(self.cwd, "rev-parse", f"{self.saved}^{{tree}}") == tree:
-            parents = git(self.cwd, "rev-list", "--parents", "-1", self.saved).split()
+            self._git("read-tree", "HEAD", environment=index)
+            inner = self._inner_repositories(index)
+            if inner:  # git would start another git in each, with the configuration that is there
+                self._git(
+                    "update-index", "--force-remove", "-z", "--stdin", environment=index, input_text="\0".join(inner)
+                )
+            self._git("add", "--all", *(("--force",) if self._keeps_ignored else ()), ".", environment=index)
+            empty = [name for name in inner if _is_empty(self.cwd / name)]
+            if empty:
+                lines = "\0".join(f"160000 {inner[name]}\t{name}" for name in empty)
+                self._git("update-index", "--add", "-z", "--index-info", environment=index, input_text=lines)
+            tree = self._git("write-tree", environment=index)
+        head = self._git("rev-parse", "HEAD")
+        if self.saved and self._git("rev-parse", f"{self.saved}^{{tree}}") == tree:
+            parents = self._git("rev-list", "--parents", "-1", self.saved).split()
             if head in parents:
                 return self.saved
         message = f"holdfast: session {self.session} after turn {turn}"
-        return git(self.cwd, "commit-tree", tree, "-p", head, "-m", message, environment=_AUTHOR)
+        return self._git("commit-tree", tree, "-p", head, "-m", message, environment=_AUTHOR)
+
+    def _inner_repositories(self, index: Mapping[str, str]) -> dict[str, str]:
+        """Return the commit of each repository in the worktree that the index names, by its path."""
+        staged = (line.partition("\t") for line in self._git("ls-files", "-s", "-z", environment=index).split("\0"))
+        return {name: fields.split()[1] for fields, _, name in staged if fields.startswith("160000 ")}
+
+    def _git(self, *words: str, environment: Mapping[str, str] | None = None, input_text: str = "") -> str:
+        repository = of_worktree(self.clone, self.entry, self.cwd)
+        return git(self.cwd, *words, environment={**repository, **(environment or {})}, input_text=input_text)
 
     @property
     def _keeps_ignored(self) -> bool:
@@ -105,9 +124,10 @@ def worktree_place(session: str, row_values: dict[str, object], *, state: Path, 
     folder = worktrees.path(session)
     if not (folder / ".git").exists():
         worktrees.remove(session)
-        git(clone, "worktree", "prune")
+        _in_clone(clone, "worktree", "prune")
         _add(clone, folder, session, base=base, saved=bool(saved))
     return WorktreePlace(
+        entry=_entry(clone, folder),
         cwd=folder,
         identity=identity_of(folder, state),
         session=session,
@@ -140,15 +160,36 @@ def _add(clone: Path, folder: Path, session: str, *, base: str, saved: bool) -> 
     """Add the worktree of a session, at its last save if there is one, otherwise at its base branch."""
     make_folder(folder.parent)
     latest = f"refs/holdfast/{session}/latest"
-    git(clone, "fetch", "--quiet", "--prune", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")
+    _in_clone(clone, "fetch", "--quiet", "--prune", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")
     if saved:
-        git(clone, "fetch", "--quiet", "--", "origin", f"+{latest}:{latest}")
-        start = git(clone, "rev-parse", "--verify", "--end-of-options", f"{latest}^")
+        _in_clone(clone, "fetch", "--quiet", "--", "origin", f"+{latest}:{latest}")
+        start = _in_clone(clone, "rev-parse", "--verify", "--end-of-options", f"{latest}^")
     else:
         branch = f"refs/remotes/origin/{base}"
-        found = git(clone, "for-each-ref", "--format=%(refname)", "--", branch).splitlines()
+        found = _in_clone(clone, "for-each-ref", "--format=%(refname)", "--", branch).splitlines()
         start = branch if branch in found else base
-    git(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", "--", str(folder), start)
+    _in_clone(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", "--", str(folder), start)
     if saved:  # restores uncommitted changes as uncommitted changes
-        git(folder, "read-tree", "-u", "--reset", latest)
-        git(folder, "reset", "--quiet", "--mixed", "HEAD")
+        repository = of_worktree(clone, _entry(clone, folder), folder)
+        git(folder, "read-tree", "-u", "--reset", latest, environment=repository)
+        git(folder, "reset", "--quiet", "--mixed", "HEAD", environment=repository)
+
+
+def _entry(clone: Path, folder: Path) -> Path:
+    """Return the clone's own folder for the worktree; raises `StateError` if `.git` there names another."""
+    entry = worktree_entry(folder)
+    if entry is None or entry.parent.parent != clone.resolve():
+        raise StateError(
+            f"Worktree {str(folder)!r} cannot be used: its `.git` was changed, and names another repository. Remove "
+            "the folder; the session then continues from its last save."
+        )
+    return entry
+
+
+def _in_clone(clone: Path, *words: str) -> str:
+    return git(clone, *words, environment=of_clone(clone))
+
+
+def _is_empty(folder: Path) -> bool:
+    """Return whether this is a folder without files, as git leaves one for a repository that was not fetched."""
+    return folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())

@@ -13,7 +13,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import ToolSchema
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.stored_tools import ToolList
-from holdfast.tools.mcp.tool_names import declarations, declared_tokens, server_of
+from holdfast.tools.mcp.tool_names import declarations, declared_tokens, refused_arguments, server_of
 
 Lists = Mapping[str, ToolList | None]
 """What is known of each server by its name, None if nothing is."""
@@ -48,6 +48,7 @@ def session_schemas(servers: Sequence[McpServer], lists: Lists) -> tuple[ToolSch
             continue
         declared += schemas
         counted += () if name in always else schemas
+    left_out += [name for name, listed in lists.items() if listed and name not in left_out and _has_refused(listed)]
     found = [each for each in lists.values() if each is not None]
     reads = (_READ,) if left_out or any(each.resources for each in found) else ()
     instructions = {
@@ -66,6 +67,11 @@ def _fit(schemas: Sequence[ToolSchema], counted: Sequence[ToolSchema], *, total:
     if total + len(schemas) > MOST_DECLARED:
         return False
     return always or declared_tokens((*counted, *schemas)) <= MOST_DECLARED_TOKENS
+
+
+def _has_refused(listed: ToolList) -> bool:
+    """Return whether a tool is left out of the declarations for its arguments: a call by name reaches it."""
+    return any(refused_arguments(each.parameters) for each in listed.tools)
 
 
 def _server_schemas(server: str, listed: ToolList, servers: Iterable[str]) -> tuple[ToolSchema, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import msgspec
 
@@ -92,7 +93,7 @@ def server_of(tool: str, servers: Iterable[str]) -> str:
 
 
 def declarations(server: str, tools: Iterable[ListedTool]) -> tuple[ToolSchema, ...]:
-    """Return the declarations of a server's tools."""
+    """Return the declarations of a server's tools, without those that a provider is known to refuse."""
     return tuple(
         ToolSchema(
             name=name,
@@ -102,14 +103,81 @@ def declarations(server: str, tools: Iterable[ListedTool]) -> tuple[ToolSchema, 
             parameters=object_schema(tool.parameters),
         )
         for name, tool in names_for_model(server, tools).items()
+        if not refused_arguments(tool.parameters)
     )
 
 
+def refused_arguments(schema: Mapping[str, object]) -> list[str]:
+    """Return the names of arguments with which Anthropic refuses a request; no other name can be sent for them."""
+    return [name for name in _properties(schema) if not _ARGUMENT_NAME.fullmatch(name)]
+
+
+_ARGUMENT_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_CHOICES = ("anyOf", "oneOf", "allOf")
+_DATA = frozenset({"const", "default", "enum", "examples"})
+_DEEPEST = 64
+
+
 def object_schema(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return the schema of a tool's arguments as an object schema, without fields about the schema itself."""
-    fields = {name: value for name, value in schema.items() if name not in _DROPPED and name != "type"}
-    properties = fields.pop("properties", None)
-    return {"type": "object", "properties": properties if isinstance(properties, dict) else {}, **fields}
+    """Return the schema of a tool's arguments as an object schema that no provider is known to refuse.
+
+    It never demands more than the server's. OpenAI and Anthropic refuse choices at the top, so all their properties
+    stand beside each other; OpenAI refuses an array without `items`; references that lead nowhere are refused by all,
+    Gemini refuses a required property without a schema. The server checks the arguments by its own schema.
+    """
+    fields = {name: value for name, value in schema.items() if name not in _DROPPED and name not in _NOT_AT_TOP}
+    properties = _properties(schema)
+    if "required" in fields:
+        required = fields.pop("required")
+        names = cast("list[object]", required) if isinstance(required, list) else []
+        fields["required"] = [name for name in names if name in properties]
+    written = {"type": "object", "properties": properties, **fields}
+    return cast("dict[str, object]", _accepted(written, written, _DEEPEST))
+
+
+_NOT_AT_TOP = frozenset({"type", "properties", "enum", "const", "not", *_CHOICES})
+
+
+def _properties(schema: Mapping[str, object]) -> dict[str, object]:
+    """Return the properties of a schema and of the choices at its top."""
+    found = _mapping(schema.get("properties"))
+    for choice in _CHOICES:
+        branches = schema.get(choice)
+        for branch in cast("list[object]", branches) if isinstance(branches, list) else ():
+            found = {**_mapping(_mapping(branch).get("properties")), **found}
+    return found
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return dict(cast("dict[str, object]", value)) if isinstance(value, dict) else {}
+
+
+def _accepted(schema: object, root: Mapping[str, object], depth: int) -> object:
+    """Return a part of the schema `root` as every provider accepts it."""
+    if depth == 0:
+        return {}
+    if isinstance(schema, list):
+        return [_accepted(each, root, depth - 1) for each in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    fields = cast("dict[str, object]", schema)
+    written = {
+        name: value if name in _DATA else _accepted(value, root, depth - 1)
+        for name, value in fields.items()
+        if name != "$ref" or not isinstance(value, str) or _is_there(value, root)
+    }
+    kind = written.get("type")
+    if (kind == "array" or (isinstance(kind, list) and "array" in kind)) and "items" not in written:
+        written["items"] = {}
+    return written
+
+
+def _is_there(reference: str, root: Mapping[str, object]) -> bool:
+    """Return whether a reference leads to a part of the schema."""
+    found: object = root
+    for step in reference.removeprefix("#").split("/")[1:]:
+        found = _mapping(found).get(step.replace("~1", "/").replace("~0", "~"))
+    return reference.startswith("#") and isinstance(found, dict | bool)
 
 
 def declared_tokens(schemas: Sequence[ToolSchema]) -> int:

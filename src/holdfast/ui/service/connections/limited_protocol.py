@@ -41,7 +41,7 @@ class LimitedProtocol(H11Protocol):
         self._counted = self._refused = False
         self._clock: asyncio.TimerHandle | None = None
         self._write_clock: asyncio.TimerHandle | None = None
-        self._unsent = 0
+        self._unsent = self._unsent_at_end = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Count the connection, or refuse it."""
@@ -106,7 +106,7 @@ class LimitedProtocol(H11Protocol):
 
     def _await_head(self) -> None:
         self._stop_clock()
-        self._unsent = 0
+        self._unsent_at_end = 0
         self._clock = self.loop.call_later(self.gate.limits.head_seconds, self._head_is_late)
 
     def _stop_clock(self) -> None:
@@ -117,8 +117,8 @@ class LimitedProtocol(H11Protocol):
     def _head_is_late(self) -> None:
         """Close the connection, unless its client still takes the answer before."""
         unsent = self.transport.get_write_buffer_size()
-        if unsent and (not self._unsent or unsent < self._unsent):
-            self._unsent = unsent
+        if unsent and (not self._unsent_at_end or unsent < self._unsent_at_end):
+            self._unsent_at_end = unsent
             self._clock = self.loop.call_later(self.gate.limits.stalled_seconds, self._head_is_late)
             return
         self.transport.abort()
