@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Any
 
@@ -123,23 +124,22 @@ def test_plain_mode_shows_the_levels(one_world: World) -> None:
 
 
 def test_a_script_reads_the_level_of_each_call(one_world: World) -> None:
-    """What nobody can grant is a denial that names it, and the option that it names allows the call."""
+    """A level that no user can grant is a denial that names it, and the option that it names allows the call."""
     world = one_world
     steps = ([bash("ls")], [REACHING], [Say("Done.")])
     world.script(*steps, *steps, [LEAVING], [Say("Done.")])
-    ran = world.ask("go", "--output-format", "stream-json", "--on-approval", "deny")
+    asks = ("-m", world.model, "-p", "go", "--on-approval", "deny", "--output-format", "stream-json")
+    ran = world.run(*asks)
     assert [each.get("confined") for each in ran.of("tool_start")] == ["read"]
     (asked,) = ran.of("approval")
     assert (asked["level"], asked["hosts"]) == ("network", [HOST])
     denied = ran.of("tool_result")[1]["content"]
     assert f"approval for level network to {HOST}" in denied
-    (result,) = ran.of("result")
-    option = str(result["denials"][0]["option"]) if "denials" in result else ""
-    assert option == f"--allow 'Bash(touch *)' --allow 'WebFetch(domain:{HOST})'"
-    words = ("--allow", "Bash(touch *)", "--allow", f"WebFetch(domain:{HOST})")
-    assert world.ask("go", *words, "--on-approval", "deny").code == 0
-    assert confined(world)[-1] == "network"
-    left = world.ask("go", "--on-approval", "deny", "--output-format", "stream-json")
+    option = f"--allow 'Bash(touch *)' --allow 'WebFetch(domain:{HOST})'"
+    assert option in str(ran.of("result"))
+    again = world.run(*asks, *shlex.split(option))
+    assert [each.get("confined") for each in again.of("tool_start")] == ["read", "network"]
+    left = world.run(*asks)
     assert "to run outside the sandbox" in left.of("tool_result")[0]["content"]
 
 

@@ -112,8 +112,8 @@ class JsonLines:
                                 type="tool_use", id=part.id, name=part.name, arguments=part.arguments, delta=False
                             )
             case e.ApprovalAsked():
-                asked = {"level": entry.level, "hosts": list(entry.hosts)} if entry.level else {}
-                self._line(type="approval", id=entry.call, question=entry.why, **asked)
+                level = {"level": entry.level, "hosts": list(entry.hosts)} if entry.level else {}
+                self._line(type="approval", id=entry.call, question=entry.why, **level)
             case e.CallStarted():
                 wall = {"confined": entry.confined} if entry.confined else {}
                 self._line(type="tool_start", id=entry.call, effect=entry.effect, **wall)
