@@ -1,4 +1,4 @@
-"""What each surface shows of the sandbox: the level of a question, its choices, the wall around a call, and where none works."""
+"""What each surface shows of the sandbox: the level of a question, its choices, and the wall around a call."""
 
 from __future__ import annotations
 
