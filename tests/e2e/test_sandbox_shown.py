@@ -7,11 +7,13 @@ import sys
 from typing import Any
 
 import pytest
+from browser import Browser
 from editor_client import Editor
 from launching import World, bash
 from page_server import Served
 from terminal import Key
 from test_ag_ui import run
+from test_live_page import browser, enter, shown, sign_in
 from test_plain import PlainTerminal
 from test_terminal import screen
 
@@ -53,7 +55,8 @@ def test_the_screen_shows_the_levels(one_world: World, columns: int, lines: int)
         assert "confined: read" in terminal.text()
         terminal.send("y")
         terminal.wait_text(f"1  Allow once, reaching {HOST}")
-        terminal.wait_text("Allow once, outside the sandbox")
+        if lines > min(least for _, least in SIZES):  # else the list scrolls
+            terminal.wait_text("Allow once, outside the sandbox")
         terminal.send("y")
         terminal.wait_text("Run this command outside the sandbox")
         terminal.wait_text("1  Allow once, but in the sandbox")
@@ -78,10 +81,11 @@ def test_the_screen_says_which_sandbox_works_and_that_yolo_has_none(one_world: W
         terminal.line("/status")
         terminal.wait_text("auto: bubblewrap, levels read, workspace, network; mode yolo: not")
         terminal.send(Key.ESC)
+        terminal.wait_absent("Esc to close")
         terminal.line("/permissions")
         terminal.wait_text("show the sandbox")
         terminal.send(Key.ESC)
-        terminal.settle()
+        terminal.wait_absent("show the sandbox")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
 
@@ -126,6 +130,7 @@ def test_plain_mode_shows_the_levels(one_world: World) -> None:
 def test_a_script_reads_the_level_of_each_call(one_world: World) -> None:
     """A level that no user can grant is a denial that names it, and the option that it names allows the call."""
     world = one_world
+    world.one_past = False
     steps = ([bash("ls")], [REACHING], [Say("Done.")])
     world.script(*steps, *steps, [LEAVING], [Say("Done.")])
     asks = ("-m", world.model, "-p", "go", "--on-approval", "deny", "--output-format", "stream-json")
@@ -219,3 +224,22 @@ def test_the_first_question_says_that_nothing_confines(one_world: World) -> None
     first, second = [entry for entry in world.entries() if isinstance(entry, ApprovalAsked)]
     assert "bubblewrap is not installed" in first.notice
     assert second.notice == ""
+
+
+@needs("browser")
+def test_the_page_offers_the_levels(one_world: World, browser: Browser) -> None:
+    """Its answer grants the level of the button that was pressed."""
+    world = one_world
+    world.script((REACHING,), (LEAVING,), (Say("All done."),))
+    served = Served(world)
+    sign_in(browser, served)
+    enter(browser, "go")
+    browser.until(shown("ask"))
+    buttons = "[...document.querySelectorAll('#ask-choices button')].map(each => each.textContent).join('; ')"
+    assert f"1 Allow once, reaching `{HOST}`" in str(browser.value(buttons))
+    browser.value("document.querySelector('#ask-choices button').click()")
+    browser.until("/but in the sandbox/.test(document.getElementById('ask-choices').textContent)")
+    browser.value("document.querySelector('#ask-choices button').click()")
+    browser.until("/All done/.test(document.getElementById('log').textContent)")
+    served.stop()
+    assert confined(world) == ["network", "workspace"]
