@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from launching import World, bash
 from page_server import Served
 from terminal import Key
 from test_ag_ui import run
-from test_live_page import browser, enter, shown, sign_in
+from test_live_page import enter, shown, sign_in
 from test_plain import PlainTerminal
 from test_terminal import screen
 
@@ -154,7 +155,8 @@ def test_an_editor_gets_an_option_for_each_level(one_world: World) -> None:
     editor = Editor(world)
     session = editor.opened()
     request = editor.prompt(session, "go")
-    first, options = editor.permission(1), []
+    first = editor.permission(1)
+    options: list[list[tuple[str, str]]] = []
     options.append([(each["optionId"], each["kind"]) for each in first["params"]["options"]])
     editor.choose(first, "outside")
     second = editor.permission(2)
@@ -227,19 +229,21 @@ def test_the_first_question_says_that_nothing_confines(one_world: World) -> None
 
 
 @needs("browser")
-def test_the_page_offers_the_levels(one_world: World, browser: Browser) -> None:
+def test_the_page_offers_the_levels(one_world: World, tmp_path: Path) -> None:
     """Its answer grants the level of the button that was pressed."""
     world = one_world
     world.script((REACHING,), (LEAVING,), (Say("All done."),))
     served = Served(world)
-    sign_in(browser, served)
-    enter(browser, "go")
-    browser.until(shown("ask"))
-    buttons = "[...document.querySelectorAll('#ask-choices button')].map(each => each.textContent).join('; ')"
-    assert f"1 Allow once, reaching `{HOST}`" in str(browser.value(buttons))
-    browser.value("document.querySelector('#ask-choices button').click()")
-    browser.until("/but in the sandbox/.test(document.getElementById('ask-choices').textContent)")
-    browser.value("document.querySelector('#ask-choices button').click()")
-    browser.until("/All done/.test(document.getElementById('log').textContent)")
+    with Browser(tmp_path / "profile") as browser:
+        browser.do("Emulation.setFocusEmulationEnabled", enabled=True)
+        sign_in(browser, served)
+        enter(browser, "go")
+        browser.until(shown("ask"))
+        buttons = "[...document.querySelectorAll('#ask-choices button')].map(each => each.textContent).join('; ')"
+        assert f"1 Allow once, reaching `{HOST}`" in str(browser.value(buttons))
+        browser.value("document.querySelector('#ask-choices button').click()")
+        browser.until("/but in the sandbox/.test(document.getElementById('ask-choices').textContent)")
+        browser.value("document.querySelector('#ask-choices button').click()")
+        browser.until("/All done/.test(document.getElementById('log').textContent)")
     served.stop()
     assert confined(world) == ["network", "workspace"]

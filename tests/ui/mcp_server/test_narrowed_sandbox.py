@@ -39,7 +39,7 @@ def test_the_tools_declare_that_one_value(name: str) -> None:
 
 def test_a_client_that_asks_for_a_sandbox_gets_it_whatever_the_server_uses(tmp_path: Path) -> None:
     """Its words come after those of the server, and the last one counts."""
-    words = sessions(tmp_path)._words  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - what a worker would be started with
+    words = sessions(tmp_path)._words  # pyright: ignore[reportPrivateUsage] - what a worker would be started with
     assert words(DelegatedOptions(require_sandbox=True))[:2] == ("--sandbox", "require")
     assert "--sandbox" not in words(DelegatedOptions())
 
