@@ -175,6 +175,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_notice: str = ""
 
     @property
+    def asks_level(self) -> Leaving:
+        """Return the level that a question about the command names, "" if it would run as it is."""
+        return self.requested if "workspace" in self.levels else ""
+
+    @property
     def requested(self) -> Leaving:
         """Return what the model asks for, if the command can be confined: a level, or to run outside."""
         if not self.levels:

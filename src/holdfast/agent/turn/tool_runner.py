@@ -161,10 +161,8 @@ class Calls:
     def _deny_without_user(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         call_id = call.part.id
-        pattern, patterns = _offered_patterns(plan)
-        question = e.ApprovalAsked(call=call_id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
-        question_entry = () if call.approval_request else (question,)
-        denied = valid_unicode(model_notices.denied_without_user(why))
+        question_entry = () if call.approval_request else (_question_entry(call, plan, why),)
+        denied = valid_unicode(model_notices.denied_without_user(why, level=plan.asks_level, hosts=plan.network))
         if plan.is_for_the_user:
             denied = model_notices.PLAN_WITHOUT_USER if plan.presents else model_notices.QUESTION_WITHOUT_USER
         self._journal.append(*question_entry, e.CallEnded(call=call_id, outcome="denied", text=denied))
@@ -172,9 +170,10 @@ class Calls:
     async def _ask_user(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
         """Journal the question, unless that is done, and return the user's answer."""
         if call.approval_request is None:
-            pattern, patterns = _offered_patterns(plan)
-            question = e.ApprovalAsked(call=call.part.id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
-            self._journal.append(question)
+            plan = self._context.permissions.with_notice(plan)
+            self._journal.append(_question_entry(call, plan, why))
+        else:
+            plan = msgspec.structs.replace(plan, sandbox_notice=call.approval_request.notice)
         ask = self._context.ask
         if ask is None:
             raise ApprovalUnavailable(why)
@@ -359,6 +358,21 @@ class Calls:
         tasks.clear()
         self._running = {call: running for call, running in self._running.items() if not running.task.done()}
         self._to(Signal.RAN)
+
+
+def _question_entry(call: OpenCall, plan: Plan, why: str) -> e.ApprovalAsked:
+    """Return the question about a call, with the level that a yes grants to a command."""
+    pattern, patterns = _offered_patterns(plan)
+    level = plan.asks_level
+    return e.ApprovalAsked(
+        call=call.part.id,
+        why=valid_unicode(why),
+        pattern=pattern,
+        patterns=patterns,
+        level=level,
+        hosts=tuple(map(valid_unicode, plan.network)) if level == "network" else (),
+        notice=valid_unicode(plan.sandbox_notice),
+    )
 
 
 def _offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:

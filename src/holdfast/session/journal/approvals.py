@@ -10,13 +10,18 @@ from holdfast.tool_calls import InputRequest, Leaving, Mode, Pattern, Remember, 
 class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-asked", omit_defaults=True):
     """Call `call` needs the user's approval. `why` is the question, `pattern` what the answer may allow permanently.
 
-    If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None.
+    If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None. `level` is what
+    the command asks for, if it can be confined, with the `hosts` that it names. `notice` says, once in a run, why
+    commands are not confined.
     """
 
     call: str
     why: str
     pattern: Pattern | None = None
     patterns: tuple[Pattern, ...] = ()
+    level: Leaving = ""
+    hosts: tuple[str, ...] = ()
+    notice: str = ""
 
 
 class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-answered", omit_defaults=True):

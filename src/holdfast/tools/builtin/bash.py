@@ -39,7 +39,6 @@ class BashTool:
         self._workspace = workspace
         self._supervisors = supervisors
         self._sandbox = sandbox
-        self._noticed = False
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the plan to run the command; raises `ToolFailed` for invalid arguments."""
@@ -128,15 +127,8 @@ class BashTool:
             leaves=args.outside,
             sandbox_required=self._sandbox is not None and self._sandbox.mode == "require",
             hides_secrets=below.is_complete,
-            sandbox_notice=self._notice(),
+            sandbox_notice="" if self._sandbox is None else self._sandbox.wall.notice,
         )
-
-    def _notice(self) -> str:
-        """Return why commands are not, or not all, confined here: with the first plan."""
-        if self._sandbox is None or self._noticed:
-            return ""
-        self._noticed = True
-        return self._sandbox.wall.notice
 
 
 def _patches(line: CommandParts) -> bool:

@@ -139,25 +139,31 @@ def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         choices.append(EDITS)
     warnings = _warnings(plan, by_itself=by_itself)
-    first, last = _level_choices(plan)
+    first, last = level_choices(plan.asks_level, plan.network)
     return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(*first, *choices, *last, NO))
 
 
-def _level_choices(plan: Plan) -> tuple[tuple[AnswerChoice, ...], tuple[AnswerChoice, ...]]:
-    """Return the choices that allow this call: the smallest level first, outside the sandbox last."""
-    if "workspace" not in plan.levels:
-        return (ONCE,), ()
+def level_choices(
+    requested: Leaving, hosts: tuple[str, ...]
+) -> tuple[tuple[AnswerChoice, ...], tuple[AnswerChoice, ...]]:
+    """Return the choices that allow this call: the smallest level first, outside the sandbox last.
+
+    `requested` is the level that the question names, "" if the command cannot be confined.
+    """
     outside = AnswerChoice(name="outside", label="Allow once, outside the sandbox", level="outside")
-    match plan.requested:
+    match requested:
+        case "":
+            return (ONCE,), ()
         case "network":
-            hosts = ", ".join(plan.network)
-            reaching = AnswerChoice(name="once", label="Allow once, reaching {}", subject=hosts, level="network")
+            named = ", ".join(hosts)
+            reaching = AnswerChoice(name="once", label="Allow once, reaching {}", subject=named, level="network")
             return (reaching,), (outside,)
         case "outside":
             inside = AnswerChoice(name="inside", label="Allow once, but in the sandbox", level="workspace")
             return (inside,), (outside,)
-        case _:
-            return (msgspec.structs.replace(ONCE, level="workspace"),), (outside,)
+        case "workspace":
+            inside = AnswerChoice(name="once", label="Allow once, in the sandbox: no network", level="workspace")
+            return (inside,), (outside,)
 
 
 def remembering_choices(patterns: tuple[Pattern, ...]) -> list[AnswerChoice]:
@@ -196,6 +202,8 @@ def _pattern_label(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
 
 
 def _text(plan: Plan) -> str:
+    if plan.asks_level == "outside":
+        return "Run this command outside the sandbox?"
     return "Run this command?" if plan.effect == "execute" else f"{plan.title[:1].upper()}{plan.title[1:]}?"
 
 
