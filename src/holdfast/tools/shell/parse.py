@@ -30,6 +30,9 @@ MOST_LINE_WORDS = 2_048
 
 _MOST_FOLDERS = 8
 
+_NOTHING = Word(":", fixed=True, raw=":", prefix=":")
+"""The program in front of the words of a loop, which bash matches with files, too."""
+
 _SOMEWHERE = Word("a folder that is not known", fixed=False, raw="cd")
 
 _LOWER = re.compile(rb"[a-z_][a-z0-9_]*")
@@ -117,7 +120,7 @@ class _Reading(PartReader):
 
     def children(self, node: Node, folders: Folders) -> tuple[Folders, Folders]:
         """Read the statements and words in a structure, one after the other."""
-        known = syntax.STRUCTURES.get(node.type, frozenset())
+        kind, known = node.type, syntax.STRUCTURES.get(node.type, frozenset())
         good, every, at, free = folders, folders, node.start_byte, True
         for child in node.children:
             ends_line = self.gap(at, child.start_byte, lines=True)
@@ -136,7 +139,9 @@ class _Reading(PartReader):
                 free = False
                 if child.type == "variable_name" and not _LOWER.fullmatch(self.text(child)):
                     self.fail(f"It sets the variable {string(self.text(child))}, which may change what programs do.")
-                self.word(child, every)
+                words = self.word(child, every)
+                if kind == "for_statement" and any(not each.fixed and not each.single or each.pattern for each in words):
+                    self.emit(SimpleCommand(words=(_NOTHING, *words), raw=string(self.text(child))), every)
                 continue
             if child.type in {"file_redirect", "herestring_redirect"} and node.type in syntax.OWN_SHELL:
                 self.emit(

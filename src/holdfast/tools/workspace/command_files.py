@@ -79,8 +79,38 @@ NO_SURROUNDINGS = Surroundings()
 def disk_surroundings() -> Surroundings:
     """Return the surroundings that read the disk."""
     return Surroundings(
-        real=os.path.realpath, matches=_matches, below=_below, program=_program, repositories=read_repositories
+        real=_real, matches=_matches, below=_below, program=_program, repositories=read_repositories
     )
+
+
+def _real(path: str) -> str:
+    """Return where a path leads; behind `/proc` it leads elsewhere for every process, so there it is left as it is."""
+    waiting = path.split("/")[::-1]
+    found, followed = "", 0
+    while waiting:
+        part = waiting.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            found = found.rpartition("/")[0]
+            continue
+        here = f"{found}/{part}"
+        if here == "/proc":
+            return "/".join((here, *reversed(waiting))).rstrip("/")
+        try:
+            to = os.readlink(here)
+        except (OSError, ValueError):
+            found = here
+            continue
+        followed += 1
+        if followed > _MOST_LINKS:
+            return here  # the kernel finds nothing there
+        found = "" if to.startswith("/") else found
+        waiting += to.split("/")[::-1]
+    return found or "/"
+
+
+_MOST_LINKS = 64
 
 
 def _matches(pattern: str) -> tuple[str, ...] | None:
@@ -95,7 +125,8 @@ def _matches(pattern: str) -> tuple[str, ...] | None:
         if not set(part) & {"*", "?"}:
             found = [join(each, part) for each in found]
             continue
-        name = re.compile("".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in part), re.DOTALL)
+        # Where bash counts bytes, several `?` stand for one character.
+        name = re.compile("".join({"*": ".*", "?": ".?"}.get(each, re.escape(each)) for each in part), re.DOTALL)
         deeper: list[str] = []
         for folder in found:
             try:
@@ -125,7 +156,7 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
                     if count > MOST_BELOW or len(links) > _LINKS:
                         return Below(tuple(files), tuple(links), is_complete=False)
                     if entry.is_symlink():
-                        links.append(os.path.realpath(entry.path))
+                        links.append(_real(entry.path))
                     elif entry.is_dir(follow_symlinks=False) and (through_links or entry.name not in _INSTALLED):
                         waiting.append(entry.path)
                     else:
