@@ -73,14 +73,19 @@ def command_parts(
     `around` looks at the disk; by default nothing is looked at. Never raises.
     """
     line = parse_command(command)
-    place = _Place(root, folder or root, around.remembering())
+    place = _Place(root, folder or root, around.remembering(), _wild_variables(line))
     everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
     parts = tuple(place.part(each, everywhere) for each in line.commands)
     outside = next((at for at in everywhere if not place.inside(at)), None)
     texts = dict.fromkeys(text for each in line.commands for text in _all_texts(each, _NESTED))
-    if line.unclear:
+    unclear = line.unclear
+    for loop in line.loops:
+        words = place.part(loop.words, everywhere)
+        reached = f"its loop goes over {words.outside!r}, outside the workspace" if words.outside else ""
+        unclear = unclear or words.more or reached
+    if unclear:
         texts |= dict.fromkeys(" ".join(piece.split()) for piece in re.split(r"[;&|()\n`{}]+", command))
-    return CommandParts(parts=parts, unclear=line.unclear, outside=outside, all_texts=tuple(texts))
+    return CommandParts(parts=parts, unclear=unclear, outside=outside, all_texts=tuple(texts))
 
 
 def plan_line(plan: Plan) -> CommandParts | None:
@@ -96,6 +101,8 @@ class _Place(msgspec.Struct, frozen=True):
     root: str
     folder: str
     around: Surroundings
+    wild: frozenset[str] = frozenset()
+    """The variables whose value may have wildcards in it."""
 
     def inside(self, path: str) -> bool:
         return path == self.root or path.startswith(f"{self.root.rstrip('/')}/")
@@ -130,7 +137,7 @@ class _Place(msgspec.Struct, frozen=True):
         inputs = [each.target for each in command.redirects if each.kind == "read" and each.target is not None]
         if not all(word.fixed for word in inputs):
             more = more or "the file that it reads is not known"
-        if not more and (strange := next((word for word in command.words if _expands_unknown(word)), None)):
+        if not more and (strange := next((word for word in command.words if _expands_unknown(word, self.wild)), None)):
             more = f"which names {strange.raw[:40]!r} becomes is not known"
         matched = (word.raw for word in command.words if names_files(word))
         named = dict.fromkeys((*paths_read(command), *matched, *(word.text for word in inputs if word.fixed)))
@@ -255,7 +262,7 @@ class _Place(msgspec.Struct, frozen=True):
         return path[len(self.root.rstrip("/")) + 1 :] if self.inside(path) and path != self.root else path
 
 
-def _expands_unknown(word: Word) -> bool:
+def _expands_unknown(word: Word, wild: frozenset[str]) -> bool:
     """Return whether bash may make names of files out of a word in a way that cannot be looked up.
 
     What comes out of a variable or a command is split and matched with files, unless it stands in quotes. Variables of
@@ -263,10 +270,25 @@ def _expands_unknown(word: Word) -> bool:
     """
     if word.fixed or names_files(word) or (word.single and not word.pattern):
         return False
-    return _SESSION_VARIABLE.fullmatch(word.raw) is None
+    return _VARIABLES.fullmatch(word.raw) is None or not wild.isdisjoint(_NAMED.findall(word.raw))
 
 
-_SESSION_VARIABLE = re.compile(r"(?:[\w.:=-]|\$[A-Z][A-Z0-9_]*|\$\{[A-Z][A-Z0-9_]*\}|\$[?#$!])*")
+_VARIABLES = re.compile(r"(?:[\w.:=/,+%@-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}|\$[?#$!])*", re.ASCII)
+_NAMED = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
+
+
+def _wild_variables(line: CommandLine) -> frozenset[str]:
+    """Return the variables that a line sets to what may have wildcards in it."""
+    found = {each.name for command in line.commands for each in command.assignments if _is_wild(each.value)}
+    found |= {loop.variable for loop in line.loops if any(map(_is_wild, loop.words.words))}
+    for command in line.commands:
+        if command.words and command.words[0].text not in ("echo", "printf"):
+            found |= {word.text for word in command.words if word.text.isidentifier()}  # `read` sets its words
+    return frozenset(found)
+
+
+def _is_wild(word: Word) -> bool:
+    return not word.fixed or not set(word.text).isdisjoint("*?[\\")
 
 
 def _is_script(words: tuple[Word, ...]) -> bool:

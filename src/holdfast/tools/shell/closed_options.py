@@ -82,7 +82,8 @@ def options_of(words: tuple[Word, ...], of: ClosedOptions) -> ParsedOptions:
         if text == "--" and word.fixed:
             operands += reversed(waiting)
             # If an option took the `--` for its value, what follows it are options still.
-            options += [Option(each.text, each, None, False) for each in operands if _looks_like_option(each)]  # noqa: FBT003
+            later = (options_of((each,), of) for each in operands if _looks_like_option(each))
+            options += [option for each in later for option in each.options if not option.known]
             break
         if text.startswith("--"):
             name, equals, _ = text[2:].partition("=")
