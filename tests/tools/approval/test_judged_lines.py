@@ -11,14 +11,10 @@ from shutil import which
 from tempfile import TemporaryDirectory
 
 import pytest
-from hostile_folder import SECRET, HostileFolder
+from hostile_folder import SECRET, HostileFolder, is_free
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.approval.command_analysis import command_parts
-from holdfast.tools.approval.decision import Allow, Policy, decide
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput
-from holdfast.tools.workspace.command_files import disk_surroundings
 from laws import law
 from tiers import DEEP
 
@@ -63,18 +59,6 @@ LINES = {
     "a repository within the workspace": ["git diff --no-index a.txt link --ext-diff; cat link"],
 }
 FLAT = [(kind, line) for kind, lines in LINES.items() for line in lines]
-
-
-async def _never(_: ToolContext) -> ToolOutput:
-    raise AssertionError("deciding must not run")
-
-
-def is_free(folder: HostileFolder, line: str, mode: str = "ask") -> bool:
-    """Return whether a line runs unasked in the hostile workspace."""
-    root = str(folder.ws)
-    parts = command_parts(line, root=root, folder=root, around=disk_surroundings())
-    plan = Plan(effect="execute", title="run", run=_never, command=line, line=parts)
-    return decide(plan, Policy("plan" if mode == "plan" else "ask")) == Allow()
 
 
 def test_no_hostile_line_is_free(tmp_path: Path) -> None:

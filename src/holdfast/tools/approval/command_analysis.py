@@ -195,7 +195,8 @@ class _Place(msgspec.Struct, frozen=True):
             below = self.around.below(start, walk.links)
             if not below.is_complete:
                 return Below(), more or f"more files lie in {self.name(start)!r} than holdfast looks at for secrets"
-            files |= dict.fromkeys(below.files)
+            files |= dict.fromkeys(below.files if walk.contents else ())
+            links |= dict.fromkeys(below.rules)
             if walk.links:
                 links |= dict.fromkeys(below.links)
         return Below(tuple(files), tuple(links)), more

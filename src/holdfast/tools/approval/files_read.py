@@ -25,6 +25,8 @@ class Walk(msgspec.Struct, frozen=True):
     links: bool
     everywhere: bool = False
     """Whether it may read in the whole workspace, wherever it runs."""
+    contents: bool = True
+    """Whether it reads what the files contain, or lists them."""
 
 
 _NO_WALK = Walk((), links=False)
@@ -78,6 +80,8 @@ def folders_walked(command: SimpleCommand) -> Walk:
     if name == "git" and any(word.text == "grep" for word in rest):
         return Walk((), links=False, everywhere=True)
     reader = READERS_BY_NAME.get(name)
+    if name in ("fd", "fdfind"):
+        return Walk(paths_read(command) or (".",), links=False, contents=False)
     if reader is None or reader.options is None or not (reader.walks or name == "diff"):
         return _NO_WALK
     options = {option.name for option in options_of(rest, reader.options).options}
