@@ -40,7 +40,12 @@ RULES: dict[str, tuple[list[str], list[str]]] = {
         ["od -c a.txt", "df .", "column -t a.txt"],
     ),
     "behind two dashes an option is one still": (
-        ["rg -g --pre=./evil.sh one", "ls --format -- -L", "uniq -- -x a.txt", "grep --color -- --dereference-recursive x ."],
+        [
+            "rg -g --pre=./evil.sh one",
+            "ls --format -- -L",
+            "uniq -- -x a.txt",
+            "grep --color -- --dereference-recursive x .",
+        ],
         ["cat -- -n", "git diff -- a.txt", "grep -e -x a.txt", "tail -n -1 a.txt"],
     ),
     "an archive is the file that its name says": (
@@ -48,7 +53,11 @@ RULES: dict[str, tuple[list[str], list[str]]] = {
         ["unzip -l x.zip"],
     ),
     "the kernel's own links lead elsewhere for each process": (
-        ["cd sub && cat /proc/self/cwd/out/secret.txt", "cd sub && cat ../procself/out/secret.txt", "cat procself/a.txt"],
+        [
+            "cd sub && cat /proc/self/cwd/out/secret.txt",
+            "cd sub && cat ../procself/out/secret.txt",
+            "cat procself/a.txt",
+        ],
         ["cd sub && cat c.txt"],
     ),
     "cd goes by names, or as the kernel finds them": (
@@ -64,10 +73,18 @@ RULES: dict[str, tuple[list[str], list[str]]] = {
         ["git show HEAD:a.txt"],
     ),
     "the settings of a person may hold passwords": (
-        ["git config --list", "git config --global -l", "git config --get-regexp .", "git config --get http.extraheader"],
+        [
+            "git config --list",
+            "git config --global -l",
+            "git config --get-regexp .",
+            "git config --get http.extraheader",
+        ],
         ["git config --get user.name", "git config --local --list"],
     ),
-    "a search reads what it shall ignore": (["rg one proj", "fd a proj", "cd proj && rg one"], ["rg one a.txt", "fd a clean"]),
+    "a search reads what it shall ignore": (
+        ["rg one proj", "fd a proj", "cd proj && rg one"],
+        ["rg one a.txt", "fd a clean"],
+    ),
     "a date may name a file of time zones": (["date -d 'TZ=\"$B/outside/secret.txt\" now'"], ["date -d @0"]),
     "a name may be asked of a server": (["hostname -f", "hostname -i"], ["hostname", "hostname -s"]),
 }

@@ -146,7 +146,7 @@ def test_a_line_that_is_hard_to_judge_asks(line: str, tmp_path: Path) -> None:
         ("ls # " + "x" * 16_384, "ls # " + "x" * 16_000),
         ("ls;" * 256 + "ls", "ls;" * 255 + "ls"),
         ("ls " + "a " * 2_048, "ls " + "a " * 2_000),
-        ("echo \"$(" * 40 + "ls" + ")\"" * 40, "echo \"$(" * 8 + "ls" + ")\"" * 8),
+        ('echo "$(' * 40 + "ls" + ')"' * 40, 'echo "$(' * 8 + "ls" + ')"' * 8),
         ("cat " + "*/" * 33 + "x", "cat " + "*/" * 9 + "x"),
     ],
 )

@@ -148,7 +148,9 @@ class _Place(msgspec.Struct, frozen=True):
             more = next(filter(None, (self.git_starts(join(at, *steps)) for at in folders)), "")
         if not more and (option := self.option_among_files(command.words[1:], folders)):
             more = f"the name of the file {option!r} would be an option of {program!r}"
-        if not more and (found := next(filter(None, (self.program_here(each, folders) for each in started(command))), "")):
+        if not more and (
+            found := next(filter(None, (self.program_here(each, folders) for each in started(command))), "")
+        ):
             more = f"{program!r} runs a program of the workspace here ({found})"
         writes, unknown = self.writes(command, folders)
         command_words = _with_message(command.words)

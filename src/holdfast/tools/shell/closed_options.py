@@ -120,7 +120,9 @@ def _looks_like_option(word: Word) -> bool:
 
 def _hides_option(name: str, value: Word | None) -> bool:
     """Return whether a value is one that some releases take for an option; a pattern and a number never are."""
-    return value is not None and _looks_like_option(value) and name not in _PATTERNS and not _NUMBER.fullmatch(value.text)
+    return (
+        value is not None and _looks_like_option(value) and name not in _PATTERNS and not _NUMBER.fullmatch(value.text)
+    )
 
 
 _PATTERNS = frozenset({"e", "regexp"})

@@ -197,7 +197,9 @@ def _config_more(options: ParsedOptions) -> str:
     if names & {"global", "system"}:
         return "`git config` may show passwords of the person's own settings"
     words = [word.text for word in options.operands if word.text not in {"get", "list"}]
-    if names & {"local", "worktree"} or (words and all(map(_CONFIG_KEYS.fullmatch, words)) and "get-regexp" not in names):
+    if names & {"local", "worktree"} or (
+        words and all(map(_CONFIG_KEYS.fullmatch, words)) and "get-regexp" not in names
+    ):
         return ""
     return "`git config` may show passwords of the person's own settings"
 

@@ -66,7 +66,9 @@ def sed_reads(script: str) -> bool:
     return True
 
 
-_AWK_MORE = re.compile(r"system|/inet|getline|ARGV|ARGC|PROCINFO|@|\||>(?!=)|\bclose\b|-i\b|\binclude\b|ENVIRON|SYMTAB|FUNCTAB")
+_AWK_MORE = re.compile(
+    r"system|/inet|getline|ARGV|ARGC|PROCINFO|@|\||>(?!=)|\bclose\b|-i\b|\binclude\b|ENVIRON|SYMTAB|FUNCTAB"
+)
 
 
 def awk_more(words: tuple[Word, ...]) -> str:

@@ -100,9 +100,7 @@ NO_SURROUNDINGS = Surroundings()
 
 def disk_surroundings() -> Surroundings:
     """Return the surroundings that read the disk."""
-    return Surroundings(
-        real=_real, matches=_matches, below=_below, program=_program, repositories=read_repositories
-    )
+    return Surroundings(real=_real, matches=_matches, below=_below, program=_program, repositories=read_repositories)
 
 
 def _real(path: str) -> str:
