@@ -72,7 +72,7 @@ RULES: dict[str, tuple[list[str], list[str]]] = {
         ["cd clean && git grep KEY ..", "cd clean && git -C .. grep --untracked KEY", "git show HEAD:.env"],
         ["git show HEAD:a.txt"],
     ),
-    "the settings of a person may hold passwords": (
+    "the settings of the user may hold passwords": (
         [
             "git config --list",
             "git config --global -l",

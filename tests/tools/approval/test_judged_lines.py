@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from shutil import which
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -16,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import law
+from skips import needs
 from tiers import DEEP
 
 LINES = {
@@ -211,7 +211,7 @@ hostile = st.builds(
 OPENED = re.compile(r'(?:open|openat|openat2|execve|readlink|chdir)\((?:[^"]*)"([^"]*)".* = (?!-1)')
 
 
-@pytest.mark.skipif(which("strace") is None, reason="strace is not installed")
+@needs("strace")
 @law(20)
 @given(lines=st.lists(hostile, min_size=20, max_size=60))
 def test_strace_sees_no_free_line_open_what_lies_outside(lines: list[str]) -> None:

@@ -65,7 +65,7 @@ def started(command: SimpleCommand) -> Iterator[str]:
             yield from started(inner)
 
 
-def folders_walked(command: SimpleCommand) -> Walk:
+def folders_walked(command: SimpleCommand) -> Walk:  # noqa: PLR0911 - a return for each program
     """Return the folders of which a command that only reads may read all files, as paths from where it runs."""
     if not command.words or not command.words[0].fixed:
         return _NO_WALK

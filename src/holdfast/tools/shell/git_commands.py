@@ -192,16 +192,16 @@ _CONFIG_KEYS = re.compile(
 
 
 def _config_more(options: ParsedOptions) -> str:
-    """Return why `git config` shows more than the repository's own settings: a person's may hold passwords."""
+    """Return why `git config` shows more than the repository's own settings: the user's may hold passwords."""
     names = {option.name for option in options.options}
     if names & {"global", "system"}:
-        return "`git config` may show passwords of the person's own settings"
+        return "`git config` may show passwords of the user's own settings"
     words = [word.text for word in options.operands if word.text not in {"get", "list"}]
     if names & {"local", "worktree"} or (
         words and all(map(_CONFIG_KEYS.fullmatch, words)) and "get-regexp" not in names
     ):
         return ""
-    return "`git config` may show passwords of the person's own settings"
+    return "`git config` may show passwords of the user's own settings"
 
 
 _MOST_STEPS = 8

@@ -51,7 +51,7 @@ class Below(msgspec.Struct, frozen=True):
     is_complete: bool = True
     rules: tuple[str, ...] = ()
     """Where links lead that are files with names to ignore, which programs that search read and may quote."""
-    looked: int = 0
+    seen_names: int = 0
     """How many names were looked at."""
 
 
@@ -71,19 +71,19 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     def remembering(self) -> Surroundings:
         """Return the same lookups, each made once, with one bound for all names: for the judging of one line."""
-        looked = [0]
+        names = [0]
 
         def matches(pattern: str) -> tuple[str, ...] | None:
-            looked[0] += _COST
-            found = self.matches(pattern) if looked[0] <= MOST_BELOW else None
-            looked[0] += len(found or ())
+            names[0] += _COST
+            found = self.matches(pattern) if names[0] <= MOST_BELOW else None
+            names[0] += len(found or ())
             return found
 
         def below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lookup with two arguments
-            if looked[0] > MOST_BELOW:
+            if names[0] > MOST_BELOW:
                 return Below(is_complete=False)
             found = self.below(folder, through_links)
-            looked[0] += found.looked
+            names[0] += found.seen_names
             return found
 
         return Surroundings(
@@ -118,7 +118,7 @@ def _real(path: str) -> str:
         if here == "/proc":
             return "/".join((here, *reversed(waiting))).rstrip("/")
         try:
-            to = os.readlink(here)
+            to = os.readlink(here)  # noqa: PTH115 - a Path would drop `.` and slashes
         except (OSError, ValueError):
             found = here
             continue
@@ -175,7 +175,7 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
                 for entry in listing:
                     count += 1
                     if count > MOST_BELOW or len(links) > _LINKS:
-                        return Below(tuple(files), tuple(links), is_complete=False, looked=count)
+                        return Below(tuple(files), tuple(links), is_complete=False, seen_names=count)
                     if entry.is_symlink():
                         links.append(_real(entry.path))
                         rules += links[-1:] if entry.name.endswith("ignore") else []
@@ -185,7 +185,7 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
                         files.append(entry.path)
         except OSError:
             continue  # what cannot be listed the command cannot list either
-    return Below(tuple(files), tuple(links), rules=tuple(rules), looked=count)
+    return Below(tuple(files), tuple(links), rules=tuple(rules), seen_names=count)
 
 
 def _program(name: str, folder: str) -> str:
