@@ -6,6 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+from holdfast.tools.approval.command_analysis import command_parts
+from holdfast.tools.approval.decision import Allow, Policy, decide
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
+from holdfast.tools.workspace.command_files import disk_surroundings
+
 SECRET = "TOPSECRET-5309"
 
 
@@ -70,3 +75,15 @@ class HostileFolder:
             for path in self.base.rglob("*")
             if ".git" not in path.parts and not path.is_dir()
         }
+
+
+async def _never(_: ToolContext) -> ToolOutput:
+    raise AssertionError("deciding must not run")
+
+
+def is_free(folder: HostileFolder, line: str, mode: str = "ask") -> bool:
+    """Return whether a line runs unasked in the hostile workspace."""
+    root = str(folder.ws)
+    parts = command_parts(line, root=root, folder=root, around=disk_surroundings())
+    plan = Plan(effect="execute", title="run", run=_never, command=line, line=parts)
+    return decide(plan, Policy("plan" if mode == "plan" else "ask")) == Allow()

@@ -87,5 +87,6 @@ def test_a_variable_that_a_program_gets_is_asked_about_whatever_its_case(variabl
 
 @pytest.mark.parametrize("variable", VARIABLES)
 def test_a_lower_case_variable_of_the_shell_alone_is_free_and_another_is_not(variable: str) -> None:
-    assert decide(runs(f"{variable}=1; ls"), Policy("ask")) == Allow()
+    is_proxy = variable.endswith("_proxy")  # programs know this name in small letters, and a session may have it
+    assert isinstance(decide(runs(f"{variable}=1; ls"), Policy("ask")), Ask if is_proxy else Allow)
     assert isinstance(decide(runs(f"{variable.upper()}=1; ls"), Policy("ask")), Ask)

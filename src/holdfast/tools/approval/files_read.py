@@ -7,6 +7,7 @@ are only the disk knows: `command_analysis` looks (`Surroundings.below`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 import msgspec
 
@@ -22,22 +23,65 @@ class Walk(msgspec.Struct, frozen=True):
 
     folders: tuple[str, ...]
     links: bool
+    everywhere: bool = False
+    """Whether it may read in the whole workspace, wherever it runs."""
+    contents: bool = True
+    """Whether it reads what the files contain, or lists them."""
 
 
 _NO_WALK = Walk((), links=False)
 
 
-def folders_walked(command: SimpleCommand) -> Walk:
+def _inner(words: tuple[Word, ...]) -> Iterator[SimpleCommand]:
+    """Yield the commands that a `find` runs on what it finds."""
+    begins = [at + 1 for at, word in enumerate(words) if word.text == "-exec"]
+    for at in begins:
+        inner = tuple(takewhile(lambda word: word.text not in {";", "+"}, words[at:]))
+        if inner:
+            yield SimpleCommand(words=inner)
+
+
+_HELPERS = {
+    "tar": ("gzip", "bzip2", "xz", "zstd", "lzma", "lzip", "lzop", "compress"),
+    "git": ("git-status", "sh", "gpg", "less"),
+    "egrep": ("grep",),
+    "fgrep": ("grep",),
+}
+
+
+def started(command: SimpleCommand) -> Iterator[str]:
+    """Yield the names of the programs that a command which only reads starts by the search path."""
+    if not command.words or not command.words[0].fixed:
+        return
+    name, rest = program_name(command.words[0].text), command.words[1:]
+    if "/" not in name:
+        yield name
+    yield from _HELPERS.get(name, ())
+    if name == "xargs":
+        yield "echo"
+        yield from (word.text for word in rest if word.fixed and "/" not in word.text)
+    elif name == "find":
+        for inner in _inner(rest):
+            yield from started(inner)
+
+
+def folders_walked(command: SimpleCommand) -> Walk:  # noqa: PLR0911 - a return for each program
     """Return the folders of which a command that only reads may read all files, as paths from where it runs."""
     if not command.words or not command.words[0].fixed:
         return _NO_WALK
     name, rest = program_name(command.words[0].text), command.words[1:]
     if name == "find":
         starts = tuple(_find_starts(rest)) or (".",)
-        return Walk(starts, links=True) if any(word.text == "-exec" for word in rest) else _NO_WALK
+        inner = tuple(map(folders_walked, _inner(rest)))
+        if not inner:
+            return _NO_WALK
+        below = (each for walk in inner for each in walk.folders)
+        return Walk((*starts, *below), links=True, everywhere=any(walk.everywhere for walk in inner))
     if name == "git" and any(word.text == "grep" for word in rest):
-        return Walk((".",), links=False)
+        return Walk((), links=False, everywhere=True)
     reader = READERS_BY_NAME.get(name)
+    if name in ("fd", "fdfind"):
+        return Walk(paths_read(command) or (".",), links=False, contents=False)
     if reader is None or reader.options is None or not (reader.walks or name == "diff"):
         return _NO_WALK
     options = {option.name for option in options_of(rest, reader.options).options}
@@ -71,6 +115,10 @@ def paths_read(command: SimpleCommand) -> tuple[str, ...]:
     if reader.operands == "pattern" and found and not names & reader.pattern_options:
         del found[0]
     paths = [word.text for word in found if word.fixed or word.pattern]
+    if name == "git":  # a file in a commit has the name of a secret, too
+        paths += [path.partition(":")[2] for path in paths if ":" in path]
+    if name == "unzip":
+        paths += [f"{path}{ending}" for path in paths for ending in (".zip", ".ZIP")]
     for option in options.options:
         if option.name in reader.pattern_options:
             continue
@@ -115,11 +163,9 @@ def _find_starts(words: tuple[Word, ...]) -> Iterator[str]:
 
 def _find_paths(words: tuple[Word, ...]) -> tuple[str, ...]:
     paths = list(_find_starts(words))
-    inside = False
     for before, word in zip((None, *words), words, strict=False):
         if before is not None and (before.text.startswith(("-newer", "-samefile")) or "exec" in before.text):
             paths.append(word.text)
-        inside = (inside or word.text == "-exec") and word.text not in {";", "+"}
-        if inside and ("/" in word.text or ".." in word.text) and word.text != "{}":
-            paths.append(word.text)  # what the commands of -exec are given
+    for inner in _inner(words):
+        paths += [path for path in paths_read(inner) if path != "{}"]
     return tuple(dict.fromkeys(paths))

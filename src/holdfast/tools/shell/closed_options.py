@@ -8,6 +8,8 @@ the list asks.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from holdfast.tools.shell.command_line import Word
@@ -79,12 +81,15 @@ def options_of(words: tuple[Word, ...], of: ClosedOptions) -> ParsedOptions:
         text = word.text if word.fixed else word.prefix
         if text == "--" and word.fixed:
             operands += reversed(waiting)
+            # If an option took the `--` for its value, what follows it are options still.
+            later = (options_of((each,), of) for each in operands if _looks_like_option(each))
+            options += [option for each in later for option in each.options if not option.known]
             break
         if text.startswith("--"):
             name, equals, _ = text[2:].partition("=")
             valued = name in of.long_values
             value = waiting.pop() if valued and not equals and waiting else None
-            known = (name in of.long or valued) and (word.fixed or bool(equals))
+            known = (name in of.long or valued) and (word.fixed or bool(equals)) and not _hides_option(name, value)
             options.append(Option(name, word, value, known))
         elif text.startswith("-") and text != "-":
             options += _letters(text[1:], word, waiting, of)
@@ -99,13 +104,29 @@ def _letters(letters: str, word: Word, waiting: list[Word], of: ClosedOptions) -
     for place, letter in enumerate(letters, 1):
         if letter in of.values:
             takes_next = (place == len(letters) or of.separate_values) and word.fixed
-            found.append(Option(letter, word, waiting.pop() if takes_next and waiting else None))
+            value = waiting.pop() if takes_next and waiting else None
+            found.append(Option(letter, word, value, not _hides_option(letter, value)))
             if not of.separate_values:
                 return found
             continue
         known = letter in of.flags or (of.numbers and letters.isdecimal())
         found.append(Option(letter, word, None, known and word.fixed))
     return found
+
+
+def _looks_like_option(word: Word) -> bool:
+    return word.prefix.startswith("-") and word.text != "-"
+
+
+def _hides_option(name: str, value: Word | None) -> bool:
+    """Return whether a value is one that some releases take for an option; a pattern and a number never are."""
+    return (
+        value is not None and _looks_like_option(value) and name not in _PATTERNS and not _NUMBER.fullmatch(value.text)
+    )
+
+
+_PATTERNS = frozenset({"e", "regexp"})
+_NUMBER = re.compile(r"-[0-9]+[a-zA-Z]?|-[0-9]+,?|-%.*")
 
 
 def may_be_option(word: Word) -> bool:

@@ -64,6 +64,13 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     folders: tuple[Folder, ...] = ((),)
 
 
+class Loop(msgspec.Struct, frozen=True):
+    """A variable that a loop sets, and a command that does nothing with the words that it is set to."""
+
+    variable: str
+    words: SimpleCommand
+
+
 class CommandLine(msgspec.Struct, frozen=True):
     """All simple commands of a shell command, those in substitutions and here-documents included, in their order.
 
@@ -75,6 +82,7 @@ class CommandLine(msgspec.Struct, frozen=True):
     commands: tuple[SimpleCommand, ...] = ()
     unclear: str = ""
     pipelines: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    loops: tuple[Loop, ...] = ()
 
 
 FOUND = "{}"

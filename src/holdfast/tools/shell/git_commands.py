@@ -13,7 +13,13 @@ import re
 
 import msgspec
 
-from holdfast.tools.shell.closed_options import ClosedOptions, closed_options, may_be_option, options_of
+from holdfast.tools.shell.closed_options import (
+    ClosedOptions,
+    ParsedOptions,
+    closed_options,
+    may_be_option,
+    options_of,
+)
 from holdfast.tools.shell.command_line import Word, unknown_file
 
 
@@ -52,8 +58,8 @@ _LOG_VALUES = (
     "max-parents min-parents"
 )
 _LOG = _of(
-    "pucqwbaziEFPWgmrRst",
-    "nUMCBSGLl",
+    "pucqwbaziEFPWgmrRstMCB",
+    "nUSGLl",
     f"{_DIFF_LONG} {_LOG_LONG} summary email numbered",
     f"{_DIFF_VALUES} {_LOG_VALUES}",
     numbers=True,
@@ -179,6 +185,25 @@ _BY_NAME = {name: each for each in GIT_READERS for name in each.names.split()}
 _SIGNS = re.compile(r"%[-+ ]?G|signature")
 """What of a format, or an order, is what gpg says."""
 
+_CONFIG_KEYS = re.compile(
+    r"user\.(?:name|email)|init\.defaultbranch|core\.[a-z]+|(?:remote|branch)\.[\w./-]+\.(?:url|fetch|merge|remote)",
+    re.IGNORECASE,
+)
+
+
+def _config_more(options: ParsedOptions) -> str:
+    """Return why `git config` shows more than the repository's own settings: the user's may hold passwords."""
+    names = {option.name for option in options.options}
+    if names & {"global", "system"}:
+        return "`git config` may show passwords of the user's own settings"
+    words = [word.text for word in options.operands if word.text not in {"get", "list"}]
+    if names & {"local", "worktree"} or (
+        words and all(map(_CONFIG_KEYS.fullmatch, words)) and "get-regexp" not in names
+    ):
+        return ""
+    return "`git config` may show passwords of the user's own settings"
+
+
 _MOST_STEPS = 8
 _GLOBAL = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})
 
@@ -226,6 +251,8 @@ def _sub_command_more(  # noqa: PLR0911 - a return for each reason
     if any(_SIGNS.search(word.text) or (not word.fixed and "%" in word.text) for word in words):
         return f"`git {name}` may run gpg"
     operands = options.operands
+    if name == "config" and (why := _config_more(options)):
+        return why
     if why := unknown_file(operands):  # outside a repository, and for files outside one, `diff` compares any two
         return why
     if known.words and operands and operands[0].fixed and operands[0].text in known.words.split():

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
-from holdfast.tools.shell.command_line import Assignment, CommandLine, Redirect, SimpleCommand, Word
+from holdfast.tools.shell.command_line import Assignment, CommandLine, Folder, Loop, Redirect, SimpleCommand, Word
 from holdfast.tools.shell.parts import MOST_DEPTH, Folders, PartReader, string
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ MOST_LINE_WORDS = 2_048
 """A line above these limits, or nested deeper than `MOST_DEPTH`, is not judged: that must never take long."""
 
 _MOST_FOLDERS = 8
+
+_NOTHING = Word(":", fixed=True, raw=":", prefix=":")
+"""The program in front of the words of a loop, which bash matches with files, too."""
 
 _SOMEWHERE = Word("a folder that is not known", fixed=False, raw="cd")
 
@@ -61,7 +64,7 @@ def parse_command(text: str) -> CommandLine:
         reading.unclear = (
             f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_LINE_WORDS:,} are judged)."
         )
-    return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines))
+    return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines), tuple(reading.loops))
 
 
 def _is_invisible(character: str) -> bool:
@@ -117,7 +120,7 @@ class _Reading(PartReader):
 
     def children(self, node: Node, folders: Folders) -> tuple[Folders, Folders]:
         """Read the statements and words in a structure, one after the other."""
-        known = syntax.STRUCTURES.get(node.type, frozenset())
+        kind, variable, known = node.type, "", syntax.STRUCTURES.get(node.type, frozenset())
         good, every, at, free = folders, folders, node.start_byte, True
         for child in node.children:
             ends_line = self.gap(at, child.start_byte, lines=True)
@@ -136,7 +139,12 @@ class _Reading(PartReader):
                 free = False
                 if child.type == "variable_name" and not _LOWER.fullmatch(self.text(child)):
                     self.fail(f"It sets the variable {string(self.text(child))}, which may change what programs do.")
-                self.word(child, every)
+                words = self.word(child, every)
+                if child.type == "variable_name":
+                    variable = string(self.text(child))
+                elif kind == "for_statement":
+                    at_once = SimpleCommand(words=(_NOTHING, *words), raw=variable, folders=_sorted(every))
+                    self.loops.append(Loop(variable, at_once))
                 continue
             if child.type in {"file_redirect", "herestring_redirect"} and node.type in syntax.OWN_SHELL:
                 self.emit(
@@ -272,9 +280,8 @@ class _Reading(PartReader):
         self.words += len(words) + len(command.redirects)
         if len(self.commands) >= MOST_COMMANDS or self.words > MOST_LINE_WORDS:
             raise _TooManyError
-        sorted_folders = sorted(folders, key=lambda folder: [word.raw for word in folder])
         self.commands.append(
-            SimpleCommand(command.assignments, words, command.redirects, command.raw, tuple(sorted_folders))
+            SimpleCommand(command.assignments, words, command.redirects, command.raw, _sorted(folders))
         )
         if after is not None:
             return after
@@ -300,6 +307,10 @@ class _Reading(PartReader):
                 self.statement(child, after[1])
             elif not child.is_named and child.type not in {"<<", "<<-", "&&", "||"}:
                 self.fail(f"{child.type!r} was not understood.")
+
+
+def _sorted(folders: Folders) -> tuple[Folder, ...]:
+    return tuple(sorted(folders, key=lambda folder: [word.raw for word in folder]))
 
 
 def _calculates(node: Node) -> bool:

@@ -75,7 +75,7 @@ def words_more(words: tuple[Word, ...], nested: int = 0) -> str:  # noqa: PLR091
             return _CLOSED[name](rest)
         case "command" if rest and rest[0].text in {"-v", "-V"}:
             return ""
-        case "jq" if any(re.search(r"\b(import|include)\b", word.text) for word in rest):
+        case "jq" if any(re.search(r"\b(import|include|modulemeta)\b", word.text) for word in rest):
             return "`jq` may read other files"
         case _ if name in SHELL_WORDS:
             return SHELL_WORDS[name](rest)
@@ -238,7 +238,9 @@ def _date_more(words: tuple[Word, ...]) -> str:
     for word in words:
         if not word.fixed and not word.prefix.startswith("+"):
             return f"{word.raw[:40]!r} may set the clock"
-        valued = before in {"-d", "--date"}
+        if "TZ=" in word.text:
+            return "`date` may read a file of time zones"
+        valued = before in {"-d", "--date"} and not word.text.startswith("-")
         plain = word.prefix.startswith("+") or re.fullmatch(
             r"-[uRI]+|-I\w+|-d.*|--(utc|date(=.*)?|iso-8601(=\w+)?|rfc-email|rfc-3339=\w+)", word.text, re.DOTALL
         )
@@ -249,7 +251,7 @@ def _date_more(words: tuple[Word, ...]) -> str:
 
 
 def _hostname_more(words: tuple[Word, ...]) -> str:
-    plain = all(word.fixed and re.fullmatch(r"-[fsIid]", word.text) for word in words)
+    plain = all(word.fixed and word.text in {"-s", "-I"} for word in words)
     return "" if plain else "`hostname` sets the name of the machine"
 
 
@@ -261,9 +263,13 @@ def _tar_more(words: tuple[Word, ...]) -> str:
     return "" if closed and plain else "`tar` writes files, unless it only lists (`tar -tf`)"
 
 
+_ARCHIVE = re.compile(r"(?!-)[\w./ +-]+\.(?:zip|jar|war|whl|docx|xlsx)")
+"""`unzip` looks for files that match the name of an archive, and for one with `.zip` behind it."""
+
+
 def _unzip_more(words: tuple[Word, ...]) -> str:
     listing = words[:1] != () and words[0].fixed and words[0].text in {"-l", "-v", "-Z", "-t"}
-    plain = all(not may_be_option(word) and not word.prefix.startswith("-") for word in words[1:])
+    plain = all(_ARCHIVE.fullmatch(word.text) if word.fixed else not may_be_option(word) for word in words[1:])
     return "" if listing and plain and not unknown_file(words[1:]) else "`unzip` writes files, unless it only lists"
 
 

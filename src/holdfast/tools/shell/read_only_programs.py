@@ -5,7 +5,8 @@ names, with the options of its row. Options are a closed list (`closed_options.p
 them as reading: pagers (`less`, `man`), which start programs from their keys and variables; `ldd`, which runs what it
 looks at; `cargo`, `rustc` and `go`, also with `--version`, because they download the version of themselves that a
 project names; what asks a server (`npm view`, `gh`, `docker`); `nm`, `size` and `readelf`, which load plugins, read
-options out of a file (`@file`) and may download debug information; `arch`, which runs a program on other systems.
+options out of a file (`@file`) and may download debug information; `arch`, which runs a program on other systems;
+`ag`, whose options may take the next word or not; `hostname -f`, which asks a server of names.
 
 Options that follow links (`grep -R`, `ls -L`, `find -L`), that read names out of a file (`wc --files0-from`,
 `md5sum -c`) or that go through two folders following links (`diff -r`) are in no row.
@@ -44,7 +45,7 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     walk_options: frozenset[str] = frozenset()
 
 
-_ACT = frozenset({"sort", "shuf", "tree", "rg", "ag", "fd", "file", "uniq", "jq"})
+_ACT = frozenset({"sort", "shuf", "tree", "rg", "fd", "file", "uniq", "jq"})
 
 
 def _reader(
@@ -108,7 +109,7 @@ READERS = (
     _reader("fmt", _of("cstu", "wgp", numbers=True)),
     _reader("paste", _of("sz", "d", "serial", "delimiters")),
     _reader("join", _of("iz", "aeovtj12")),
-    _reader("od", _of("abcdfilosxv", "AtNjSw", "", "format read-bytes skip-bytes address-radix")),
+    _reader("od", _of("abcdfilosxv", "AtNjS", "", "format read-bytes skip-bytes address-radix")),
     _reader("hexdump hd", _of("bcCdovx", "nse", "canonical", "length skip")),
     _reader("strings", _of("aw", "nte", "all", "bytes radix")),  # a word that begins with @ is a file of options
     _reader("base64 base32", _of("di", "w", "decode ignore-garbage", "wrap")),
@@ -118,7 +119,7 @@ READERS = (
     _reader("comm", _of("123z", "", "check-order nocheck-order total", "output-delimiter")),
     _reader("readlink", _of("fenmqsvz", "", "canonicalize canonicalize-existing canonicalize-missing")),
     _reader("realpath", _of("emLPqsz", "", "canonicalize-existing canonicalize-missing no-symlinks")),
-    _reader("df", _of("ahHiklPT", "tx", "all human-readable inodes local portability print-type total", "type output")),
+    _reader("df", _of("ahHiklPT", "tx", "all human-readable inodes local portability print-type total output", "type")),
     _reader("lsblk", _of("abdfilmnpsztJ", "o", "all bytes nodeps fs json list noheadings paths", "output")),
     _reader("ls dir vdir", _LIST),
     _reader("wc", _of("clLmw", "", "bytes chars lines words max-line-length")),
@@ -133,8 +134,7 @@ READERS = (
         "cut",
         _of("snz", "bcdf", "complement only-delimited", "bytes characters delimiter fields output-delimiter"),
     ),
-    _reader("column", _of("tenxJ", "csoNHRTWEdl", "table", "separator output-separator table-columns")),
-    _reader("zipinfo", _of("12smlvhtTz")),
+    _reader("column", _of("tedxJ", "csoNHRTWEln", "table", "separator output-separator table-columns")),
     _reader("file", _of("bikLhrsN0", "", "brief mime mime-type mime-encoding no-pad print0 keep-going")),
     _reader(
         "sort",
@@ -169,7 +169,7 @@ READERS = (
         _of(
             "adfipsughDFqNQxrtvcUnCSAJX",
             "LPI",
-            "dirsfirst noreport prune gitignore du si",
+            "dirsfirst noreport prune du si",
             "filelimit charset sort",
             separate_values=True,
         ),
@@ -177,12 +177,6 @@ READERS = (
     _reader("grep", _GREP, operands="pattern", pattern_options="e regexp", walks="r recursive"),
     _reader("egrep fgrep", _GREP, operands="pattern", pattern_options="e regexp", walks="r recursive"),
     _reader("rg", _RG, operands="pattern", pattern_options="e regexp files type-list", walks=""),
-    _reader(
-        "ag",
-        _of("aAcFGHhilLnoQsSuvw0", "BCm", "hidden ignore-case literal count nocolor nogroup", "ignore depth"),
-        operands="pattern",
-        walks="",
-    ),
     _reader(
         "fd fdfind",
         _of(

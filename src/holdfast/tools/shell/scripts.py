@@ -12,11 +12,14 @@ from holdfast.tools.shell.closed_options import may_be_option
 from holdfast.tools.shell.command_line import Word, unknown_file
 
 _PIECE = r"(?:\\.|(?!(?P={0}))[^\\\n])*"
-_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\.|[^/\\\n])*/I?)"
+_BRACKET = r"\[\^?\]?(?:(?!{0})[^\]\\\[\n])*\]"
+_REGEX = r"(?:\\.|" + _BRACKET.format("(?P={0})") + r"|(?!(?P={0}))[^\\\n\[])*"
+"""A pattern. Some releases take a delimiter within brackets for one, others do not: there it stands in none."""
+_ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\.|{_BRACKET.format('/')}|[^/\\\n\[])*/I?)"
 _SED_COMMAND = (
     rf"(?:{_ADDRESS}(?:,[ ]*(?:\+?[0-9]+|~[0-9]+|{_ADDRESS}))?)?[ \t]*!?[ \t]*"
     r"(?:[pdPDqQnNhHgGxl=]|[qQ][ ]*[0-9]+"
-    r"|s(?P<a>[/|#,@:%!+~_])" + _PIECE.format("a") + r"(?P=a)" + _PIECE.format("a") + r"(?P=a)[gpIi0-9]*"
+    r"|s(?P<a>[/|#,@:%!+~_])" + _REGEX.format("a") + r"(?P=a)" + _PIECE.format("a") + r"(?P=a)[gpIi0-9]*"
     r"|y(?P<b>[/|#,@:%!+~_])" + _PIECE.format("b") + r"(?P=b)" + _PIECE.format("b") + r"(?P=b)"
     r"|\{|\})?"
 )
@@ -63,7 +66,9 @@ def sed_reads(script: str) -> bool:
     return True
 
 
-_AWK_MORE = re.compile(r"system|/inet|getline|ARGV|ARGC|PROCINFO|@|\||>(?!=)|\bclose\b|-i\b|\binclude\b|ENVIRON")
+_AWK_MORE = re.compile(
+    r"system|/inet|getline|ARGV|ARGC|PROCINFO|@|\||>(?!=)|\bclose\b|-i\b|\binclude\b|ENVIRON|SYMTAB|FUNCTAB"
+)
 
 
 def awk_more(words: tuple[Word, ...]) -> str:

@@ -32,6 +32,9 @@ _INSTALLED = frozenset(
 
 They are named themselves, as if they were files, and not entered, except where links in them count."""
 
+_COST = 200
+"""As how many names a pattern counts, whatever it matches: a line has room for a hundred."""
+
 _MOST_PARTS = 32
 _LONGEST_NAME = 255
 _LINKS = 2_000
@@ -46,6 +49,10 @@ class Below(msgspec.Struct, frozen=True):
     files: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     is_complete: bool = True
+    rules: tuple[str, ...] = ()
+    """Where links lead that are files with names to ignore, which programs that search read and may quote."""
+    seen_names: int = 0
+    """How many names were looked at."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -63,11 +70,26 @@ class Surroundings(msgspec.Struct, frozen=True):
     repositories: Callable[[str], StartsPrograms] = lambda _: StartsPrograms()
 
     def remembering(self) -> Surroundings:
-        """Return the same lookups, each made once: for the judging of one line."""
+        """Return the same lookups, each made once, with one bound for all names: for the judging of one line."""
+        names = [0]
+
+        def matches(pattern: str) -> tuple[str, ...] | None:
+            names[0] += _COST
+            found = self.matches(pattern) if names[0] <= MOST_BELOW else None
+            names[0] += len(found or ())
+            return found
+
+        def below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lookup with two arguments
+            if names[0] > MOST_BELOW:
+                return Below(is_complete=False)
+            found = self.below(folder, through_links)
+            names[0] += found.seen_names
+            return found
+
         return Surroundings(
             real=cache(self.real),
-            matches=cache(self.matches),
-            below=cache(self.below),
+            matches=cache(matches),
+            below=cache(below),
             program=cache(self.program),
             repositories=cache(self.repositories),
         )
@@ -78,9 +100,37 @@ NO_SURROUNDINGS = Surroundings()
 
 def disk_surroundings() -> Surroundings:
     """Return the surroundings that read the disk."""
-    return Surroundings(
-        real=os.path.realpath, matches=_matches, below=_below, program=_program, repositories=read_repositories
-    )
+    return Surroundings(real=_real, matches=_matches, below=_below, program=_program, repositories=read_repositories)
+
+
+def _real(path: str) -> str:
+    """Return where a path leads; behind `/proc` it leads elsewhere for every process, so there it is left as it is."""
+    waiting = path.split("/")[::-1]
+    found, followed = "", 0
+    while waiting:
+        part = waiting.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            found = found.rpartition("/")[0]
+            continue
+        here = f"{found}/{part}"
+        if here == "/proc":
+            return "/".join((here, *reversed(waiting))).rstrip("/")
+        try:
+            to = os.readlink(here)  # noqa: PTH115 - a Path would drop `.` and slashes
+        except (OSError, ValueError):
+            found = here
+            continue
+        followed += 1
+        if followed > _MOST_LINKS:
+            return here  # the kernel finds nothing there
+        found = "" if to.startswith("/") else found
+        waiting += to.split("/")[::-1]
+    return found or "/"
+
+
+_MOST_LINKS = 64
 
 
 def _matches(pattern: str) -> tuple[str, ...] | None:
@@ -95,7 +145,8 @@ def _matches(pattern: str) -> tuple[str, ...] | None:
         if not set(part) & {"*", "?"}:
             found = [join(each, part) for each in found]
             continue
-        name = re.compile("".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in part), re.DOTALL)
+        # Where bash counts bytes, several `?` stand for one character.
+        name = re.compile("".join({"*": ".*", "?": ".?"}.get(each, re.escape(each)) for each in part), re.DOTALL)
         deeper: list[str] = []
         for folder in found:
             try:
@@ -116,6 +167,7 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
     """Return what lies below a folder. Where links count, folders of packages are entered too."""
     links: list[str] = []
     files: list[str] = []
+    rules: list[str] = []
     waiting, count = [folder], 0
     while waiting:
         try:
@@ -123,16 +175,17 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
                 for entry in listing:
                     count += 1
                     if count > MOST_BELOW or len(links) > _LINKS:
-                        return Below(tuple(files), tuple(links), is_complete=False)
+                        return Below(tuple(files), tuple(links), is_complete=False, seen_names=count)
                     if entry.is_symlink():
-                        links.append(os.path.realpath(entry.path))
+                        links.append(_real(entry.path))
+                        rules += links[-1:] if entry.name.endswith("ignore") else []
                     elif entry.is_dir(follow_symlinks=False) and (through_links or entry.name not in _INSTALLED):
                         waiting.append(entry.path)
                     else:
                         files.append(entry.path)
         except OSError:
             continue  # what cannot be listed the command cannot list either
-    return Below(tuple(files), tuple(links))
+    return Below(tuple(files), tuple(links), rules=tuple(rules), seen_names=count)
 
 
 def _program(name: str, folder: str) -> str:

@@ -10,14 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hostile_folder import SECRET, HostileFolder
+from hostile_folder import SECRET, HostileFolder, is_free
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.approval.command_analysis import command_parts
-from holdfast.tools.approval.decision import Allow, Policy, decide
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput
-from holdfast.tools.workspace.command_files import disk_surroundings
 from laws import law
 from skips import needs
 from tiers import DEEP
@@ -63,18 +59,6 @@ LINES = {
     "a repository within the workspace": ["git diff --no-index a.txt link --ext-diff; cat link"],
 }
 FLAT = [(kind, line) for kind, lines in LINES.items() for line in lines]
-
-
-async def _never(_: ToolContext) -> ToolOutput:
-    raise AssertionError("deciding must not run")
-
-
-def is_free(folder: HostileFolder, line: str, mode: str = "ask") -> bool:
-    """Return whether a line runs unasked in the hostile workspace."""
-    root = str(folder.ws)
-    parts = command_parts(line, root=root, folder=root, around=disk_surroundings())
-    plan = Plan(effect="execute", title="run", run=_never, command=line, line=parts)
-    return decide(plan, Policy("plan" if mode == "plan" else "ask")) == Allow()
 
 
 def test_no_hostile_line_is_free(tmp_path: Path) -> None:
@@ -162,7 +146,7 @@ def test_a_line_that_is_hard_to_judge_asks(line: str, tmp_path: Path) -> None:
         ("ls # " + "x" * 16_384, "ls # " + "x" * 16_000),
         ("ls;" * 256 + "ls", "ls;" * 255 + "ls"),
         ("ls " + "a " * 2_048, "ls " + "a " * 2_000),
-        ("echo $(" * 40 + "ls" + ")" * 40, "echo $(" * 8 + "ls" + ")" * 8),
+        ('echo "$(' * 40 + "ls" + ')"' * 40, 'echo "$(' * 8 + "ls" + ')"' * 8),
         ("cat " + "*/" * 33 + "x", "cat " + "*/" * 9 + "x"),
     ],
 )
