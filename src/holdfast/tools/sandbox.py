@@ -143,6 +143,18 @@ def confinement_note(level: Confined, output: str) -> str:
     )
 
 
+def moved_note(moved: tuple[str, ...]) -> str:
+    """Return a line about the files that a command put where git would obey them, "" if there are none."""
+    if not moved:
+        return ""
+    shown = ", ".join(repr(path) for path in moved[:_MOST_REFUSED])
+    more = f" and {len(moved) - _MOST_REFUSED} more" if len(moved) > _MOST_REFUSED else ""
+    return (
+        f"\n[The command made {shown}{more}: git would take its settings from elsewhere. It was moved away, to a name "
+        "that ends in .moved-1 or the next number. Tell the user.]"
+    )
+
+
 def refused_note(refused: tuple[RefusedHost, ...]) -> str:
     """Return a line for the model about the addresses that a confined command did not get, "" if there are none."""
     if not refused:
