@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -57,7 +58,7 @@ class BashTool:
         from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
 
         place = resolve(self._workspace.root, args.cwd)
-        if not place.path.is_dir():
+        if not os.path.isdir(place.path):  # noqa: PTH112 - False also for a name that is too long
             raise ToolFailed(f"Folder {args.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob.")
         around = disk_surroundings()
         line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
