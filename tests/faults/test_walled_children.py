@@ -37,7 +37,7 @@ while not os.path.exists("ended"):
         os._exit(0)
     os.setsid()
 """
-_NO_ENVIRONMENT = 'cd /; exec env -i setsid -f sleep 300 >/dev/null 2>&1 </dev/null'
+_NO_ENVIRONMENT = "cd /; exec env -i setsid -f sleep 300 >/dev/null 2>&1 </dev/null"
 HARDER = {
     "kills all that it sees, and stays": "exec 9>held; trap '' TERM HUP INT; echo ready; kill -KILL -1; sleep 300",
     "kills its supervisors, and stays": (
@@ -77,7 +77,10 @@ def kill_all_three(agent: int) -> None:
 
 ALL_THREE = Injector("agent, watchdog and supervisor killed", kill_all_three, agent_lives=False)
 WALLED: list[tuple[WallKind, Injector]] = [
-    *(("bwrap", each) for each in (*INJECTORS, Injector("outer process of the wall killed", kill_every(outer)), ALL_THREE)),
+    *(
+        ("bwrap", each)
+        for each in (*INJECTORS, Injector("outer process of the wall killed", kill_every(outer)), ALL_THREE)
+    ),
     *(("landlock", each) for each in INJECTORS),
 ]
 

@@ -165,7 +165,11 @@ def command_output(
         f"\n[All of its output that was stored is in {str(full_output)!r}: read it.]" if full_output is not None else ""
     )
     ok = finished.cause == "exit" and finished.code == 0
-    note = moved_note(finished.moved) + refused_note(finished.refused) + ("" if ok else confinement_note(confined, finished.text))
+    note = (
+        moved_note(finished.moved)
+        + refused_note(finished.refused)
+        + ("" if ok else confinement_note(confined, finished.text))
+    )
     return ToolOutput(
         text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}{note}",
         ok=ok,
