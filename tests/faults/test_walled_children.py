@@ -45,9 +45,12 @@ HARDER = {
         "while :; do kill -KILL $PPID $(cut -d' ' -f4 /proc/$PPID/stat) 2>/dev/null; sleep 0.05; done"
     ),
     "empties its environment": f"exec 9>held; ({_NO_ENVIRONMENT}); echo ready; {_NO_ENVIRONMENT}",
-    "forks and exits without pause": f"setsid {shlex.quote(sys.executable)} -I -S -c {shlex.quote(_ENDLESS)} & sleep 300",
+    "forks and exits without pause": (
+        f"setsid {shlex.quote(sys.executable)} -I -S -c {shlex.quote(_ENDLESS)} & sleep 300"
+    ),
     "starts two where one was, up to a limit": (
-        'b() { [ -e ended ] || [ "$1" -gt 4 ] || { b $(($1 + 1)) & b $(($1 + 1)) & sleep 300; }; }; b 0 & echo ready; wait'
+        'b() { [ -e ended ] || [ "$1" -gt 4 ] || { b $(($1 + 1)) & b $(($1 + 1)) & sleep 300; }; }; '
+        "b 0 & echo ready; wait"
     ),
 }
 """Commands that outlive the death of all that runs them where there is no pid namespace."""

@@ -60,7 +60,8 @@ def strike():
     proxies = [each for each in commands if "network.proxy" in words(each) and "bwrap" not in words(each)]
     known = {"watchdog": watchdogs, "supervisor": supervisors, "proxy": proxies, "agent": [os.getpid()]}
     known["wall"] = [each for each in commands if each not in proxies]
-    found = [pid for name in ("watchdog", "supervisor", "wall", "proxy", "agent") if name in victims for pid in known[name]]
+    order = ("watchdog", "supervisor", "wall", "proxy", "agent")
+    found = [pid for name in order if name in victims for pid in known[name]]
     pathlib.Path("struck").write_text(" ".join(map(str, found)))
     for number in (signal.SIGSTOP, signal.SIGKILL):  # none has time to act on another's death
         for pid in found:

@@ -65,7 +65,9 @@ def decided(planned: Plan, by: Policy) -> Decision:
     return decide(planned, by, tool="bash")
 
 
-def is_lawful(planned: Plan, mode: Mode, allowed: str, decision: Decision) -> bool:
+def is_lawful(  # noqa: PLR0911 - a return for each mode and level
+    planned: Plan, mode: Mode, allowed: str, decision: Decision
+) -> bool:
     """Return whether what is allowed unasked is no more than the user allowed by mode, rule or pattern."""
     if not isinstance(decision, Allow):
         return True
@@ -134,7 +136,7 @@ def test_a_deny_rule_wins_over_every_argument_mode_and_allowance(mode: Mode, lev
     ],
 )
 def test_a_deny_rule_of_a_host_holds_for_the_addresses_of_a_command(
-    mode: Mode, rule: str, network: str, is_denied: bool
+    mode: Mode, rule: str, network: str, *, is_denied: bool
 ) -> None:
     planned = plan("ls", BUBBLEWRAP, network=(network,))
     assert isinstance(decided(planned, policy(mode, "every command", deny=rule)), Deny) is is_denied

@@ -97,7 +97,7 @@ def descriptors(pid: int) -> list[str]:
     found: list[str] = []
     for path in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # the listing's own
-            found.append(os.readlink(path).partition(":")[0])
+            found.append(str(path.readlink()).partition(":")[0])
     return sorted(found)
 
 
@@ -278,7 +278,7 @@ def test_a_session_inside_the_workspace_is_hidden_and_its_tmpdir_works(tmp_path:
 
 def test_a_command_that_the_user_allowed_can_commit(tmp_path: Path) -> None:
     async def act(session: Session) -> None:
-        subprocess.run(["git", "init", "-q", str(session.workspace)], check=True)
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(session.workspace)], check=True)
         (session.workspace / "a.txt").write_text("x")
         who = "-c user.name=a -c user.email=a@example.org"
         got = await session.run(f"git add a.txt && git {who} commit -qm one && git log --format=%s")
@@ -292,7 +292,7 @@ def test_a_command_that_the_user_allowed_can_commit(tmp_path: Path) -> None:
 
 def test_what_git_would_obey_is_moved_away_and_said(tmp_path: Path) -> None:
     async def act(session: Session) -> None:
-        subprocess.run(["git", "init", "-q", str(session.workspace)], check=True)
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(session.workspace)], check=True)
         for number in (1, 2):
             got = await session.run("echo ../evil > .git/commondir; echo made")
             git = session.workspace / ".git"

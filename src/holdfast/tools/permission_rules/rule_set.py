@@ -85,7 +85,9 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
     def _with(self, verdict: RuleVerdict) -> Iterator[PermissionRule]:
         return (rule for rule in self.rules if rule.verdict == verdict)
 
-    def _is_against(self, rule: PermissionRule, plan: Plan, line: CommandParts | None, tool: str) -> bool:
+    def _is_against(  # noqa: PLR0911 - a return for each subject
+        self, rule: PermissionRule, plan: Plan, line: CommandParts | None, tool: str
+    ) -> bool:
         match rule.subject:
             case "tool":
                 return names_tool(rule, tool)
