@@ -84,7 +84,7 @@ class Sandbox:
         secrets = [path for path in start.files if start.may_read(path) in hidden]
         root = f"{self._root}/"
         # What git obeys in the workspace's own repository, `describe` keeps; a commit writes the rest of it.
-        kept = (path for path in start.files if start.level != "read" and path != f"{root}.git")
+        read_only = (path for path in start.files if start.level != "read" and path != f"{root}.git")
         try:
             described = describe(
                 start.level,
@@ -94,7 +94,7 @@ class Sandbox:
                 placeholders=str(self._folder / "masks"),
                 environ=environ,
                 masks=masks_of([*secrets, *map(str, self._private)]),
-                fixed=tuple(path for path in kept if runs_by_itself(path.removeprefix(root))),
+                fixed=tuple(path for path in read_only if runs_by_itself(path.removeprefix(root))),
                 sees_disk=start.by_user,
                 programs=LOOKING_PROGRAMS if start.looks else frozenset(),
             )

@@ -322,7 +322,7 @@ def test_the_record_of_an_end_says_what_the_call_would_have_said(tmp_path: Path)
     "address",
     [
         "https://pypi.org",
-        "pypi.org/simple",
+        "example.org/simple",
         "user@host",
         "a b",
         "a\nb",

@@ -28,7 +28,7 @@ Run = Callable[[str], Coroutine[None, None, ToolOutput]]
 
 
 def on_network(folder: Path, act: Callable[[Run, Path], Awaitable[None]]) -> None:
-    """Call `act` with what runs a command at level `network`, in a workspace of its own."""
+    """Call `act` with what runs a command at level `network`, in a new workspace."""
     need("bwrap")
     workspace, session = folder / "ws", folder / "session"
     workspace.mkdir()
