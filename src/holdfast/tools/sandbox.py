@@ -106,7 +106,8 @@ def _obeyed(files: tuple[str, ...], root: str) -> tuple[str, ...]:
     from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - when a command is confined
 
     found: dict[str, None] = {}
-    for path in files:
+    # What git obeys in the workspace's own repository, `describe` keeps; a commit writes the rest of it.
+    for path in (each for each in files if each != f"{root}/.git"):
         parts = path.removeprefix(f"{root}/").split("/")
         if runs_by_itself("/".join(parts)):
             folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
@@ -151,6 +152,18 @@ def confinement_note(level: Confined, output: str) -> str:
     return (
         f"\n[The command ran confined: {_SEEN[level]}. If it failed because of that, ask for more: "
         'network: ["HOST"] for addresses, outside: "why" to run it without a sandbox.]'
+    )
+
+
+def moved_note(moved: tuple[str, ...]) -> str:
+    """Return a line about the files that a command put where git would obey them, "" if there are none."""
+    if not moved:
+        return ""
+    shown = ", ".join(repr(path) for path in moved[:_MOST_REFUSED])
+    more = f" and {len(moved) - _MOST_REFUSED} more" if len(moved) > _MOST_REFUSED else ""
+    return (
+        f"\n[The command made {shown}{more}: git would take its settings from elsewhere. It was moved away, to a name "
+        "that ends in .moved-1 or the next number. Tell the user.]"
     )
 
 

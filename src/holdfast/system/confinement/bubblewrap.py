@@ -45,8 +45,9 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
         *(() if described.is_looking else ("--unshare-net",)),
         *_system(described),
         *_private(described),
-        *_covers(described),
+        *_covers(described, inside=False),
         *_visible(described),
+        *_covers(described, inside=True),
         *_masked(described),
         *_writable(described),
         "--chdir", described.cwd,
@@ -107,9 +108,15 @@ def _private(described: Confinement) -> Iterator[str]:
         yield from ("--dir", described.home)
 
 
-def _covers(described: Confinement) -> Iterator[str]:
-    """Yield empty folders over secret folders that hold something visible, such as TMPDIR, which is bound later."""
+def _covers(described: Confinement, *, inside: bool) -> Iterator[str]:
+    """Yield empty folders over secret folders that hold something visible, such as TMPDIR, which is bound later.
+
+    Those inside a folder that is bound come after it, else it would show them again and could not be made read-only.
+    """
+    bound = (*described.roots, *described.caches, *(git.common for git in described.git if git.common))
     for path in _folders_to_empty(described):
+        if is_within(path, bound) is not inside:
+            continue
         yield from ("--perms", "0111", "--size", str(SCRATCH_BYTES), "--tmpfs", path)
 
 

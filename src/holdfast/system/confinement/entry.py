@@ -19,6 +19,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from holdfast.system.confinement.descriptor_numbers import CHANNEL_FD, FILTER_FD, STATUS_FD
 
@@ -38,10 +39,12 @@ if _TYPE_CHECKING:
         rules: list[tuple[str, int]]
         keep_file_capabilities: bool
         is_proxied: bool
+        absent: list[str]
 
 
 _ABOVE = 32  # where descriptors wait until their own numbers are free
 _STATUS_MOST = 65_536
+_NAMES_MOST = 1000
 
 
 class Wall:
@@ -179,7 +182,26 @@ def close_wall(wall: Wall, code: int | None) -> bool:
             status = b""
     reports = wall.status >= 0
     wall.close()
-    return not reports or code != 1 or did_start(status)
+    if not reports or code is None or code < 0 or did_start(status):
+        return True
+    # Without a child it failed before there was one: bubblewrap itself could not be started, say.
+    return code != 1 and b'"child-pid"' in status
+
+
+def move_appeared(fields: LaunchFields) -> list[str]:
+    """Rename what a command put where git would obey it, and return where it was. Call it when the command has ended.
+
+    It stays beside its place, under a name that means nothing to git. What cannot be renamed is returned too.
+    """
+    found = [path for path in fields["absent"] if os.path.lexists(path)]
+    for path in found:
+        names = (f"{path}.moved-{number}" for number in range(1, _NAMES_MOST))
+        free = next((name for name in names if not os.path.lexists(name)), path)
+        if os.path.realpath(os.path.dirname(path)) != os.path.dirname(path):  # noqa: PTH120 - as above
+            continue  # a link leads to another folder by now
+        with suppress(OSError):  # it is said below that it is still there
+            os.rename(path, free)  # noqa: PTH104 - as above
+    return [f"{path}{' (it could not be moved)' if os.path.lexists(path) else ''}" for path in found]
 
 
 def inner_process(status: bytes) -> int:

@@ -42,6 +42,7 @@ class Launch(NamedTuple):
     `argv` goes before the shell's own words. `environment` is all of the command's environment, `cwd` its folder.
     `filter` is the program of seccomp: bubblewrap reads it from a descriptor, with Landlock the child loads it. `rules`
     are Landlock's, as (path, rights). `is_proxied` says that the child inherits a channel to the proxy.
+    What appears at the paths `absent` is moved away when the command has ended: git would obey it.
     """
 
     kind: WallKind
@@ -53,6 +54,7 @@ class Launch(NamedTuple):
     rules: tuple[tuple[str, int], ...] = ()
     keep_file_capabilities: bool = False
     is_proxied: bool = False
+    absent: tuple[str, ...] = ()
 
 
 def confined_launch(described: Confinement, kind: WallKind, environ: Mapping[str, str]) -> Launch:
@@ -74,6 +76,7 @@ def confined_launch(described: Confinement, kind: WallKind, environ: Mapping[str
                 filter=filter_program("looking" if described.is_looking else "bwrap", os.uname().machine),
                 placeholders=tuple(_placeholders(described)),
                 is_proxied=proxied,
+                absent=() if described.level == "read" else tuple(path for git in described.git for path in git.absent),
             )
         case "landlock":
             if described.level != "read":
@@ -139,4 +142,5 @@ def launch_fields(launch: Launch) -> LaunchFields:
         "rules": list(launch.rules),
         "keep_file_capabilities": launch.keep_file_capabilities,
         "is_proxied": launch.is_proxied,
+        "absent": list(launch.absent),
     }

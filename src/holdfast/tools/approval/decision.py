@@ -81,7 +81,7 @@ def decide(  # noqa: PLR0911 - a return for each step of the order
         presented = "The model presents a plan. Decide whether it is carried out."
         return Ask(presented if plan.question is None else plan.question.text)
     if policy.mode == "yolo":
-        return Allow(granted(plan) if plan.sandbox_required and not plan.leaves else "")
+        return _in_yolo(plan, line)
     can_only_read = plan.requested == "workspace" and "workspace" in plan.levels and plan.hides_secrets
     if (
         policy.mode == "plan"
@@ -104,6 +104,20 @@ def decide(  # noqa: PLR0911 - a return for each step of the order
     if plan.levels:
         return _confined(plan, line, policy, why, tool=tool)
     return Ask(why) if why else Allow()
+
+
+def _in_yolo(plan: Plan, line: CommandParts | None) -> Decision:
+    """Return the decision where nothing is asked: a sandbox that the user requires still holds, except to leave it."""
+    if line is None or not plan.sandbox_required or plan.leaves:
+        return Allow()
+    if level := granted(plan):
+        return Allow(level)
+    if line.only_reads and not plan.network and "read" in plan.levels and plan.hides_secrets:
+        return Allow("read")
+    return Ask(
+        f"The call {plan.title!r} runs a command that cannot be confined as it asks on this machine, and the setting "
+        "'sandbox' requires a sandbox."
+    )
 
 
 def granted(plan: Plan, answer: Leaving = "") -> Confined:
@@ -133,6 +147,13 @@ def _confined(  # noqa: PLR0911 - a return for each step
     judged = not _reason_to_ask_for_line(plan, line, Policy("ask", rules=RuleSet(root=policy.rules.root)), "")
     if not by_user and not plan.hides_secrets:
         return Ask(f"The call {plan.title!r} runs a command{_TOO_MANY}.")
+    if plan.network and not by_user:
+        if policy.mode == "plan" or not policy.rules.allow_all_commands(tool):
+            hosts = ", ".join(map(repr, plan.network))
+            return Ask(f"The call {plan.title!r} runs a command that may write the workspace and reaches {hosts}.")
+        by_user = True
+    if policy.mode == "plan":
+        return Allow("read", by_user)  # nothing is written then, whatever the user has allowed
     if judged and not plan.network:
         return Allow("read")
     level = granted(plan)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -18,7 +20,7 @@ from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
 from holdfast.tools.process.command_end import CommandFinished
 from holdfast.tools.process.end_record import new_seal
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
-from holdfast.tools.sandbox import ConfinedStart, Sandbox, confinement_note, refused_note
+from holdfast.tools.sandbox import ConfinedStart, Sandbox, confinement_note, moved_note, refused_note
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
@@ -26,6 +28,8 @@ from holdfast.tools.workspace.command_files import Below, disk_surroundings
 from holdfast.tools.workspace.safe_paths import resolve
 
 DEFAULT = 120.0  # seconds after which a foreground command is ended
+_BY_SIGNAL = 128  # an exit code above it, inside bubblewrap, is it and the number of a signal
+_ADDRESS = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9_-][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 TITLE = 80  # characters of the command shown in a plan's title
 
 
@@ -45,10 +49,15 @@ class BashTool:
         args = parse_arguments(arguments, BashArguments, tool="bash")
         if "\0" in args.command:
             raise ToolFailed("The command contains a NUL character, which no program accepts. Nothing was run.")
+        if (strange := next((each for each in args.network if not _ADDRESS.fullmatch(each)), None)) is not None:
+            raise ToolFailed(
+                f"Address {strange!r} in 'network' is no host (such as 'pypi.org', '*.example.org' or "
+                "'example.org:8080'). Nothing was run."
+            )
         from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
 
         place = resolve(self._workspace.root, args.cwd)
-        if not place.path.is_dir():
+        if not os.path.isdir(place.path):  # noqa: PTH112 - False also for a name that is too long
             raise ToolFailed(f"Folder {args.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob.")
         around = disk_surroundings()
         line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
@@ -148,7 +157,11 @@ def command_output(
         f"\n[All of its output that was stored is in {str(full_output)!r}: read it.]" if full_output is not None else ""
     )
     ok = finished.cause == "exit" and finished.code == 0
-    note = refused_note(finished.refused) + ("" if ok else confinement_note(confined, finished.text))
+    note = (
+        moved_note(finished.moved)
+        + refused_note(finished.refused)
+        + ("" if ok else confinement_note(confined, finished.text))
+    )
     return ToolOutput(
         text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}{note}",
         ok=ok,
@@ -181,7 +194,7 @@ def how_command_ended(finished: CommandFinished) -> str:
         case "exit" if finished.signal is not None:
             clauses = [f"ended by signal {finished.signal} ({signal.strsignal(finished.signal)}), {after}"]
         case "exit":
-            clauses = [f"exit code {finished.code}, {after}"]
+            clauses = [f"exit code {finished.code}{_signal_inside(finished)}, {after}"]
     if finished.leftovers:
         alone = "; to keep one running, start it with background: true" if finished.cause == "exit" else ""
         clauses.append(f"{_processes(finished.leftovers)} it left behind {_were(finished.leftovers)} ended{alone}")
@@ -192,6 +205,15 @@ def how_command_ended(finished: CommandFinished) -> str:
     if finished.unkept:
         clauses.append(f"some of its output could not be kept: {finished.unkept}")
     return "; ".join(clauses)
+
+
+def _signal_inside(finished: CommandFinished) -> str:
+    """Return which signal an exit code stands for: bubblewrap, which waits for the command, cannot die of it too."""
+    number = (finished.code or 0) - _BY_SIGNAL
+    if finished.wall != "bwrap" or number not in signal.valid_signals():
+        return ""
+    names = {each.value: each.name for each in signal.Signals}
+    return f" ({_BY_SIGNAL} + {names.get(number, f'signal {number}')})"
 
 
 def _processes(count: int) -> str:

@@ -85,11 +85,15 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
     def _with(self, verdict: RuleVerdict) -> Iterator[PermissionRule]:
         return (rule for rule in self.rules if rule.verdict == verdict)
 
-    def _is_against(self, rule: PermissionRule, plan: Plan, line: CommandParts | None, tool: str) -> bool:
+    def _is_against(  # noqa: PLR0911 - a return for each subject
+        self, rule: PermissionRule, plan: Plan, line: CommandParts | None, tool: str
+    ) -> bool:
         match rule.subject:
             case "tool":
                 return names_tool(rule, tool)
             case "host":
+                if any(_may_mean(rule, host) for host in plan.network):
+                    return True
                 return tool == rule.tool if not (rule.specifier or plan.host) else _names_host(rule, plan.host)
             case "command":
                 return line is not None and (
@@ -130,3 +134,16 @@ def _names_host(rule: PermissionRule, host: str) -> bool:
     if not rule.specifier or pattern == "*":
         return True
     return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+
+
+def _may_mean(rule: PermissionRule, address: str) -> bool:
+    """Return whether an address of a command, `host`, `*.domain` or `*`, with or without a port, may be the rule's."""
+    name, _, port = address.lower().rpartition(":")
+    host = (name if name and port.isdecimal() else address.lower()).strip("[]").rstrip(".")
+    pattern = rule.specifier.partition(":")[2].strip().lower()
+    if host == "*" or _names_host(rule, host):
+        return True
+    if not host.startswith("*."):
+        return False
+    below, named = host[1:], pattern.removeprefix("*")
+    return named.endswith(below) or (pattern.startswith("*.") and below.endswith(named))

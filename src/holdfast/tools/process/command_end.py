@@ -33,7 +33,7 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     """The command ended by itself or was ended. `unkept` says why output is missing in the spool.
 
     `has_begun` is False if the wall around it could not be built, so that nothing was run. `refused` are the addresses
-    that it was not allowed to reach.
+    that it was not allowed to reach, `moved` the files that it put where git obeys them. `wall` is what confined it.
     """
 
     call: str
@@ -46,6 +46,8 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     survivors: int
     has_begun: bool = True
     refused: tuple[RefusedHost, ...] = ()
+    wall: str = ""
+    moved: tuple[str, ...] = ()
 
 
 class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +57,7 @@ class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
     watchdog died (`unguarded`), or it died itself (`lost`). One of `code` and `signal` is set unless it is lost.
     `leftovers` counts leftover processes that were ended, `survivors` those that could not be; None if unknown.
     `unkept` says why output is missing from `text`, or is ""; `is_cut` whether `text` leaves out a part of a long one.
+    `refused`, `wall` and `moved` are as in `CommandEnded`.
     """
 
     cause: Literal["exit", "timeout", "stop", "signalled", "unguarded", "lost"]
@@ -67,6 +70,8 @@ class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
     unkept: str = ""
     is_cut: bool = False
     refused: tuple[RefusedHost, ...] = ()
+    wall: str = ""
+    moved: tuple[str, ...] = ()
 
 
 def stored_output(spool: Path) -> str:
@@ -119,6 +124,8 @@ def command_result(ended: CommandEnded, spool: Path) -> CommandFinished:
         unkept=unkept,
         is_cut=ended.seen > HEAD + TAIL,
         refused=ended.refused,
+        wall=ended.wall,
+        moved=ended.moved,
     )
 
 

@@ -165,6 +165,7 @@ class SupervisorLoop:
     def _start(self, request: Request) -> None:
         fds: list[int] = []
         wall: Wall | None = None
+        proxy: ProxyProcess | None = None
         try:
             fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             fds.extend(os.pipe())
@@ -172,10 +173,18 @@ class SupervisorLoop:
                 from holdfast.system.confinement.entry import prepare_wall  # noqa: PLC0415 - for a confined command
 
                 wall = prepare_wall(fields)
+                if wall.channel >= 0:  # before the command: without its proxy it is not run
+                    from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - likewise
+
+                    proxy = start_proxy(wall, hosts=request["hosts"])
             pid = os.fork()
         except (OSError, ValueError) as error:
             for fd in fds:
                 os.close(fd)
+            if proxy is not None:
+                from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - likewise
+
+                stop_proxy(proxy)
             if wall is not None:
                 wall.close()
             self._answer({"kind": "refused", "call": request["call"], "why": str(error)})
@@ -188,11 +197,7 @@ class SupervisorLoop:
             wall.close_inside()
         self.childless = False
         command = self.commands[request["call"]] = SupervisedCommand(request, pid=pid, pipe=reading, spool=spool)
-        command.wall = wall
-        if wall is not None and wall.channel >= 0:
-            from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - for such a command
-
-            command.proxy = start_proxy(wall, hosts=request["hosts"])
+        command.wall, command.proxy = wall, proxy
         self._watch(reading, lambda: self._read(command))
         if found := running_process(pid):
             self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
@@ -305,9 +310,11 @@ class SupervisorLoop:
         }
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
         if command.wall is not None:
-            from holdfast.system.confinement.entry import close_wall  # noqa: PLC0415 - for a confined command
+            from holdfast.system.confinement.entry import close_wall, move_appeared  # noqa: PLC0415 - for a confined command
 
             ended["has_begun"] = close_wall(command.wall, command.status)
+            ended["wall"] = command.wall.fields["kind"]
+            ended["moved"] = move_appeared(command.wall.fields)
         if command.proxy is not None:
             from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - likewise
 

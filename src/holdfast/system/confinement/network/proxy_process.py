@@ -1,6 +1,6 @@
 """Starts the proxy of a command as a process of the supervisor, and ends it with the command.
 
-proxy = start_proxy(wall, hosts=("api.example.org",))   # after the fork of the command
+proxy = start_proxy(wall, hosts=("api.example.org",))   # before the fork of the command
 …
 for each in stop_proxy(proxy):                           # when the command has ended
     …                                                    # {"host": …, "port": …, "why": …}
@@ -34,13 +34,18 @@ class ProxyProcess:
 
 
 def start_proxy(wall: Wall, *, hosts: Sequence[str], networks: Sequence[str] = ()) -> ProxyProcess:
-    """Start the proxy of a wall that `is_proxied`; raises `OSError`. The process must have one thread.
+    """Start the proxy of a wall that `is_proxied`, before the command; raises `OSError`. For a process with one thread.
 
     `hosts` are the patterns that the user allowed. `networks` may be asked though they are not public.
     """
     reading, writing = os.pipe()
     parent = os.getpid()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        raise
     if pid == 0:
         _become_proxy(parent, wall.channel, writing, json.dumps(list(hosts)), json.dumps(list(networks)))
     os.close(writing)
