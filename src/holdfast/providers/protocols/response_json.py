@@ -12,6 +12,9 @@ from holdfast.history.formats.format import Json, is_array, is_object
 MOST_TOKENS = 2**53
 """No real token count is as large."""
 
+_MOST_VALUES = 200_000
+"""Values, commas and colons of one event."""
+
 
 class ResponseJson:
     """Reads the JSON of one response of `model`. Every method raises `ProviderFailed` for an invalid response."""
@@ -30,6 +33,11 @@ class ResponseJson:
         send them. If a key occurs twice, the last value counts. Whole numbers are exact. Control characters in strings,
         bytes that are not UTF-8, a byte order mark, and whole numbers of more than 4,300 digits are refused.
         """
+        if len(data) > _MOST_VALUES:  # decoded, a value takes many times its bytes
+            from holdfast.tools.message_frame import is_too_complex  # noqa: PLC0415 - most events are small
+
+            if is_too_complex(data):
+                raise self.invalid_response(f"more than {_MOST_VALUES:,} values in one event")
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
