@@ -55,3 +55,12 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
             f"Command git {arguments[0]} failed: {lines[-1] if lines else done.returncode}. Try it in {str(folder)!r}."
         )
     return done.stdout.strip()
+
+
+def git_of(clone: Path, folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """Do what `git` does, in the clone or a worktree of it.
+
+    A session can write into the clone, and a file `commondir` there would make git obey the settings of another folder.
+    The variable counts before the file.
+    """
+    return git(folder, *arguments, environment={**(environment or {}), "GIT_COMMON_DIR": str(clone)})

@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.errors import StateError
 from holdfast.fleet.places.folder import identity_of
-from holdfast.fleet.places.git_command import git
+from holdfast.fleet.places.git_command import git, git_of
 from holdfast.fleet.places.outside_values import checked_branch, checked_commit, checked_repository, folder_below
 from holdfast.session.session_id import checked_id
 from holdfast.system.durable_files import make_folder
@@ -56,30 +56,39 @@ class WorktreePlace(msgspec.Struct, frozen=True, kw_only=True):
         commit = self._committed(turn)
         if commit != self.saved:
             refs = f"refs/holdfast/{self.session}"
-            git(self.clone, "push", "--quiet", "--", "origin", f"+{commit}:{refs}/{turn}", f"+{commit}:{refs}/latest")
+            git_of(
+                self.clone,
+                self.clone,
+                "push",
+                "--quiet",
+                "--",
+                "origin",
+                f"+{commit}:{refs}/{turn}",
+                f"+{commit}:{refs}/latest",
+            )
         return {**self.values(), "saved": commit, "turn": turn}
 
     def close(self, *, remove: bool) -> None:
         """Leave the worktree, or delete it."""
         if remove:
-            git(self.clone, "worktree", "remove", "--force", "--", str(self.cwd))
+            git_of(self.clone, self.clone, "worktree", "remove", "--force", "--", str(self.cwd))
 
     def _committed(self, turn: int) -> str:
         """Return a commit of all files on top of the worktree's branch, or the last save if nothing changed."""
         with tempfile.TemporaryDirectory(prefix="holdfast-index-") as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
-            git(self.cwd, "read-tree", "HEAD", environment=index)
-            git(self.cwd, "add", "--all", "--force", ".", environment=index) if self._keeps_ignored else git(
-                self.cwd, "add", "--all", ".", environment=index
-            )
-            tree = git(self.cwd, "write-tree", environment=index)
-        head = git(self.cwd, "rev-parse", "HEAD")
-        if self.saved and git(self.cwd, "rev-parse", f"{self.saved}^{{tree}}") == tree:
-            parents = git(self.cwd, "rev-list", "--parents", "-1", self.saved).split()
+            git_of(self.clone, self.cwd, "read-tree", "HEAD", environment=index)
+            git_of(
+                self.clone, self.cwd, "add", "--all", "--force", ".", environment=index
+            ) if self._keeps_ignored else git_of(self.clone, self.cwd, "add", "--all", ".", environment=index)
+            tree = git_of(self.clone, self.cwd, "write-tree", environment=index)
+        head = git_of(self.clone, self.cwd, "rev-parse", "HEAD")
+        if self.saved and git_of(self.clone, self.cwd, "rev-parse", f"{self.saved}^{{tree}}") == tree:
+            parents = git_of(self.clone, self.cwd, "rev-list", "--parents", "-1", self.saved).split()
             if head in parents:
                 return self.saved
         message = f"holdfast: session {self.session} after turn {turn}"
-        return git(self.cwd, "commit-tree", tree, "-p", head, "-m", message, environment=_AUTHOR)
+        return git_of(self.clone, self.cwd, "commit-tree", tree, "-p", head, "-m", message, environment=_AUTHOR)
 
     @property
     def _keeps_ignored(self) -> bool:
@@ -105,7 +114,7 @@ def worktree_place(session: str, row_values: dict[str, object], *, state: Path, 
     folder = worktrees.path(session)
     if not (folder / ".git").exists():
         worktrees.remove(session)
-        git(clone, "worktree", "prune")
+        git_of(clone, clone, "worktree", "prune")
         _add(clone, folder, session, base=base, saved=bool(saved))
     return WorktreePlace(
         cwd=folder,
@@ -140,15 +149,15 @@ def _add(clone: Path, folder: Path, session: str, *, base: str, saved: bool) -> 
     """Add the worktree of a session, at its last save if there is one, otherwise at its base branch."""
     make_folder(folder.parent)
     latest = f"refs/holdfast/{session}/latest"
-    git(clone, "fetch", "--quiet", "--prune", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")
+    git_of(clone, clone, "fetch", "--quiet", "--prune", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")
     if saved:
-        git(clone, "fetch", "--quiet", "--", "origin", f"+{latest}:{latest}")
-        start = git(clone, "rev-parse", "--verify", "--end-of-options", f"{latest}^")
+        git_of(clone, clone, "fetch", "--quiet", "--", "origin", f"+{latest}:{latest}")
+        start = git_of(clone, clone, "rev-parse", "--verify", "--end-of-options", f"{latest}^")
     else:
         branch = f"refs/remotes/origin/{base}"
-        found = git(clone, "for-each-ref", "--format=%(refname)", "--", branch).splitlines()
+        found = git_of(clone, clone, "for-each-ref", "--format=%(refname)", "--", branch).splitlines()
         start = branch if branch in found else base
-    git(clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", "--", str(folder), start)
+    git_of(clone, clone, "worktree", "add", "--quiet", "--force", "-B", f"holdfast/{session}", "--", str(folder), start)
     if saved:  # restores uncommitted changes as uncommitted changes
-        git(folder, "read-tree", "-u", "--reset", latest)
-        git(folder, "reset", "--quiet", "--mixed", "HEAD")
+        git_of(clone, folder, "read-tree", "-u", "--reset", latest)
+        git_of(clone, folder, "reset", "--quiet", "--mixed", "HEAD")

@@ -68,13 +68,17 @@ def probe_bubblewrap(environ: Mapping[str, str]) -> WallProbe:
     ran, output = _tried("bwrap", environ)
     if ran:
         return WallProbe("bwrap", version, None)
-    obstacle = bubblewrap_obstacle(
+    return WallProbe("bwrap", version, obstacle_here(path, output))
+
+
+def obstacle_here(path: str, output: str) -> Obstacle:
+    """Return why the bubblewrap at `path` failed on this machine, by its output."""
+    return bubblewrap_obstacle(
         output,
         is_setuid=bool(Path(path).stat().st_mode & stat.S_ISUID),
         is_restricted=_setting("kernel/apparmor_restrict_unprivileged_userns") == "1",
         clone_off=_setting("kernel/unprivileged_userns_clone") == "0",
     )
-    return WallProbe("bwrap", version, obstacle)
 
 
 def probe_landlock(environ: Mapping[str, str]) -> WallProbe:
