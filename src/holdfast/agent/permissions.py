@@ -18,6 +18,13 @@ class Permissions:
         """The approval mode. A change applies from the next decision on, also in a running turn."""
         self.project = project
         self._journal = journal
+        self._told = ""
+
+    def untold(self, notice: str) -> str:
+        """Return the notice if the user is to be told with this question, "" if they were in an earlier one."""
+        found = "" if notice == self._told else notice
+        self._told = notice or self._told
+        return found
 
     def resume(self, *, chosen: bool) -> None:
         """Continue in the session's last mode; with `chosen`, keep the mode of this run."""

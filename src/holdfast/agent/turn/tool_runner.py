@@ -179,7 +179,8 @@ class Calls:
         if ask is None:
             raise ApprovalUnavailable(why)
         self._to(Signal.ASK)
-        return await self._stop.race(ask(call.part, plan, why))
+        shown = msgspec.structs.replace(plan, sandbox_notice=self._context.permissions.untold(plan.sandbox_notice))
+        return await self._stop.race(ask(call.part, shown, why))
 
     async def _ask_model_question(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Put the model's question to the user. Answer and outcome are one append: a crash leaves both or neither."""

@@ -39,7 +39,6 @@ class BashTool:
         self._workspace = workspace
         self._supervisors = supervisors
         self._sandbox = sandbox
-        self._noticed = False
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the plan to run the command; raises `ToolFailed` for invalid arguments."""
@@ -55,6 +54,7 @@ class BashTool:
         line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
         levels = () if self._sandbox is None else self._sandbox.levels
         below = around.below(str(self._workspace.root), False) if levels else Below()  # noqa: FBT003 - of a lookup
+        cannot_hide = "" if self._sandbox is None or not levels else self._sandbox.cannot_hide(below.files)
         if _patches(line):
             raise ToolFailed(
                 "Command 'apply_patch' is a tool here, not a program of the shell. Nothing was run. "
@@ -127,16 +127,10 @@ class BashTool:
             network=args.network,
             leaves=args.outside,
             sandbox_required=self._sandbox is not None and self._sandbox.mode == "require",
-            hides_secrets=below.is_complete,
-            sandbox_notice=self._notice(),
+            hides_secrets=below.is_complete and not cannot_hide,
+            cannot_hide=cannot_hide,
+            sandbox_notice="" if self._sandbox is None else self._sandbox.wall.notice,
         )
-
-    def _notice(self) -> str:
-        """Return why commands are not, or not all, confined here: with the first plan."""
-        if self._sandbox is None or self._noticed:
-            return ""
-        self._noticed = True
-        return self._sandbox.wall.notice
 
 
 def _patches(line: CommandParts) -> bool:
