@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,13 @@ import msgspec
 from agent_harness import opened
 from holdfast.agent.agent import Agent
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.config.project_decisions import Project
 from holdfast.session.journal.entries import ApprovalAsked, CallEnded, CallStarted
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
-from holdfast.tool_calls import Mode, Pattern, SandboxMode
+from holdfast.tool_calls import Mode, SandboxMode
 from holdfast.tools.permission_rules.permission_rule import permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.tool import Plan
@@ -45,16 +44,6 @@ class Fate(msgspec.Struct, kw_only=True):
     confined: str | None = None
     asked: str = ""
     notice: str = ""
-
-
-class _Project:
-    patterns: Sequence[Pattern] = ()
-
-    def __init__(self, rules: RuleSet) -> None:
-        self.rules = rules
-
-    def allow(self, pattern: Pattern) -> None:
-        del pattern
 
 
 async def run(request: Request) -> list[Fate]:
@@ -87,7 +76,9 @@ async def run(request: Request) -> list[Fate]:
         on_approval="stop",
     )
     rules = tuple(permission_rule(each, "allow", source="test", base=str(folder / "ws")) for each in request.allow)
-    agent.permissions.project = _Project(RuleSet(rules=rules, root=str(folder / "ws"), home="/nowhere"))
+    agent.permissions.project = Project(
+        folder / "projects", folder / "ws", rules=RuleSet(rules=rules, root=str(folder / "ws"), home="/nowhere")
+    )
     await agent.run("go")
     await toolbox.close()
     entries = [record.entry for record in store.read().records]
@@ -107,4 +98,5 @@ async def run(request: Request) -> list[Fate]:
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(asyncio.run(run(msgspec.json.decode(sys.stdin.buffer.read(), type=Request)))).decode())
+    fates = asyncio.run(run(msgspec.json.decode(sys.stdin.buffer.read(), type=Request)))
+    sys.stdout.buffer.write(msgspec.json.encode(fates))

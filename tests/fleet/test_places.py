@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import walls
 from holdfast.errors import StateError
 from holdfast.fleet.places.folder import identity_of
 from holdfast.fleet.places.local_places import LocalPlaces, container, sandbox
@@ -161,6 +162,16 @@ def test_a_file_of_the_session_does_not_open_other_folders_to_it(tmp_path: Path,
     (place.cwd / ".git").symlink_to("/dev/zero")
     with pytest.raises(StateError, match="is a link, which no sandbox can keep"):
         sandbox(place.cwd, own, state=tmp_path / "state", network=False)
+
+
+@needs("bubblewrap")
+def test_root_opens_no_sandboxed_place_of_another_user(tmp_path: Path) -> None:
+    walls.need_user(0)
+    (tmp_path / "work").mkdir()
+    os.chown(tmp_path / "work", walls.NOBODY, walls.NOBODY)
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    with pytest.raises(StateError, match=f"belongs to user {walls.NOBODY}"):
+        places.open("s-1", {"kind": "folder", "cwd": str(tmp_path / "work"), "around": "sandbox"})
 
 
 def writable(words: tuple[str, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Commands of a session where bubblewrap is missing, and where no wall works at all: what runs, what asks, what is said."""
+"""Commands of a session without bubblewrap, and without any wall: what runs, what asks, and what is said."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hidden_programs import path_without
 from holdfast.tool_calls import SandboxMode
 
 TESTS = Path(__file__).parents[1]
+PATHS = str(TESTS)
 
 
 @pytest.fixture
@@ -32,14 +33,17 @@ def without_bubblewrap(folder: Path, *, landlock: bool) -> tuple[list[str], dict
     if landlock:
         walls.need("landlock")
     words = [] if landlock else [sys.executable, str(TESTS / "no_landlock.py")]
-    paths = f"{TESTS}{os.pathsep}{TESTS / 'agent'}"
     programs = folder / "programs"
     path = str(programs) if programs.exists() else path_without(programs, "bwrap")
-    return words, {**os.environ, "PATH": path, "PYTHONPATH": paths}
+    return words, {**os.environ, "PATH": path, "PYTHONPATH": PATHS}
 
 
 def fates(folder: Path, request: Request, *, landlock: bool) -> list[Fate]:
     words, environ = without_bubblewrap(folder, landlock=landlock)
+    return session(request, words, environ)
+
+
+def session(request: Request, words: list[str], environ: dict[str, str]) -> list[Fate]:
     done = subprocess.run(
         [*words, sys.executable, str(TESTS / "confined_session.py")],
         input=msgspec.json.encode(request),
@@ -132,3 +136,21 @@ def test_doctor_says_that_no_wall_works(folder: Path) -> None:
     assert done.returncode == 1
     assert "bubblewrap is not installed" in done.stdout
     assert "the kernel has no Landlock" in done.stdout
+
+
+def test_root_in_a_closed_folder_of_another_user_reads_by_landlock(folder: Path) -> None:
+    walls.need_user(0)
+    walls.need("bwrap")
+    walls.need("landlock")
+    for path in (folder / "ws", folder / "ws/a.txt"):
+        os.chown(path, walls.NOBODY, walls.NOBODY)
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    commands = ["cat a.txt", "cat ../outside/secret.txt > c.txt", "touch d.txt"]
+    request = Request(folder=str(folder), mode="ask", commands=commands, allow=["Bash(touch *)"])
+    read, written, touched = session(request, [], {**os.environ, "PYTHONPATH": PATHS})
+    assert (read.outcome, read.confined, read.asked) == ("ok", "read", "")
+    assert read.text.startswith("one\n")
+    assert (written.outcome, written.confined) == ("denied", None)
+    assert f"belongs to user {walls.NOBODY}" in written.notice
+    assert (touched.outcome, touched.confined, touched.asked) == ("ok", "", "")
+    assert (folder / "ws/d.txt").exists()

@@ -61,7 +61,7 @@ class Sandbox:
         """The wall that works here; tried when it is first asked for, which takes some 10 ms and blocks."""
         from holdfast.system.confinement.probe import choose_wall, probe_walls  # noqa: PLC0415 - for the first command
 
-        return choose_wall(self.mode, () if self.mode == "off" else probe_walls(os.environ))
+        return choose_wall(self.mode, () if self.mode == "off" else probe_walls(os.environ, str(self._root)))
 
     @property
     def levels(self) -> tuple[Confined, ...]:

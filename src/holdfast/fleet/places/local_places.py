@@ -99,7 +99,7 @@ def sandbox(cwd: Path, session_folder: Path, *, state: Path, network: bool) -> t
         )
     except (OSError, LevelUnavailable) as error:
         raise StateError(f"The sandbox cannot be made here: {error}") from error
-    if obstacle := outer_obstacle(words, os.environ):
+    if obstacle := outer_obstacle(words, cwd, os.environ):
         raise StateError(f"The sandbox cannot be made here: {obstacle.reason}. {obstacle.remedy}")
     return words
 

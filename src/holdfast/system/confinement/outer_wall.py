@@ -20,7 +20,7 @@ from holdfast.system.confinement.description import Confinement, is_within
 from holdfast.system.confinement.entry import enter_wall, prepare_wall
 from holdfast.system.confinement.launch import confined_launch, launch_fields
 from holdfast.system.confinement.machine import masks_of
-from holdfast.system.confinement.probe import PROBE_SECONDS, obstacle_here
+from holdfast.system.confinement.probe import PROBE_SECONDS, obstacle_here, obstacle_in
 from holdfast.system.confinement.remedies import NOT_INSTALLED, Obstacle
 from holdfast.system.confinement.survey import describe
 
@@ -53,8 +53,8 @@ def outer_words(
     return (sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, _PACKAGES, fields)
 
 
-def outer_obstacle(words: tuple[str, ...], environ: Mapping[str, str]) -> Obstacle | None:
-    """Return why no program of this Python starts below these words, None if one does. Starts one, and blocks."""
+def outer_obstacle(words: tuple[str, ...], place: Path, environ: Mapping[str, str]) -> Obstacle | None:
+    """Return why a program of this Python cannot work in the place below these words. Starts one, and blocks."""
     path = shutil.which(BUBBLEWRAP, path=environ.get("PATH"))
     if path is None:
         return NOT_INSTALLED
@@ -70,7 +70,8 @@ def outer_obstacle(words: tuple[str, ...], environ: Mapping[str, str]) -> Obstac
         )
     except (OSError, subprocess.SubprocessError) as error:
         return Obstacle(f"the sandbox did not start: {error}", "See: holdfast doctor sandbox.")
-    return obstacle_here(path, done.stderr.decode("utf-8", "replace")) if done.returncode else None
+    foreign = obstacle_in(str(place))
+    return foreign or (obstacle_here(path, done.stderr.decode("utf-8", "replace")) if done.returncode else None)
 
 
 def _around_programs(described: Confinement, *, network: bool) -> Confinement:

@@ -21,7 +21,13 @@ from holdfast.system.confinement.description import Level, WallKind
 from holdfast.system.confinement.kernel.landlock import LEAST_ABI, landlock_abi
 from holdfast.system.confinement.kernel.system_calls import ARCHITECTURES
 from holdfast.system.confinement.launch import confined_launch
-from holdfast.system.confinement.remedies import NOT_INSTALLED, Obstacle, bubblewrap_obstacle, landlock_obstacle
+from holdfast.system.confinement.remedies import (
+    NOT_INSTALLED,
+    Obstacle,
+    bubblewrap_obstacle,
+    foreign_folder,
+    landlock_obstacle,
+)
 from holdfast.system.confinement.survey import describe
 from holdfast.system.confinement.trial import run_trial
 
@@ -54,21 +60,37 @@ class WallChoice(NamedTuple):
     refusal: str = ""
 
 
-def probe_walls(environ: Mapping[str, str]) -> tuple[WallProbe, ...]:
-    """Return the walls in the order of preference, each tried. Blocks for a moment; starts a process."""
-    return (probe_bubblewrap(environ), probe_landlock(environ))
+def probe_walls(environ: Mapping[str, str], workspace: str = "") -> tuple[WallProbe, ...]:
+    """Return the walls in the order of preference, each tried. Blocks for a moment; starts a process.
+
+    `workspace` is the folder that commands will work in, "" if it is not known.
+    """
+    return (probe_bubblewrap(environ, workspace), probe_landlock(environ))
 
 
-def probe_bubblewrap(environ: Mapping[str, str]) -> WallProbe:
-    """Return whether bubblewrap confines here."""
+def probe_bubblewrap(environ: Mapping[str, str], workspace: str = "") -> WallProbe:
+    """Return whether bubblewrap confines here, and in that folder."""
     path = shutil.which(BUBBLEWRAP, path=environ.get("PATH"))
     if path is None:
         return WallProbe("bwrap", "", NOT_INSTALLED)
     version = _version(path, environ)
     ran, output = _tried("bwrap", environ)
     if ran:
-        return WallProbe("bwrap", version, None)
+        return WallProbe("bwrap", version, obstacle_in(workspace) if workspace else None)
     return WallProbe("bwrap", version, obstacle_here(path, output))
+
+
+def obstacle_in(folder: str) -> Obstacle | None:
+    """Return why bubblewrap is of no use in a folder, None if it is.
+
+    Root has every right there by a capability, and inside has none: it could not enter the folder of another user, or
+    not write in it. Landlock leaves root the capabilities for files.
+    """
+    try:
+        owner = Path(folder).stat().st_uid
+    except OSError:  # the command will say so
+        return None
+    return foreign_folder(folder, str(owner)) if os.geteuid() == 0 and owner != 0 else None
 
 
 def obstacle_here(path: str, output: str) -> Obstacle:
