@@ -34,6 +34,7 @@ class Request(msgspec.Struct, kw_only=True):
     sandbox: SandboxMode = "auto"
     allow: list[str] = []
     answer: bool = False
+    contained: bool = False
 
 
 class Fate(msgspec.Struct, kw_only=True):
@@ -50,6 +51,8 @@ async def run(request: Request) -> list[Fate]:
     folder = Path(request.folder)
     toolbox = LocalToolbox(folder / "ws", folder / "own")
     toolbox.confine(request.sandbox)
+    if request.contained:
+        toolbox.contain()
     notices: dict[str, str] = {}
 
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:

@@ -154,3 +154,23 @@ def test_root_in_a_closed_folder_of_another_user_reads_by_landlock(folder: Path)
     assert f"belongs to user {walls.NOBODY}" in written.notice
     assert (touched.outcome, touched.confined, touched.asked) == ("ok", "", "")
     assert (folder / "ws/d.txt").exists()
+
+
+def test_a_wall_is_tried_inside_the_namespace_of_the_supervisor(folder: Path) -> None:
+    """As root bubblewrap makes no namespace in another: Landlock it is. Other users have both walls."""
+    walls.need("bwrap")
+    walls.need("landlock")
+    request = Request(
+        folder=str(folder),
+        mode="ask",
+        commands=["cat a.txt", "touch c.txt", "echo $$ > d.txt"],
+        allow=["Bash(touch *)"],
+    )
+    environ = {**os.environ, "PYTHONPATH": PATHS}
+    read, touched, written = session(msgspec.structs.replace(request, contained=True), [], environ)
+    assert (read.outcome, read.confined, read.asked) == ("ok", "read", "")
+    assert (touched.outcome, touched.asked) == ("ok", "")
+    assert (folder / "ws/c.txt").exists()
+    is_root = os.geteuid() == 0
+    assert touched.confined == ("" if is_root else "workspace")
+    assert ("pid_namespace = true" in written.notice) == is_root

@@ -46,11 +46,20 @@ class ConfinedStart(msgspec.Struct, frozen=True, kw_only=True):
 class Sandbox:
     """The wall of one session. `mode` is the user's choice."""
 
-    def __init__(self, root: Path, folder: Path, *, mode: SandboxMode, private: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        *,
+        mode: SandboxMode,
+        private: tuple[Path, ...] = (),
+        contained: bool = False,
+    ) -> None:
         """Confine to the workspace `root`; TMPDIR and placeholders lie in the session's `folder`.
 
-        `private` folders are holdfast's: no command sees them.
+        `private` folders are holdfast's: no command sees them. With `contained` commands run in a PID namespace.
         """
+        self._contained = contained
         self._root = root
         self._folder = folder
         self._private = private
@@ -61,7 +70,13 @@ class Sandbox:
         """The wall that works here; tried when it is first asked for, which takes some 10 ms and blocks."""
         from holdfast.system.confinement.probe import choose_wall, probe_walls  # noqa: PLC0415 - for the first command
 
-        return choose_wall(self.mode, () if self.mode == "off" else probe_walls(os.environ, str(self._root)))
+        if self.mode == "off":
+            return choose_wall("off", ())
+        found = choose_wall(self.mode, probe_walls(os.environ, str(self._root), contained=self._contained))
+        if not self._contained or not (found.notice or found.refusal):
+            return found
+        why = " This was tried inside the namespace of pid_namespace = true, which confined commands do not need."
+        return found._replace(notice=found.notice and found.notice + why, refusal=found.refusal and found.refusal + why)
 
     @property
     def levels(self) -> tuple[Confined, ...]:

@@ -30,10 +30,14 @@ from holdfast.system.confinement.description import (
 from holdfast.system.confinement.descriptor_numbers import FILTER_FD, STATUS_FD, STATUS_OPTION
 
 BUBBLEWRAP = "bwrap"
+_ENDS_TOGETHER = ("--unshare-pid", "--die-with-parent")
 _NAMESPACES = (
-    "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
-    "--unshare-cgroup-try", "--die-with-parent",
+    "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-ipc", "--unshare-uts",
+    "--unshare-cgroup-try", *_ENDS_TOGETHER,
 )  # fmt: skip
+
+PID_NAMESPACE_WORDS = (BUBBLEWRAP, "--dev-bind", "/", "/", "--proc", "/proc", *_ENDS_TOGETHER, "--")
+"""Before a program whose processes all end with it. No wall: it sees, writes and reaches what its user may."""
 
 _WAIT = (
     '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 2 ] && break; sleep .01; i=$((i+1)); done; '

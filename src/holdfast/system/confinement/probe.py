@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from holdfast.system.confinement.bubblewrap import BUBBLEWRAP
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, PID_NAMESPACE_WORDS
 from holdfast.system.confinement.description import Level, WallKind
 from holdfast.system.confinement.kernel.landlock import LEAST_ABI, landlock_abi
 from holdfast.system.confinement.kernel.system_calls import ARCHITECTURES
@@ -60,21 +60,33 @@ class WallChoice(NamedTuple):
     refusal: str = ""
 
 
-def probe_walls(environ: Mapping[str, str], workspace: str = "") -> tuple[WallProbe, ...]:
+def probe_walls(environ: Mapping[str, str], workspace: str = "", *, contained: bool = False) -> tuple[WallProbe, ...]:
     """Return the walls in the order of preference, each tried. Blocks for a moment; starts a process.
 
-    `workspace` is the folder that commands will work in, "" if it is not known.
+    `workspace` is the folder that commands will work in, "" if it is not known. With `contained` they run in a PID
+    namespace, if there can be one: root can make no further namespace there.
     """
-    return (probe_bubblewrap(environ, workspace), probe_landlock(environ))
+    within = PID_NAMESPACE_WORDS if contained and _starts(PID_NAMESPACE_WORDS, environ) else ()
+    return (probe_bubblewrap(environ, workspace, within=within), probe_landlock(environ, within=within))
 
 
-def probe_bubblewrap(environ: Mapping[str, str], workspace: str = "") -> WallProbe:
-    """Return whether bubblewrap confines here, and in that folder."""
+def _starts(words: tuple[str, ...], environ: Mapping[str, str]) -> bool:
+    try:
+        done = subprocess.run(  # noqa: S603 - the words before every command
+            [*words, "true"], env=dict(environ), capture_output=True, timeout=PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError):  # then commands run without it
+        return False
+    return done.returncode == 0
+
+
+def probe_bubblewrap(environ: Mapping[str, str], workspace: str = "", *, within: tuple[str, ...] = ()) -> WallProbe:
+    """Return whether bubblewrap confines here, below the words `within`, and in that folder."""
     path = shutil.which(BUBBLEWRAP, path=environ.get("PATH"))
     if path is None:
         return WallProbe("bwrap", "", NOT_INSTALLED)
     version = _version(path, environ)
-    ran, output = _tried("bwrap", environ)
+    ran, output = _tried("bwrap", environ, within)
     if ran:
         return WallProbe("bwrap", version, obstacle_in(workspace) if workspace else None)
     return WallProbe("bwrap", version, obstacle_here(path, output))
@@ -103,12 +115,12 @@ def obstacle_here(path: str, output: str) -> Obstacle:
     )
 
 
-def probe_landlock(environ: Mapping[str, str]) -> WallProbe:
+def probe_landlock(environ: Mapping[str, str], *, within: tuple[str, ...] = ()) -> WallProbe:
     """Return whether Landlock, with a filter, confines here."""
     abi, machine = landlock_abi(), os.uname().machine
     obstacle = landlock_obstacle(abi, machine=machine, is_known=machine in ARCHITECTURES, least=LEAST_ABI)
     if obstacle is None:
-        ran, output = _tried("landlock", environ)
+        ran, output = _tried("landlock", environ, within)
         obstacle = None if ran else Obstacle(f"Landlock failed: {output.strip()[:200]}", "Install bubblewrap.")
     return WallProbe("landlock", f"ABI {abi}" if abi else "", obstacle)
 
@@ -131,7 +143,7 @@ def choose_wall(mode: SandboxMode, probes: tuple[WallProbe, ...]) -> WallChoice:
     return WallChoice("none", (), notice=f"Commands are not confined: {reasons}. {remedy}")
 
 
-def _tried(kind: WallKind, environ: Mapping[str, str]) -> tuple[bool, str]:
+def _tried(kind: WallKind, environ: Mapping[str, str], within: tuple[str, ...]) -> tuple[bool, str]:
     """Return whether the real arguments confine `true` here, and what was output if not."""
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as scratch:
         workspace = f"{scratch}/workspace"
@@ -146,7 +158,10 @@ def _tried(kind: WallKind, environ: Mapping[str, str]) -> tuple[bool, str]:
                 environ=environ,
             )
             result = run_trial(
-                confined_launch(described, kind, environ), ["/bin/sh", "-c", "true"], seconds=PROBE_SECONDS
+                confined_launch(described, kind, environ),
+                ["/bin/sh", "-c", "true"],
+                seconds=PROBE_SECONDS,
+                within=within,
             )
         except OSError as error:
             return False, str(error)
