@@ -38,7 +38,7 @@ class Request(msgspec.Struct, kw_only=True):
 
 
 class Fate(msgspec.Struct, kw_only=True):
-    """What became of one command: `confined` is None if it did not start, `asked` is "" if nobody was asked."""
+    """What became of one command: `confined` is None if it did not start, `asked` is "" if the user was not asked."""
 
     outcome: str
     text: str

@@ -200,15 +200,15 @@ def test_other_sessions_keys_and_the_worker_are_not_seen(monkeypatch: pytest.Mon
         folder = Path(name)
         monkeypatch.setenv("HOLDFAST_HOME", f"{folder}/home")
         files = [folder / each for each in ("home/keys", "state/sessions/s-2/spool", "state/worktrees/s-2/a.txt")]
-        for path in (*files, folder / "work/mine"):
+        for path in (*files, folder / "place/mine"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("SECRET\n")
         places = LocalPlaces(folder / "state", host="one", roots=[folder])
-        place = places.open("s-1", {"kind": "folder", "cwd": str(folder / "work"), "around": "sandbox"})
+        place = places.open("s-1", {"kind": "folder", "cwd": str(folder / "place"), "around": "sandbox"})
         seen = run_inside(place.wrap, f"cat {' '.join(map(str, files))}; ls {folder}/state {folder}/home")
         assert "SECRET" not in seen
         assert "s-2\n" not in seen
-        assert "SECRET" in run_inside(place.wrap, f"cat {folder}/work/mine")
+        assert "SECRET" in run_inside(place.wrap, f"cat {folder}/place/mine")
         assert "key-of-the-worker" not in " ".join(place.wrap), "every user of the machine sees arguments"
 
 

@@ -18,12 +18,12 @@ class Permissions:
         """The approval mode. A change applies from the next decision on, also in a running turn."""
         self.project = project
         self._journal = journal
-        self._told = ""
+        self._shown_notice = ""
 
     def untold(self, notice: str) -> str:
         """Return the notice if the user is to be told with this question, "" if they were in an earlier one."""
-        found = "" if notice == self._told else notice
-        self._told = notice or self._told
+        found = "" if notice == self._shown_notice else notice
+        self._shown_notice = notice or self._shown_notice
         return found
 
     def resume(self, *, chosen: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 import escape_attempts
 import walls
 from escape_attempts import ALLOWED, ATTEMPTS, WORKSPACE
-from holdfast.system.confinement.outer_wall import outer_obstacle
+from holdfast.system.confinement.probe import outer_obstacle
 from holdfast.tools.process.environment import child_environment
 
 PROGRAM = Path(__file__).parents[2] / "place_program.py"

@@ -17,7 +17,8 @@ from holdfast.fleet.places.place import PlaceValues
 from holdfast.fleet.places.worktree import WorktreePlace, worktree_place
 from holdfast.session.session_id import checked_id
 from holdfast.system.confinement.description import LevelUnavailable
-from holdfast.system.confinement.outer_wall import outer_obstacle, outer_words
+from holdfast.system.confinement.outer_wall import outer_words
+from holdfast.system.confinement.probe import outer_obstacle
 from holdfast.system.owned_folder import OwnedFolder
 from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import PACKAGES

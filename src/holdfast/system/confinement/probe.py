@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,6 +91,27 @@ def probe_bubblewrap(environ: Mapping[str, str], workspace: str = "", *, within:
     if ran:
         return WallProbe("bwrap", version, obstacle_in(workspace) if workspace else None)
     return WallProbe("bwrap", version, obstacle_here(path, output))
+
+
+def outer_obstacle(words: tuple[str, ...], place: Path, environ: Mapping[str, str]) -> Obstacle | None:
+    """Return why a program of this Python cannot work in the place below these words. Starts one, and blocks."""
+    path = shutil.which(BUBBLEWRAP, path=environ.get("PATH"))
+    if path is None:
+        return NOT_INSTALLED
+    try:
+        done = subprocess.run(  # noqa: S603 - this package's own program
+            [*words, sys.executable, "-I", "-S", "-c", ""],
+            cwd="/",
+            env=dict(environ),
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=PROBE_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Obstacle(f"the sandbox did not start: {error}", "See: holdfast doctor sandbox.")
+    foreign = obstacle_in(str(place))
+    return foreign or (obstacle_here(path, done.stderr.decode("utf-8", "replace")) if done.returncode else None)
 
 
 def obstacle_in(folder: str) -> Obstacle | None:
