@@ -1,8 +1,8 @@
 """A wall around a program that runs commands itself, such as the supervisor of a session in a sandboxed place.
 
 It is level `workspace` with the whole disk in view: writable are the place and the folder of the session. What is
-inside starts no further wall, for this one forbids it. The prefix is a program of holdfast, not bubblewrap's name: bubblewrap
-takes the filter for system calls from a descriptor. That program opens it, and becomes bubblewrap.
+inside starts no further wall, for this one forbids it. The prefix is a program of holdfast, not bubblewrap's name:
+bubblewrap takes the filter for system calls from a descriptor. That program opens it, and becomes bubblewrap.
 """
 
 from __future__ import annotations
