@@ -73,6 +73,11 @@ class Attempt:
     escaped: Callable[[World], bool]
 
 
+def in_shared_folder(beginning: str, folder: Path) -> Path:
+    """Return the file of the attempts in that folder, where other tests make theirs at the same time."""
+    return Path(beginning + str(folder).replace("/", "-"))
+
+
 def shared_memory(size: int) -> list[str]:
     """Return the ids of the segments of that size."""
     rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
@@ -125,11 +130,13 @@ ATTEMPTS = (
     _attempt("write through a link that leads out", "echo x > data/escape-link", _file("outside/d/escape-link")),
     _attempt(
         "write in the private /tmp so that it is seen outside",
-        "echo x > $F/../escape-tmp-$$; echo x > /tmp/escape",
-        lambda _: Path("/tmp/escape").exists(),
+        "echo x > $F/../escape-tmp-$$; echo x > /tmp/escape${F//\\//-}",
+        lambda world: in_shared_folder("/tmp/escape", world.folder).exists(),
     ),
     _attempt(
-        "write in /dev/shm", "echo x > /dev/shm/holdfast-escape", lambda _: Path("/dev/shm/holdfast-escape").exists()
+        "write in /dev/shm",
+        "echo x > /dev/shm/escape${F//\\//-}",
+        lambda world: in_shared_folder("/dev/shm/escape", world.folder).exists(),
     ),
     _attempt("add a hook of git", "echo x > .git/hooks/post-commit", _file("ws/.git/hooks/post-commit")),
     _attempt("change the configuration of git", "git config core.fsmonitor ./evil.sh", _file("ws/.git/config")),

@@ -29,7 +29,7 @@ NEIGHBOUR = "neighbour-of-the-workspace"
 """The name of a folder that no output may contain."""
 
 _PROGRAM = Path(__file__).with_name("wall_program.py")
-_SOURCES = Path(holdfast.__file__).parents[1]
+SOURCES = Path(holdfast.__file__).parents[1]
 _OLDEST = (3, 11)
 
 
@@ -52,10 +52,10 @@ def python_for(user: int) -> str:
     for each in dict.fromkeys((sys.executable, "/usr/bin/python3", "/usr/local/bin/python3")):
         # setpriv may start a program in a folder that is closed to the user; it finds nothing there then.
         check = (
-            f"import os, sys; sys.path.append({str(_SOURCES)!r}); import holdfast; "
+            f"import os, sys; sys.path.append({str(SOURCES)!r}); import holdfast; "
             f"sys.exit(sys.version_info < {_OLDEST} or not os.access(os.path.realpath(sys.executable), os.X_OK))"
         )
-        if Path(each).exists() and _as_user(user, [each, "-I", "-S", "-c", check], None).returncode == 0:
+        if Path(each).exists() and as_user(user, [each, "-I", "-S", "-c", check], None).returncode == 0:
             return each
     return ""
 
@@ -68,7 +68,8 @@ def need_user(user: int) -> None:
     require("python of others")
 
 
-def _as_user(user: int, words: Sequence[str], given: bytes | None) -> subprocess.CompletedProcess[bytes]:
+def as_user(user: int, words: Sequence[str], given: bytes | None) -> subprocess.CompletedProcess[bytes]:
+    """Return how a program ended that ran as that user."""
     other = () if user == os.geteuid() else ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--")
     return subprocess.run([*other, *words], input=given, capture_output=True, check=False, cwd="/")
 
@@ -126,8 +127,8 @@ class Wall:
             "networks": self.networks,
             "seconds": seconds,
         }
-        words = [python_for(self.user), "-I", "-S", "-X", "utf8", str(_PROGRAM), str(_SOURCES)]
-        done = _as_user(self.user, words, json.dumps(request).encode())
+        words = [python_for(self.user), "-I", "-S", "-X", "utf8", str(_PROGRAM), str(SOURCES)]
+        done = as_user(self.user, words, json.dumps(request).encode())
         assert done.returncode == 0, done.stderr.decode()
         return [Ran(**each) for each in json.loads(done.stdout)]
 

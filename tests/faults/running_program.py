@@ -46,7 +46,7 @@ async def supervised(
 def walled(kind: str, cwd: Path) -> LaunchFields:
     """Return how a command that the user allowed starts behind that wall; the session's folder is beside its own."""
     sandbox = Sandbox(cwd, cwd.with_name(f"{cwd.name}.session"), mode="auto")
-    sandbox.wall = choose_wall("auto", [each for each in probe_walls(os.environ) if each.kind == kind])
+    sandbox.wall = choose_wall("auto", tuple(each for each in probe_walls(os.environ) if each.kind == kind))
     level = "workspace" if "workspace" in sandbox.levels else "read"
     start = ConfinedStart(level=level, cwd=cwd, files=(), may_read=lambda _: "all", by_user=True)
     return sandbox.launch_fields(start, call=cwd.name)

@@ -17,6 +17,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.confinement.survey import LOOKING_PROGRAMS
+from holdfast.system.secret_files import holds_secrets
 from holdfast.tool_calls import Confined, SandboxMode
 from holdfast.tools.process.environment import child_environment
 
@@ -45,11 +46,20 @@ class ConfinedStart(msgspec.Struct, frozen=True, kw_only=True):
 class Sandbox:
     """The wall of one session. `mode` is the user's choice."""
 
-    def __init__(self, root: Path, folder: Path, *, mode: SandboxMode, private: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        *,
+        mode: SandboxMode,
+        private: tuple[Path, ...] = (),
+        contained: bool = False,
+    ) -> None:
         """Confine to the workspace `root`; TMPDIR and placeholders lie in the session's `folder`.
 
-        `private` folders are holdfast's: no command sees them.
+        `private` folders are holdfast's: no command sees them. With `contained` commands run in a PID namespace.
         """
+        self._contained = contained
         self._root = root
         self._folder = folder
         self._private = private
@@ -60,7 +70,13 @@ class Sandbox:
         """The wall that works here; tried when it is first asked for, which takes some 10 ms and blocks."""
         from holdfast.system.confinement.probe import choose_wall, probe_walls  # noqa: PLC0415 - for the first command
 
-        return choose_wall(self.mode, () if self.mode == "off" else probe_walls(os.environ))
+        if self.mode == "off":
+            return choose_wall("off", ())
+        found = choose_wall(self.mode, probe_walls(os.environ, str(self._root), contained=self._contained))
+        if not self._contained or not (found.notice or found.refusal):
+            return found
+        why = " This was tried inside the namespace of pid_namespace = true, which confined commands do not need."
+        return found._replace(notice=found.notice and found.notice + why, refusal=found.refusal and found.refusal + why)
 
     @property
     def levels(self) -> tuple[Confined, ...]:
@@ -69,10 +85,42 @@ class Sandbox:
             raise ToolFailed(self.wall.refusal)
         return self.wall.levels
 
+    def cannot_hide(self, files: tuple[str, ...]) -> str:
+        """Return why a command cannot run without seeing the secrets among these files, "" if it can. Blocks.
+
+        Landlock grants what may be read, and a secret among very many files takes too many grants. Rules of the user
+        may hide other files; then the call fails with the same sentence.
+        """
+        if self.wall.kind != "landlock":
+            return ""
+        from holdfast.system.confinement.kernel.readable_paths import RuleLimit  # noqa: PLC0415 - as below
+
+        start = ConfinedStart(
+            level="read",
+            cwd=self._root,
+            files=tuple(path for path in files if holds_secrets(path)),
+            may_read=lambda _: "name",
+            by_user=False,
+        )
+        try:
+            self._fields(start, call="")
+        except RuleLimit as error:
+            return f"the secrets in {error.folder!r} cannot be hidden from it, for too many files lie beside them"
+        except ToolFailed:  # the command will fail with that reason
+            return ""
+        return ""
+
     def launch_fields(self, start: ConfinedStart, *, call: str) -> LaunchFields:
         """Return how the supervisor starts the command; raises `ToolFailed` if it cannot be confined. Blocks."""
+        from holdfast.system.confinement.kernel.readable_paths import RuleLimit  # noqa: PLC0415 - when a command is confined
+
+        try:
+            return self._fields(start, call=call)
+        except RuleLimit as error:
+            raise ToolFailed(f"{error} Nothing was run.") from error
+
+    def _fields(self, start: ConfinedStart, *, call: str) -> LaunchFields:
         from holdfast.system.confinement.description import LevelUnavailable  # noqa: PLC0415 - when a command is confined
-        from holdfast.system.confinement.kernel.readable_paths import RuleLimit  # noqa: PLC0415 - likewise
         from holdfast.system.confinement.launch import confined_launch, launch_fields  # noqa: PLC0415 - likewise
         from holdfast.system.confinement.machine import masks_of  # noqa: PLC0415 - likewise
         from holdfast.system.confinement.survey import describe  # noqa: PLC0415 - likewise
@@ -95,7 +143,7 @@ class Sandbox:
                 programs=LOOKING_PROGRAMS if start.looks else frozenset(),
             )
             return launch_fields(confined_launch(described, self.wall.kind, environ))
-        except (LevelUnavailable, RuleLimit) as error:
+        except LevelUnavailable as error:
             raise ToolFailed(f"{error} Nothing was run.") from error
         except OSError as error:
             raise ToolFailed(f"The command could not be confined: {error}. Nothing was run.") from error

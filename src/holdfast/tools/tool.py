@@ -132,8 +132,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     A command can be confined at `levels`, none where no wall works. The model asks for the addresses `network`, or says
     in `leaves` why it must run outside. `sandbox_required` is the user's setting. With `hides_secrets`, the files with
-    secrets in the workspace are known, so that they can be hidden. `sandbox_notice` says why there is no wall, "" if
-    there is one or it was said before.
+    secrets in the workspace are known and can be hidden; `cannot_hide` is why not. `sandbox_notice` says why there is
+    no wall, or not at every level, "" if all is well or the user was told.
 
     A shell command has `command` and runs in `folder` (relative to the workspace, "" for the workspace itself); `line`
     are its parsed parts, None if it was not parsed. Live output goes to `spool`, a file name in the workspace's spool
@@ -172,6 +172,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     leaves: str = ""
     sandbox_required: bool = False
     hides_secrets: bool = True
+    cannot_hide: str = ""
     sandbox_notice: str = ""
 
     @property

@@ -95,7 +95,7 @@ class LocalToolbox:
             search=run,
             networks=self._networks,
             backend=self._backend,
-            sandbox=None if self._wrap or self._contained else self._sandbox,
+            sandbox=None if self._wrap else self._sandbox,
         )
         remote = {each.name for each in self._remote}
         local = {each.name: tools[each.name] for each in self.schemas if each.name not in remote}
@@ -130,7 +130,13 @@ class LocalToolbox:
     def _sandbox(self) -> Sandbox:
         from holdfast.tools.sandbox import Sandbox  # noqa: PLC0415 - when a command may run
 
-        return Sandbox(self._workspace.root, self._folder, mode=self._sandbox_mode, private=self._workspace.private)
+        return Sandbox(
+            self._workspace.root,
+            self._folder,
+            mode=self._sandbox_mode,
+            private=self._workspace.private,
+            contained=self._contained,
+        )
 
     def confine(self, mode: SandboxMode) -> None:
         """Run commands in a sandbox: `auto`, if one works here, or `require`. Call this before `tools`."""

@@ -13,6 +13,7 @@ import pytest
 import holdfast
 import walls
 from holdfast.system.confinement.description import Confinement, LevelUnavailable, SystemView
+from holdfast.system.confinement.descriptor_numbers import STATUS_OPTION
 from holdfast.system.confinement.entry import did_start, inner_process, prepare_wall
 from holdfast.system.confinement.launch import (
     Launch,
@@ -78,12 +79,13 @@ def test_what_is_no_placeholder_is_not_used_and_nothing_stays_open(tmp_path: Pat
     assert open_descriptors() == before
 
 
-def test_a_wall_is_closed_with_all_that_it_opened() -> None:
+@pytest.mark.parametrize(("argv", "more"), [((STATUS_OPTION, "4"), 1), ((), 0)])  # none reports from an outer wall
+def test_a_wall_is_closed_with_all_that_it_opened(argv: tuple[str, ...], more: int) -> None:
     before = open_descriptors()
-    wall = prepare_wall(launch_fields(launch()._replace(is_proxied=True)))
-    assert open_descriptors() == before + 5
+    wall = prepare_wall(launch_fields(launch()._replace(is_proxied=True, argv=argv)))
+    assert open_descriptors() == before + 3 + 2 * more
     wall.close_inside()
-    assert open_descriptors() == before + 2
+    assert open_descriptors() == before + 1 + more
     wall.close()
     assert open_descriptors() == before
 

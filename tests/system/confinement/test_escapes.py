@@ -81,8 +81,8 @@ def test_without_a_wall_the_attempts_succeed(open_folder: Path) -> None:
     try:
         found = escape_attempts.escapes(folder, wall)
     finally:
-        for path in ("/tmp/escape", "/dev/shm/holdfast-escape"):
-            Path(path).unlink(missing_ok=True)
+        for beginning in ("/tmp/escape", "/dev/shm/escape"):
+            escape_attempts.in_shared_folder(beginning, folder).unlink(missing_ok=True)
         for each in escape_attempts.shared_memory(4711):
             subprocess.run(["ipcrm", "-m", each], check=True)
     assert {name for name in OF_ANY_USER if not found[name]} == set()

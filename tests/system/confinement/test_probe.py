@@ -133,3 +133,18 @@ def test_inside_a_wall_the_probe_finds_what_still_works(tmp_path: Path) -> None:
 def test_landlock_is_tried() -> None:
     walls.need("landlock")
     assert probe_landlock(dict(os.environ)).obstacle is None
+
+
+@pytest.mark.parametrize("user", dict.fromkeys((os.geteuid(), walls.NOBODY)))
+def test_a_wall_inside_a_pid_namespace_is_bubblewrap_s_but_for_root(user: int) -> None:
+    walls.need("bwrap")
+    walls.need("landlock")
+    walls.need_user(user)
+    code = (
+        f"import os, sys; sys.path.append({str(walls.SOURCES)!r}); "
+        "from holdfast.system.confinement.probe import probe_walls; "
+        "print([each.kind for each in probe_walls(os.environ, contained=True) if each.obstacle is None])"
+    )
+    done = walls.as_user(user, [walls.python_for(user), "-I", "-S", "-c", code], None)
+    works = ["landlock"] if user == 0 else ["bwrap", "landlock"]
+    assert done.stdout.decode().strip() == str(works), done.stderr.decode()

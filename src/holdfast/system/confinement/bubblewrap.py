@@ -19,14 +19,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.system.confinement.description import SCRATCH_BYTES, Confinement, Mask, is_below, is_within
-from holdfast.system.confinement.descriptor_numbers import FILTER_FD, STATUS_FD
+from holdfast.system.confinement.description import (
+    OUTER_SCRATCH_BYTES,
+    SCRATCH_BYTES,
+    Confinement,
+    Mask,
+    is_below,
+    is_within,
+)
+from holdfast.system.confinement.descriptor_numbers import FILTER_FD, STATUS_FD, STATUS_OPTION
 
 BUBBLEWRAP = "bwrap"
+_ENDS_TOGETHER = ("--unshare-pid", "--die-with-parent")
 _NAMESPACES = (
-    "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
-    "--unshare-cgroup-try", "--die-with-parent",
+    "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-ipc", "--unshare-uts",
+    "--unshare-cgroup-try", *_ENDS_TOGETHER,
 )  # fmt: skip
+
+PID_NAMESPACE_WORDS = (BUBBLEWRAP, "--dev-bind", "/", "/", "--proc", "/proc", *_ENDS_TOGETHER, "--")
+"""Before a program whose processes all end with it. No wall: it sees, writes and reaches what its user may."""
 
 _WAIT = (
     '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 2 ] && break; sleep .01; i=$((i+1)); done; '
@@ -42,7 +53,7 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
     return (
         BUBBLEWRAP,
         *_NAMESPACES,
-        *(() if described.is_looking else ("--unshare-net",)),
+        *(() if described.is_looking or described.outer == "online" else ("--unshare-net",)),
         *_system(described),
         *_private(described),
         *_covers(described, inside=False),
@@ -52,9 +63,9 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
         *_writable(described),
         "--chdir", described.cwd,
         "--seccomp", str(FILTER_FD),
-        "--json-status-fd", str(STATUS_FD),
+        *(() if described.outer else (STATUS_OPTION, str(STATUS_FD))),
         "--",
-        *(() if described.is_looking else ("/bin/sh", "-c", _WAIT, "sh")),
+        *(() if described.is_looking or described.outer else ("/bin/sh", "-c", _WAIT, "sh")),
         *listener,
     )  # fmt: skip
 
@@ -96,7 +107,7 @@ def _system(described: Confinement) -> Iterator[str]:
 
 
 def _private(described: Confinement) -> Iterator[str]:
-    size = ("--size", str(SCRATCH_BYTES))
+    size = ("--size", str(OUTER_SCRATCH_BYTES if described.outer else SCRATCH_BYTES))
     yield from ("--dev", "/dev", *size, "--tmpfs", "/dev/shm")  # noqa: S108 - the command's own
     if described.is_looking:
         yield from ("--ro-bind", "/proc", "/proc")

@@ -14,6 +14,13 @@ SCRATCH_BYTES = 64 << 20
 """The most that each private /tmp, /run, /var/tmp and /dev/shm holds; without a size it could take half the memory."""
 
 
+OUTER_SCRATCH_BYTES = 1 << 30
+"""The same for a wall around a whole session, whose builds have no other temporary folder."""
+
+Outer = Literal["", "offline", "online"]
+"""Whether the wall is around a program that runs commands by itself; `online`: it shares the machine's network."""
+
+
 class LevelUnavailable(Exception):
     """A command cannot be confined at that level: by this machine's wall, or in this workspace."""
 
@@ -61,7 +68,8 @@ class Confinement(NamedTuple):
 
     `sees_disk` is for a command that the user allowed: it sees the whole disk, read-only and masked. `is_looking` is
     for a line of nothing but `ps`, `pgrep`, `ss` and `netstat`, which must see the machine's processes to be right.
-    `python` runs the listener of level `network`; its folders are among the toolchains.
+    `python` runs the listener of level `network`; its folders are among the toolchains. `outer` is for a wall around a
+    supervisor: nothing waits for what it leaves behind or reads how it ended.
     """
 
     level: Level
@@ -79,6 +87,7 @@ class Confinement(NamedTuple):
     sees_disk: bool = False
     is_looking: bool = False
     python: str = ""
+    outer: Outer = ""
 
 
 def is_below(path: str, folder: str) -> bool:

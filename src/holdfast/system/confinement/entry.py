@@ -21,7 +21,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from holdfast.system.confinement.descriptor_numbers import CHANNEL_FD, FILTER_FD, STATUS_FD
+from holdfast.system.confinement.descriptor_numbers import CHANNEL_FD, FILTER_FD, STATUS_FD, STATUS_OPTION
 
 _TYPE_CHECKING = False  # as in typing, without the cost of its import
 if _TYPE_CHECKING:
@@ -82,7 +82,7 @@ def prepare_wall(fields: LaunchFields) -> Wall:
         for row in fields["placeholders"]:
             _make_placeholder(*row)
         if fields["kind"] == "bwrap":
-            _open_for_bubblewrap(wall, bytes.fromhex(fields["filter"]))
+            _open_for_bubblewrap(wall, bytes.fromhex(fields["filter"]), reports=STATUS_OPTION in fields["argv"])
         elif fields["kind"] == "landlock":
             from holdfast.system.confinement.kernel.landlock import make_ruleset  # noqa: PLC0415 - the only one with ctypes
 
@@ -98,8 +98,9 @@ def prepare_wall(fields: LaunchFields) -> Wall:
     return wall
 
 
-def _open_for_bubblewrap(wall: Wall, program: bytes) -> None:
-    wall.status, wall.inside[STATUS_FD] = os.pipe()
+def _open_for_bubblewrap(wall: Wall, program: bytes, *, reports: bool) -> None:
+    if reports:
+        wall.status, wall.inside[STATUS_FD] = os.pipe()
     wall.inside[FILTER_FD] = os.memfd_create("filter")  # bubblewrap reads it to its end, so each start needs one
     os.write(wall.inside[FILTER_FD], program)
     os.lseek(wall.inside[FILTER_FD], 0, os.SEEK_SET)

@@ -28,6 +28,14 @@ NOT_INSTALLED = Obstacle(
 )
 
 
+def foreign_folder(folder: str, owner: str) -> Obstacle:
+    """Return why bubblewrap cannot be used by root in a folder of another user."""
+    return Obstacle(
+        f"folder {folder!r} belongs to user {owner}, and in bubblewrap root has no right to the files of others",
+        f"Start holdfast as user {owner}, or give the folder to root: chown.",
+    )
+
+
 def bubblewrap_obstacle(  # noqa: PLR0911 - one for each obstacle
     stderr: str, *, is_setuid: bool, is_restricted: bool, clone_off: bool
 ) -> Obstacle:

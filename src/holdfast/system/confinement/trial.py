@@ -47,10 +47,15 @@ class TrialResult(NamedTuple):
     """What the proxy refused."""
 
 
-def run_trial(launch: Launch, words: Sequence[str], *, seconds: float = 60.0) -> TrialResult:
-    """Return how a command ended in its wall; it is killed after so many seconds. Raises `OSError`."""
+def run_trial(
+    launch: Launch, words: Sequence[str], *, seconds: float = 60.0, within: tuple[str, ...] = ()
+) -> TrialResult:
+    """Return how a command ended in its wall; it is killed after so many seconds. Raises `OSError`.
+
+    The wall is made below the words `within`, if there are any: in the namespace in which commands will run.
+    """
     request = {"fields": launch_fields(launch), "words": list(words), "seconds": seconds}
-    program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, _PACKAGES)
+    program = (*within, sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, _PACKAGES)
     done = subprocess.run(  # noqa: S603 - this package's own program
         program, cwd="/", input=json.dumps(request).encode(), capture_output=True, check=False
     )

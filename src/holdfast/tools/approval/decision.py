@@ -146,7 +146,7 @@ def _confined(  # noqa: PLR0911 - a return for each step
     by_user = by_user and not _reason_to_ask_for_line(plan, line, rules_alone, tool)
     judged = not _reason_to_ask_for_line(plan, line, Policy("ask", rules=RuleSet(root=policy.rules.root)), "")
     if not by_user and not plan.hides_secrets:
-        return Ask(f"The call {plan.title!r} runs a command{_TOO_MANY}.")
+        return Ask(f"The call {plan.title!r} runs a command: {plan.cannot_hide or _TOO_MANY}.")
     if plan.network and not by_user:
         if policy.mode == "plan" or not policy.rules.allow_all_commands(tool):
             hosts = ", ".join(map(repr, plan.network))
@@ -162,7 +162,7 @@ def _confined(  # noqa: PLR0911 - a return for each step
     return Allow(level, by_user)
 
 
-_TOO_MANY = ": more files lie in the workspace than holdfast looks at for secrets to hide"
+_TOO_MANY = "more files lie in the workspace than holdfast looks at for secrets to hide"
 
 
 def _allows_host(host: str, policy: Policy) -> bool:

@@ -63,6 +63,7 @@ class BashTool:
         line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
         levels = () if self._sandbox is None else self._sandbox.levels
         below = around.below(str(self._workspace.root), False) if levels else Below()  # noqa: FBT003 - of a lookup
+        cannot_hide = "" if self._sandbox is None or not levels else self._sandbox.cannot_hide(below.files)
         if _patches(line):
             raise ToolFailed(
                 "Command 'apply_patch' is a tool here, not a program of the shell. Nothing was run. "
@@ -135,7 +136,8 @@ class BashTool:
             network=args.network,
             leaves=args.outside,
             sandbox_required=self._sandbox is not None and self._sandbox.mode == "require",
-            hides_secrets=below.is_complete,
+            hides_secrets=below.is_complete and not cannot_hide,
+            cannot_hide=cannot_hide,
             sandbox_notice="" if self._sandbox is None else self._sandbox.wall.notice,
         )
 
