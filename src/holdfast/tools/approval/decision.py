@@ -141,10 +141,10 @@ def _confined(  # noqa: PLR0911 - a return for each step
     strange = [host for host in plan.network if not _allows_host(host, policy)]
     if strange:
         return Ask(f"The call {plan.title!r} runs a command that reaches {', '.join(map(repr, strange))}.")
-    rules_alone = Policy("ask", policy.patterns, policy.rules)
-    by_user = bool(_reason_to_ask_for_line(plan, line, Policy("ask", rules=RuleSet(root=policy.rules.root)), ""))
-    by_user = by_user and not _reason_to_ask_for_line(plan, line, rules_alone, tool)
-    judged = not _reason_to_ask_for_line(plan, line, Policy("ask", rules=RuleSet(root=policy.rules.root)), "")
+    nothing_allowed = Policy("ask", rules=RuleSet(root=policy.rules.root))
+    judged = not _reason_to_ask_for_line(plan, line, nothing_allowed, "")
+    without_mode = Policy("ask", policy.patterns, policy.rules)
+    by_user = not judged and not _reason_to_ask_for_line(plan, line, without_mode, tool)
     if not by_user and not plan.hides_secrets:
         return Ask(f"The call {plan.title!r} runs a command: {plan.cannot_hide or _TOO_MANY}.")
     if plan.network and not by_user:
