@@ -122,15 +122,19 @@ def no_linux() -> str:
 
 
 def no_landlock() -> str:
-    from holdfast.system.confinement.probe import probe_landlock  # noqa: PLC0415 - this file also runs before holdfast is there
-
+    try:
+        from holdfast.system.confinement.probe import probe_landlock  # noqa: PLC0415 - this file also runs before it is there
+    except ModuleNotFoundError:
+        return "holdfast is not installed yet"
     obstacle = probe_landlock(dict(os.environ)).obstacle
     return "" if obstacle is None else obstacle.reason
 
 
 def no_python_of_others() -> str:
-    from walls import NOBODY, python_for  # noqa: PLC0415 - as above
-
+    try:
+        from walls import NOBODY, python_for  # noqa: PLC0415 - as above
+    except ModuleNotFoundError:
+        return "holdfast is not installed yet"
     return "" if python_for(NOBODY) else "another user can run no Python here"
 
 
