@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.system.bounded_files import read_text_beginning
 from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, PID_NAMESPACE_WORDS
@@ -32,7 +32,9 @@ from holdfast.system.confinement.remedies import (
 )
 from holdfast.system.confinement.survey import describe
 from holdfast.system.confinement.trial import run_trial
-from holdfast.tool_calls import SandboxMode
+
+if TYPE_CHECKING:
+    from holdfast.tool_calls import SandboxMode
 
 PROBE_SECONDS = 10.0
 """How long a wall around `true` may take."""
