@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import confinement
 import journal
 import keys
 import latency
@@ -83,6 +84,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "fold": lambda _, sizes: journal.folding(entries=sizes.entries, rounds=sizes.rounds),
     "rules": lambda _, sizes: rules.rules(lengths=sizes.lengths, rounds=max(1, sizes.rounds - 2)),
     "memory": lambda folder, sizes: rules.memory(folder, size=sizes.document),
+    "confinement": lambda folder, sizes: confinement.confining(folder, rounds=sizes.stops),
     "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),
     "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
     "tokens": lambda _, sizes: latency.reading(tokens=sizes.tokens, rounds=sizes.rounds),

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from holdfast.tool_calls import ProcessId
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+from holdfast.tools.process.command_end import CommandFinished
+from holdfast.tools.process.supervisor_client import Supervisor
 from process_leaks import alive
 
 

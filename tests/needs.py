@@ -121,6 +121,23 @@ def no_linux() -> str:
     return f"this system has no {' and no '.join(absent)}" if absent else ""
 
 
+def no_landlock() -> str:
+    try:
+        from holdfast.system.confinement.probe import probe_landlock  # noqa: PLC0415 - this file also runs before it is there
+    except ModuleNotFoundError:
+        return "holdfast is not installed yet"
+    obstacle = probe_landlock(dict(os.environ)).obstacle
+    return "" if obstacle is None else obstacle.reason
+
+
+def no_python_of_others() -> str:
+    try:
+        from walls import NOBODY, python_for  # noqa: PLC0415 - as above
+    except ModuleNotFoundError:
+        return "holdfast is not installed yet"
+    return "" if python_for(NOBODY) else "another user can run no Python here"
+
+
 def no_ipv6() -> str:
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):
@@ -184,6 +201,10 @@ NEEDS = (
     Need("root", "another user's processes", "be root, in a container", no_root, of_machine=True),
     Need("small disk", "a disk that is full", "be root and able to mount", no_mount, of_machine=True),
     Need("unshare", "namespaces of another program", "Debian: util-linux", lambda: run(*UNSHARED), of_machine=True),
+    Need("landlock", "the wall of the kernel", "Linux 6.12", no_landlock, of_machine=True),
+    Need("npm", "scripts of npm", "Debian: npm", program("npm"), of_machine=True),
+    Need("ss", "lists of sockets", "Debian: iproute2", program("ss"), ("iproute2",)),
+    Need("python of others", "another user's Python", "a Python below /usr", no_python_of_others, of_machine=True),
     Need("ipv6", "addresses of IPv6", "a network with IPv6", no_ipv6, of_machine=True),
     Need("linux", "what only Linux has", "a Linux", no_linux, of_machine=True),
     Need("container image", "commands in containers", "HOLDFAST_TEST_IMAGE=NAME", no_image, of_machine=True),

@@ -15,6 +15,7 @@ import journal
 import pairs
 import run
 import startup
+import walls
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import Entry
 from holdfast.session.journal.store import Store
@@ -57,6 +58,12 @@ DEAR = {"servers": 4, "server-stop": 2}
 @pytest.mark.parametrize("name", sampled(ROWS, 8))
 def test_what_is_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[str], name: str) -> None:
     expect_rows(capsys, name, ROWS[name])
+
+
+def test_what_a_wall_costs_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    if not walls.working():
+        pytest.skip("no wall works here: see holdfast doctor sandbox")
+    expect_rows(capsys, "confinement", 2 * len(walls.working()))
 
 
 @pytest.mark.deep

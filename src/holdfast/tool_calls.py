@@ -31,6 +31,15 @@ FileCheck = Literal["after", "before", "other", "unreadable"]
 """The content of a changed file now: as intended, as before, something else, or unreadable."""
 
 
+Confined = Literal["", "read", "workspace", "network"]
+"""The wall around a command: none, or what it may do inside: only read, write the workspace, also reach addresses."""
+
+SandboxMode = Literal["off", "auto", "require"]
+"""Whether commands run in a sandbox: never, if one works here, or not at all without one."""
+
+Leaving = Literal["", "workspace", "network", "outside"]
+"""What an answer to a question about a command grants: what the question names (""), or one of these."""
+
 Remember = Literal["", "session", "project"]
 """How long an approval lasts: this call, this session, or every session of this project."""
 

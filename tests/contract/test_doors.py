@@ -31,6 +31,10 @@ DOORS: dict[str, tuple[str, ...]] = {
     "mcp": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
     "mcp_types": ("tools/mcp/sdk/*", "ui/mcp_server/sdk_server.py", "ui/mcp_server/line_streams.py"),
     "processes": (
+        "system/confinement/entry.py",
+        "system/confinement/network/proxy_process.py",
+        "system/confinement/probe.py",
+        "system/confinement/trial.py",
         "tools/process/launch.py",
         "tools/process/server_relay.py",
         "tools/process/supervisor.py",

@@ -114,8 +114,8 @@ class Start:
 
 
 VERSION = Start(name="--version", packages={}, later={}, most=3)
-PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=248)
-TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=243)
+PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=252)
+TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=247)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

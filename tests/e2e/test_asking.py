@@ -54,7 +54,7 @@ def test_a_question_survives_a_kill_and_its_answer_is_the_result(one_world: Worl
 def test_escape_ends_the_turn_and_nothing_is_chosen(one_world: World) -> None:
     one_world.script([Call("ask_user", QUESTION)], [Say("As you like.")])
     with screen(one_world, "-m", one_world.model, "-y") as terminal:
-        terminal.wait_text(r"yolo\s+· shift")
+        terminal.wait_text(r"yolo\s+· not confined")
         terminal.line("build the service")
         terminal.wait_text(r"1  SQLite")
         terminal.send(Key.ESC)

@@ -25,7 +25,7 @@ ANSWER = "The **mean** divides by *two*.\n\n| case | value |\n|---|---:|\n| one 
 PLAN = "# Name the module\n\n1. Write `NAME`.\n"
 PASTED = "\n".join(f"row {number}" for number in range(40))
 ASK = "Ask holdfast to do something"
-IDLE = rf"\n ▌ {ASK}.*\n +(ask|plan|accept-edits|yolo) +· shift\+tab to cycle .*$"
+IDLE = rf"\n ▌ {ASK}.*\n +(ask|plan|accept-edits|yolo) +(· not confined )?· shift\+tab to cycle .*$"
 """The end of the screen whenever holdfast waits for a user who has typed nothing."""
 ODD = r"Traceback|Error:|\[/?(dim|bold|red|link)|\x1b|�|None\b|`[^`\n]+`|\*\*"
 """What the user should never see: Python's words, markup that is not drawn, controls, signs that are lost."""
@@ -105,7 +105,9 @@ def test_the_first_task(one_world: World) -> None:  # noqa: PLR0915 - one story,
                 "mend it",
                 r"Run this command\?\n ▌ Why: 'mkdir' is not known to only read\.\n ▌\n ▌ +mkdir made; echo built",
             )
-            terminal.wait_text(r"1  Allow once\n ▌ 2  Always allow running mkdir \* \(this session\)")
+            terminal.wait_text(
+                r"1  Allow once, in the sandbox: no network\n ▌ 2  Always allow running mkdir \* \(this session\)"
+            )
             terminal.wait_text("ask Approval needed · esc to interrupt")
             assert terminal.text().count("Run this command?") == 1
         with step(4, "a question at an edit: the change once, with line numbers", idle=False):

@@ -90,7 +90,11 @@ def test_a_session(one_world: World) -> None:
         terminal.line("three please")
         terminal.wait_text("Third, which")
         terminal.resize(60, 20)
-        terminal.wait_for(lambda: any(len(row) > 50 for row in terminal.rows()[-3:]), "the status at the new size")
+        at_new_size = re.compile(r" ask \S writing .*esc to interrupt .{1,20}")
+        terminal.wait_for(
+            lambda: any(at_new_size.fullmatch(row) and 50 < len(row) <= 60 for row in terminal.rows()[-12:]),
+            "the status at the new size",
+        )
         terminal.send(Key.ESC)
         terminal.wait_text("Interrupted|interrupted|stopped")
         terminal.wait_absent("esc to interrupt")

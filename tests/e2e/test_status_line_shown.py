@@ -36,7 +36,7 @@ def test_facts_have_their_places(one_world: World, columns: int, shown: str) -> 
         terminal.send(Key.ESC)
         terminal.wait_absent("esc to interrupt")
         terminal.line("/permissions yolo")
-        terminal.wait_text("  yolo  · shift")
+        terminal.wait_text("  yolo  · not confined")
 
 
 def test_a_command_of_the_users_own(one_world: World) -> None:

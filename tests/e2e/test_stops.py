@@ -18,7 +18,7 @@ from launcher import COLD
 from polling import eventually, expect_within
 
 WHOLE = (Say("Whole again."),)
-TIMEOUT = "5" if COLD else "1"
+TIMEOUT = "5" if COLD else "2"
 """Seconds: a turn's clock runs while a separate Python imports the provider's library."""
 
 

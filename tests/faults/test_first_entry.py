@@ -137,13 +137,19 @@ def _cut(data: bytes, place: int) -> bytes:
 
 
 def _places(data: bytes, body: bytes) -> list[int]:
-    """Return where the bytes of the entry lie in the file, found by pieces of it: it stands on several pages."""
+    """Return where the bytes of the entry lie in the file, found by pieces of it: it stands on several pages.
+
+    A piece stands behind the one before it; one that does not, at the only place that it has: other entries, too, name
+    the model.
+    """
     found: set[int] = set()
-    for start in range(0, len(body), 16):
+    behind = len(data)
+    for start in range(0, len(body) - 15, 16):
         piece = body[start : start + 16]
-        at = data.find(piece)
-        if at >= 0 and len(piece) == 16:
+        at = behind if data.startswith(piece, behind) else data.find(piece) if data.count(piece) == 1 else len(data)
+        if at < len(data):
             found.update(range(at, at + 16))
+        behind = at + 16
     assert len(found) > len(body) // 2
     return sorted(found)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from report import record
 
-from holdfast.tools.process.supervisor_client import stored_output
+from holdfast.tools.process.command_end import stored_output
 from polling import eventually, slowness
 from process_leaks import linux_only
 from stubborn_commands import NASTY
@@ -114,13 +114,15 @@ INJECTORS = (
 
 
 @contextmanager
-def running(root: Path, names: Sequence[str], kind: str) -> Generator[tuple[int, dict[str, Path]]]:
+def running(
+    root: Path, names: Sequence[str], kind: str, lines: Mapping[str, str] = NASTY
+) -> Generator[tuple[int, dict[str, Path]]]:
     """Run the commands, and wait until each has said that it is ready; give the agent, and the folder of each."""
     folder = root / uuid.uuid4().hex
     folder.mkdir()
     keys = {name: f"{number}-{uuid.uuid4().hex}" for number, name in enumerate(names)}
     folders = {name: folder / key for name, key in keys.items()}
-    (folder / "commands.json").write_text(json.dumps({keys[name]: NASTY[name] for name in names}))
+    (folder / "commands.json").write_text(json.dumps({keys[name]: lines[name] for name in names}))
     argv = [sys.executable, str(PROGRAM), kind, str(folder)]
     with subprocess.Popen(argv, stderr=subprocess.DEVNULL, start_new_session=True) as agent:
         try:

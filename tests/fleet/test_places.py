@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import walls
 from holdfast.errors import StateError
 from holdfast.fleet.places.folder import identity_of
 from holdfast.fleet.places.local_places import LocalPlaces, container, sandbox
@@ -95,7 +98,7 @@ def test_what_is_impossible_here_is_refused_with_a_sentence(tmp_path: Path, monk
             places.open("s", values)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StateError, match="bubblewrap"):
-        sandbox(tmp_path, tmp_path, network=False)
+        sandbox(tmp_path, tmp_path, state=tmp_path, network=False)
     with pytest.raises(StateError, match="podman or docker"):
         container(tmp_path, tmp_path, image="python:3.13", network=False)
     with pytest.raises(StateError, match="name of an image"):
@@ -107,8 +110,9 @@ async def test_commands_in_the_sandbox_write_only_the_place(tmp_path: Path) -> N
     work, session_folder = tmp_path / "work", tmp_path / "own"
     for folder in (work, session_folder):
         folder.mkdir()
-    # Not below the temporary folder, which the sandbox hides: there every command would fail, sandbox or not.
-    outside = Path(tempfile.mkdtemp(prefix="holdfast-outside-", dir="/var/tmp"))
+    # Not below a temporary folder, which the sandbox hides: there every command would fail, sandbox or not.
+    shown = "/srv" if os.access("/srv", os.W_OK) else str(Path.home())
+    outside = Path(tempfile.mkdtemp(prefix="holdfast-outside-", dir=shown))
     try:
         await _writes_only(work, session_folder, outside)
     finally:
@@ -121,13 +125,15 @@ def names(folder: Path) -> list[str]:
 
 async def _writes_only(work: Path, session_folder: Path, outside: Path) -> None:
     (outside / "seen").write_text("from outside\n")
-    words = sandbox(work, session_folder, network=False)
+    words = sandbox(work, session_folder, state=work.parent / "state", network=False)
     command = f"echo in > a; cat {outside}/seen; touch {outside}/b && echo written || echo refused"
     for wrap, written in ((words, False), ((), True)):  # without the sandbox the same command writes there
         toolbox = LocalToolbox(work, session_folder)
         if wrap:
             toolbox.wrap(wrap)
+        toolbox.confine("require" if wrap else "off")
         plan = toolbox.tools["bash"].plan("c1", json.dumps({"command": command}))
+        assert plan.levels == (), "the place is the wall: inside it no other is made"
         output = await plan.run(ToolContext(call="c1", stop=asyncio.Event(), emit=lambda _: None))
         await toolbox.close()
         assert "from outside" in output.text, "the folder is seen, so a refusal is one"
@@ -146,15 +152,97 @@ def test_a_file_of_the_session_does_not_open_other_folders_to_it(tmp_path: Path,
     (secret / ".git").write_text("of another worktree")
     (secret / "worktrees" / "x" / "gitdir").write_text(f"{secret}/.git\n")
     clone = str(tmp_path / "state" / "clones")
-    honest = sandbox(place.cwd, tmp_path, network=False)
-    assert any(word.startswith(clone) for word in honest), "git in the worktree needs its clone"
+    own = tmp_path / "own"
+    assert clone in " ".join(writable(sandbox(place.cwd, own, state=tmp_path / "state", network=False)))
     for forged in (f"gitdir: {secret}/worktrees/x\n", f"gitdir: {secret}/a/b\n", "gitdir: /etc/ssh\n", "gitdir: \n"):
         (place.cwd / ".git").write_text(forged)
-        words = sandbox(place.cwd, tmp_path, network=False)
-        assert not any("secret" in word or word.startswith(("/etc", clone)) for word in words), forged
+        words = sandbox(place.cwd, own, state=tmp_path / "state", network=False)
+        assert set(writable(words)) == {str(place.cwd), str(own), f"{place.cwd}/.git"}, forged
     (place.cwd / ".git").unlink()
     (place.cwd / ".git").symlink_to("/dev/zero")
-    sandbox(place.cwd, tmp_path, network=False)
+    with pytest.raises(StateError, match="is a link, which no sandbox can keep"):
+        sandbox(place.cwd, own, state=tmp_path / "state", network=False)
+
+
+@needs("bubblewrap")
+def test_root_opens_no_sandboxed_place_of_another_user(tmp_path: Path) -> None:
+    walls.need_user(0)
+    (tmp_path / "work").mkdir()
+    os.chown(tmp_path / "work", walls.NOBODY, walls.NOBODY)
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    with pytest.raises(StateError, match=f"belongs to user {walls.NOBODY}"):
+        places.open("s-1", {"kind": "folder", "cwd": str(tmp_path / "work"), "around": "sandbox"})
+
+
+def writable(words: tuple[str, ...]) -> list[str]:
+    """Return the paths that a sandbox binds writable."""
+    argv: list[str] = json.loads(words[-1])["argv"]
+    return [path for option, path in itertools.pairwise(argv) if option == "--bind"]
+
+
+def run_inside(words: tuple[str, ...], line: str) -> str:
+    done = subprocess.run(
+        [*words, "/bin/sh", "-c", line],
+        cwd="/",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+@needs("bubblewrap")
+def test_other_sessions_keys_and_the_worker_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-the-worker")
+    shown = Path("/srv") if os.access("/srv", os.W_OK) else Path.home()
+    with tempfile.TemporaryDirectory(prefix="holdfast-place-", dir=shown) as name:
+        folder = Path(name)
+        monkeypatch.setenv("HOLDFAST_HOME", f"{folder}/home")
+        files = [folder / each for each in ("home/keys", "state/sessions/s-2/spool", "state/worktrees/s-2/a.txt")]
+        for path in (*files, folder / "place/mine"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("SECRET\n")
+        places = LocalPlaces(folder / "state", host="one", roots=[folder])
+        place = places.open("s-1", {"kind": "folder", "cwd": str(folder / "place"), "around": "sandbox"})
+        seen = run_inside(place.wrap, f"cat {' '.join(map(str, files))}; ls {folder}/state {folder}/home")
+        assert "SECRET" not in seen
+        assert "s-2\n" not in seen
+        assert "SECRET" in run_inside(place.wrap, f"cat {folder}/place/mine")
+        assert "key-of-the-worker" not in " ".join(place.wrap), "every user of the machine sees arguments"
+
+
+PLANTS = (
+    "git config filter.x.clean 'touch {pwned}; cat'; echo '* filter=x' > .gitattributes",
+    (
+        "c=$(git rev-parse --git-common-dir); printf '[filter \"x\"]\\n\\tclean = touch {pwned}; cat\\n' >> $c/config; "
+        "echo '* filter=x' > .gitattributes"
+    ),
+    (
+        "c=$(git rev-parse --git-common-dir); mkdir evil; cp -r $c/. evil/; "
+        "printf '[filter \"x\"]\\n\\tclean = touch {pwned}; cat\\n' >> evil/config; echo $PWD/evil > $c/commondir; "
+        "echo '* filter=x' > .gitattributes"
+    ),
+    (
+        "c=$(git rev-parse --git-dir); mkdir evil; cp -r $(git rev-parse --git-common-dir)/. evil/; "
+        "printf '[filter \"x\"]\\n\\tclean = touch {pwned}; cat\\n' >> evil/config; echo $PWD/evil > $c/commondir; "
+        "echo '* filter=x' > .gitattributes"
+    ),
+)
+
+
+@needs("bubblewrap")
+@pytest.mark.parametrize("line", PLANTS)
+def test_what_a_session_plants_for_git_does_not_run_in_the_worker(tmp_path: Path, repository: Path, line: str) -> None:
+    values = {"kind": "worktree", "repo": str(repository), "base": "main", "around": "sandbox"}
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    place = places.open("s-1", values)
+    pwned = tmp_path / "pwned"
+    run_inside(place.wrap, f"cd {place.cwd} && echo more >> a.txt; {line.format(pwned=pwned)}")
+    assert "more" in (place.cwd / "a.txt").read_text()
+    place.save(1)
+    places.open("s-2", values)
+    assert not pwned.exists()
 
 
 async def test_nothing_is_looked_at_in_restored_files(tmp_path: Path) -> None:
@@ -228,12 +316,8 @@ def test_git_of_the_worker_runs_no_program_that_a_command_of_the_sandbox_planted
         words = [*place.wrap, "sh", "-c", script]
         done = subprocess.run(words, cwd=place.cwd, check=False, stdin=subprocess.DEVNULL, capture_output=True)
         (place.cwd / "a.txt").write_text("changed\n")
-        if planted == "another common folder of the clone":  # git then looks for the branches there
-            with pytest.raises(StateError, match="Command git read-tree failed"):
-                place.save(1)
-        else:
-            place.save(1)
-            assert git(repository, "show", "refs/holdfast/s-1/1:a.txt") == "changed"
+        place.save(1)
+        assert git(repository, "show", "refs/holdfast/s-1/1:a.txt") == "changed"
         assert not mark.exists(), done.stderr
         subprocess.run([program], check=False)
         assert mark.exists(), "the program leaves its mark when it runs"

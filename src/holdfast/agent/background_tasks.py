@@ -108,8 +108,11 @@ class BackgroundTasks:
 
     # --- beginning ------------------------------------------------------------------------------------------------
 
-    async def start(self, call: str, plan: Plan) -> ToolOutput:
-        """Start the command of `call` as a task and return its result; raises `ToolFailed` if nothing was run."""
+    async def start(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput:
+        """Start the command of `call` as a task and return its result; raises `ToolFailed` if nothing was run.
+
+        Of the call's `context` counts how it is confined; its output goes to the file alone.
+        """
         self._check_room()
         command = _Command(call, plan)
         started = self._entry(command)
@@ -117,8 +120,8 @@ class BackgroundTasks:
             self._journal.append(started)
         except StateError as failed:
             raise ToolFailed(f"The background task was not started: {failed} Nothing was run.") from failed
-        context = self._context(command, emit=lambda _: None)
-        body = command.body = asyncio.create_task(_body(plan, context), name=f"task {started.id}")
+        task_context = self._context(command, context, emit=lambda _: None)
+        body = command.body = asyncio.create_task(_body(plan, task_context), name=f"task {started.id}")
         task = self._follow(started, command, body)
         begun = asyncio.ensure_future(command.begun.wait())
         try:
@@ -137,7 +140,7 @@ class BackgroundTasks:
         Returns None if the command was moved to the background: its call then has its result already.
         """
         command = self._commands[call] = _Command(call, plan)
-        command_context = self._context(command, emit=context.emit, began=context.report_process)
+        command_context = self._context(command, context, emit=context.emit, began=context.report_process)
         body = command.body = asyncio.create_task(_body(plan, command_context), name=f"command {call}")
         stopped = asyncio.ensure_future(context.stop.wait())
         stopped.add_done_callback(lambda done: done.cancelled() or command.moved.done() or command.stop.set())
@@ -194,6 +197,7 @@ class BackgroundTasks:
     def _context(
         self,
         command: _Command,
+        of_call: ToolContext,
         *,
         emit: Callable[[str], None],
         began: Callable[[ProcessId], None] | None = None,
@@ -213,7 +217,15 @@ class BackgroundTasks:
             except StateError as failed:  # the command runs, and its end may still be written
                 self._journal.not_recorded(failed)
 
-        return ToolContext(call=command.call, stop=command.stop, emit=printed, report_process=runs)
+        return ToolContext(
+            call=command.call,
+            stop=command.stop,
+            emit=printed,
+            report_process=runs,
+            may_read=of_call.may_read,
+            confined=of_call.confined,
+            by_user=of_call.by_user,
+        )
 
     # --- ending ---------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, StateError
 from holdfast.session.journal.mode_changes import ModeChanged, resumed_mode
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.approval.decision import Policy
+from holdfast.tools.tool import Plan
 
 
 class Permissions:
@@ -18,6 +21,7 @@ class Permissions:
         """The approval mode. A change applies from the next decision on, also in a running turn."""
         self.project = project
         self._journal = journal
+        self._noticed = False
 
     def resume(self, *, chosen: bool) -> None:
         """Continue in the session's last mode; with `chosen`, keep the mode of this run."""
@@ -39,6 +43,13 @@ class Permissions:
         if self.project is None:
             return Policy(self.mode, allowed)
         return Policy(self.mode, (*self.project.patterns, *allowed), self.project.rules)
+
+    def with_notice(self, plan: Plan) -> Plan:
+        """Return the plan for a question: the first of a run says if commands are not confined, no other does."""
+        if self._noticed:
+            return msgspec.structs.replace(plan, sandbox_notice="")
+        self._noticed = bool(plan.sandbox_notice)
+        return plan
 
     def remember(self, patterns: tuple[Pattern, ...]) -> None:
         """Allow the patterns in the project from now on; they are journalled for the session already."""

@@ -17,7 +17,7 @@ from holdfast.session.journal.model_settings import (
     ModelSettings,
 )
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
-from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SearchName
+from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SandboxMode, SearchName
 from holdfast.tools.mcp_server_fields import McpServerFields
 from holdfast.typed_data import decode_toml
 
@@ -128,6 +128,8 @@ class McpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
+    `sandbox` is whether commands run in a sandbox: "auto", if one works here.
+
     `title_model` writes the titles of sessions; with None the first prompts are the titles. `fallback_model` stands in,
     for one turn, for a `model` that does not answer. `on_approval` applies where no user can be asked. With `wake`,
     a background task that ends by itself while nothing runs begins a turn. `edit_tool` is how a new session edits
@@ -143,6 +145,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     title_model: str | None = None
     permission_mode: Mode = "ask"
     on_approval: OnApproval = "deny"
+    sandbox: SandboxMode = "auto"
     pid_namespace: bool = False
     wake: bool = False
     edit_tool: EditDialect = "auto"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.session.journal.entries import Cause, StopReason
-from holdfast.tool_calls import FileCheck, FileSeen, InputRequest, Outcome, RemoteCall
+from holdfast.tool_calls import FileCheck, FileSeen, InputRequest, Leaving, Outcome, RemoteCall
 
 NO_OUTPUT = "(no output)"
 MISSING_START = "(The beginning of this conversation is missing from the record.)"
@@ -159,10 +159,15 @@ ONLY_USER_DECIDES = frozenset({PLAN_WITHOUT_USER, QUESTION_WITHOUT_USER})
 """The results of calls that only a user can decide: no option allows them."""
 
 
-def denied_without_user(why: str) -> str:
-    """Return the result of a call that needs approval in a run where no user can be asked; `why` is the question."""
+def denied_without_user(why: str, *, level: Leaving = "", hosts: tuple[str, ...] = ()) -> str:
+    """Return the result of a call that needs approval in a run where no user can be asked; `why` is the question.
+
+    `level` is what a command asked for, if it can be confined, with the `hosts` that it named.
+    """
+    to_hosts = f" to {', '.join(hosts)}" if level == "network" else ""
+    at = "" if not level else " to run outside the sandbox" if level == "outside" else f" for level {level}{to_hosts}"
     return (
-        f"Denied: {why} It needs the user's approval, and no user can be asked in this run. It was not started "
+        f"Denied: {why} It needs the user's approval{at}, and no user can be asked in this run. It was not started "
         "and had no effect. Go on with what needs no approval, and do not do the same in another way. If the "
         "request cannot be completed without this call, say so in your answer, with the call."
     )

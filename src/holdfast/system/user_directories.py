@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.system.file_names import folded_path
+
 KEYS_FILE = "holdfast-keys.json"
 """The file that stores API keys. No tool opens a file of this name, in any directory."""
 
@@ -16,7 +18,7 @@ TOKENS_FILE = "holdfast-tokens.toml"
 
 def holds_keys(name: str) -> bool:
     """Return whether a file of this name holds keys or tokens: such a file, a temporary or a set-aside copy of it."""
-    names = (KEYS_FILE, TOKENS_FILE)
+    names, name = (KEYS_FILE, TOKENS_FILE), folded_path(name)
     return any(name == each or name.startswith((f"{each}.", f".{each}.")) for each in names)
 
 

@@ -110,6 +110,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
         why="It is outside the workspace.",
         pattern=Pattern(effect="execute", text="make test *"),
         patterns=(Pattern(effect="execute", text="make test *"), Pattern(effect="execute", text="git commit *")),
+        level="network",
+        hosts=("api.example.org",),
+        notice="Commands are not confined: bubblewrap is not installed.",
     ),
     e.ApprovalAnswered(
         call="c1",
@@ -120,6 +123,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         patterns=(Pattern(effect="write", text="src/**"), Pattern(effect="write", text="README.md")),
         mode="accept-edits",
         chosen=("SQLite", "Postgres"),
+        level="workspace",
     ),
     e.CallStarted(
         call="c1",
@@ -128,6 +132,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         spool="c1.out",
         changes=(FileChange(path="b.py", before="0" * 64, after=None),),
         remote=RemoteCall(server="trip", tool="book", protocol="2026-07-28"),
+        confined="read",
     ),
     e.ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
     e.CallWaits(

@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from holdfast.tool_calls import (
+    Confined,
     Effect,
     FileChange,
     FileCheck,
     FileSeen,
     Image,
     InputRequest,
+    Leaving,
     Mode,
     ProcessId,
     RemoteCall,
@@ -83,14 +85,20 @@ class Tasks(Protocol):
         ...
 
 
+Visibility = Literal["all", "name", "nothing"]
+"""What a search may show of a file: all of it, that it is there, or nothing."""
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a running call.
 
     `stop` is set when the call should end soon: a tool that waits must watch it and return its partial result, with
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. Call `report_process` with
     a process as soon as it runs, so that recovery can find it. `tasks` are the session's background tasks, None if it
-    cannot have any. `mode` is the current approval mode. `may_read` returns whether the rules allow a search to show
-    the file at an absolute path; None allows every file.
+    cannot have any. `mode` is the current approval mode. `may_read` returns what a search may show of the file
+    at an absolute path.
+
+    `confined` is the level at which a command runs, `by_user` whether the user or a rule of theirs allowed it.
 
     `consult` asks the user the questions of a server and returns the answers; `has_user` is whether there is a user to
     ask. `pending_request` has the unanswered questions of a call that a crash interrupted: the call resumes with them.
@@ -103,10 +111,12 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     report_process: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
     tasks: Tasks | None = None
     mode: Mode = "ask"
-    may_read: Callable[[str], bool] | None = None
+    may_read: Callable[[str], Visibility] = msgspec.field(default=lambda _: "all")
     consult: Callable[[InputRequest], Awaitable[tuple[ServerAnswer, ...]]] | None = None
     has_user: bool = False
     pending_request: InputRequest | None = None
+    confined: Confined = ""
+    by_user: bool = False
     report_late: Callable[[ToolOutput], None] | None = None
 
 
@@ -119,6 +129,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     A file edit has a `change`; a call that edits several files has `changes`. `originals` are the contents before, for
     a surface that shows more than `detail` does. `known_as` is a name under which another program would run the file.
+
+    A command can be confined at `levels`, none where no wall works. The model asks for the addresses `network`, or says
+    in `leaves` why it must run outside. `sandbox_required` is the user's setting. With `hides_secrets`, the files with
+    secrets in the workspace are known and can be hidden; `cannot_hide` is why not. `sandbox_notice` says why there is
+    no wall, or not at every level, "" if all is well or the user was told.
 
     A shell command has `command` and runs in `folder` (relative to the workspace, "" for the workspace itself); `line`
     are its parsed parts, None if it was not parsed. Live output goes to `spool`, a file name in the workspace's spool
@@ -152,6 +167,25 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     question: UserQuestion | None = None
     tool: str = ""
     remote: RemoteCall | None = None
+    levels: tuple[Confined, ...] = ()
+    network: tuple[str, ...] = ()
+    leaves: str = ""
+    sandbox_required: bool = False
+    hides_secrets: bool = True
+    cannot_hide: str = ""
+    sandbox_notice: str = ""
+
+    @property
+    def asks_level(self) -> Leaving:
+        """Return the level that a question about the command names, "" if it would run as it is."""
+        return self.requested if "workspace" in self.levels else ""
+
+    @property
+    def requested(self) -> Leaving:
+        """Return what the model asks for, if the command can be confined: a level, or to run outside."""
+        if not self.levels:
+            return ""
+        return "outside" if self.leaves else "network" if self.network else "workspace"
 
     @property
     def files(self) -> tuple[FileChange, ...]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
-from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
+from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
 from holdfast.tools.workspace.file_snapshots import current_snapshot
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.tools.mcp.connections import McpConnections, McpSettings
     from holdfast.tools.mcp.server_state import ServerState
     from holdfast.tools.process.session_supervisors import Supervisors
+    from holdfast.tools.sandbox import Sandbox
     from holdfast.tools.web_search.backends import SearchBackend
 
 
@@ -62,6 +63,7 @@ class LocalToolbox:
                 "Free some disk space, or fix the permissions of its parent folder."
             ) from error
         self._contained = False
+        self._sandbox_mode: SandboxMode = "off"
         self._wrap: tuple[str, ...] = ()
         self._networks: tuple[str, ...] = ()
         self._backend: SearchBackend | None = None
@@ -88,7 +90,12 @@ class LocalToolbox:
 
         run = self._supervisors.capture if shutil.which("rg") else None
         tools = builtin_tools(
-            self._workspace, self._supervisors, search=run, networks=self._networks, backend=self._backend
+            self._workspace,
+            self._supervisors,
+            search=run,
+            networks=self._networks,
+            backend=self._backend,
+            sandbox=None if self._wrap else self._sandbox,
         )
         remote = {each.name for each in self._remote}
         local = {each.name: tools[each.name] for each in self.schemas if each.name not in remote}
@@ -118,6 +125,22 @@ class LocalToolbox:
         from holdfast.tools.process.session_supervisors import Supervisors  # noqa: PLC0415 - when a command may run
 
         return Supervisors(self._folder, contained=self._contained, wrap=self._wrap)
+
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        from holdfast.tools.sandbox import Sandbox  # noqa: PLC0415 - when a command may run
+
+        return Sandbox(
+            self._workspace.root,
+            self._folder,
+            mode=self._sandbox_mode,
+            private=self._workspace.private,
+            contained=self._contained,
+        )
+
+    def confine(self, mode: SandboxMode) -> None:
+        """Run commands in a sandbox: `auto`, if one works here, or `require`. Call this before `tools`."""
+        self._sandbox_mode = mode
 
     def contain(self) -> None:
         """Run commands in a PID namespace, if bubblewrap can create one (decision 0010). Call this before `tools`."""

@@ -47,7 +47,9 @@ def test_what_an_older_format_wrote_is_read_as_it_was_meant(number: int) -> None
     lines = Path(__file__).with_name(f"journal_format_{number}.txt").read_bytes().splitlines()
     assert [kind(decode(line)) for line in lines] == [tag(entry) for entry in KINDS][: len(lines)]
     assert [encode(decode(line)) for line in lines] == lines
-    assert lines[1:] == GOLDEN[1 : len(lines)]  # the first names its format
+    for old, new in zip(lines[1:], GOLDEN[1:], strict=False):  # the first names its format
+        fields = msgspec.json.decode(new, type=dict[str, object])
+        assert fields | msgspec.json.decode(old, type=dict[str, object]) == fields  # a later field has a default
 
 
 def test_a_field_that_is_left_out_means_its_default() -> None:

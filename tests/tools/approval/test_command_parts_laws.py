@@ -41,7 +41,7 @@ def runs(command: str, *, folder: str | None = None) -> Plan:
         "ls > /dev/null 2>&1",
         "cat < a.py",
         "(cd src; ls)",
-        "echo $(cat a.py)",
+        'echo "$(cat a.py)"',
     ],
 )
 def test_what_only_reads_here_is_free_in_every_mode(command: str) -> None:

@@ -16,8 +16,8 @@ from holdfast.tools.approval.decision import Allow, Policy, decide
 from holdfast.tools.background.kept_output import NEWEST, keep_output, output_file
 from holdfast.tools.builtin.bash import BashTool, how_command_ended
 from holdfast.tools.builtin.read_write import ReadTool
+from holdfast.tools.process.command_end import CommandFinished
 from holdfast.tools.process.session_supervisors import Supervisors
-from holdfast.tools.process.supervisor_client import CommandFinished
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, Workspace
 from process_leaks import linux_only
 

@@ -12,7 +12,7 @@ import pytest
 from holdfast.errors import ToolFailed
 from holdfast.tools.builtin.glob import GlobTool
 from holdfast.tools.builtin.grep import GrepTool, RunProgram
-from holdfast.tools.tool import Plan, ToolContext, Workspace
+from holdfast.tools.tool import Plan, ToolContext, Visibility, Workspace
 from holdfast.tools.workspace.file_walk import Rules
 from skips import needs
 from tool_harness import called, planned, ran, workspace
@@ -476,15 +476,18 @@ def test_what_rules_hide_is_neither_searched_nor_listed_and_that_is_said(
 ) -> None:
     space = workspace(tmp_path)
     plant(space.root, aDOTpy="needle\n", keysDOTenv="needle secret\n", deep__moreDOTenv="needle secret\n")
+    plant(space.root, idDOTpem="needle secret\n")
+
+    def visibility(path: str) -> Visibility:
+        return "nothing" if path.endswith(".env") else "name" if path.endswith(".pem") else "all"
 
     async def output_of(plan: Plan) -> str:
-        context = ToolContext(
-            call="c", stop=asyncio.Event(), emit=lambda _: None, may_read=lambda path: not path.endswith(".env")
-        )
+        context = ToolContext(call="c", stop=asyncio.Event(), emit=lambda _: None, may_read=visibility)
         return (await plan.run(context)).text
 
     left_out = "[2 left out: rules do not allow them to be read here. Continue without, or ask the user.]"
     found = asyncio.run(output_of(planned(GrepTool(space, run=run), pattern="needle")))
-    assert found.splitlines() == ["a.py:1:needle", left_out]
+    not_searched = "[1 file with secrets was not searched. Name one in `path` if you need it: the user is asked.]"
+    assert found.splitlines() == ["a.py:1:needle", not_searched, left_out]
     listed = asyncio.run(output_of(planned(GlobTool(space), pattern="**/*")))
-    assert listed.splitlines() == ["a.py", left_out]
+    assert listed.splitlines() == ["id.pem", "a.py", left_out]

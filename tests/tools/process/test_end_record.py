@@ -14,10 +14,11 @@ import pytest
 from ends import ENDED, left
 from holdfast.tool_calls import ProcessId
 from holdfast.tools.builtin.bash import BashTool
+from holdfast.tools.process.command_end import stored_output
 from holdfast.tools.process.command_traces import traces_of
 from holdfast.tools.process.end_record import LONGEST_RECORD, end_of, new_seal, read_end, write_end
 from holdfast.tools.process.session_supervisors import Supervisors
-from holdfast.tools.process.supervisor_client import forget, stored_output
+from holdfast.tools.process.supervisor_client import forget
 from holdfast.tools.tool import ToolContext, ToolOutput, Workspace
 from polling import eventually
 from process_leaks import alive, linux_only

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.tools.process.command_end import stored_output
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import PACKAGES, PROGRAM, SUPERVISOR_LOCK
-from holdfast.tools.process.supervisor_client import stored_output
 from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit
 from polling import HANGS, eventually, expect_within
 from process_leaks import alive, linux_only, peak_memory
@@ -245,7 +245,8 @@ def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert not imported & {"typing", "pathlib", "subprocess", "asyncio"}
     holdfast = {name for name in imported if name.startswith("holdfast")}
-    process = {f"holdfast.tools.process.{name}" for name in ("supervisor", "end_record", "watchdog", "process_table")}
+    names = ("supervisor", "end_record", "watchdog", "process_table", "supervised_command")
+    process = {f"holdfast.tools.process.{name}" for name in names}
     assert holdfast == {"holdfast", "holdfast.tools", "holdfast.tools.process", *process}
 
 

@@ -15,11 +15,12 @@ from command_bench import Bench, finished, new_call, on_bench
 from hidden_programs import path_without
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ProcessId
-from holdfast.tools.process import launch, supervisor_client
+from holdfast.tools.process import command_end, launch, supervisor_client
+from holdfast.tools.process import supervised_command as spooled
 from holdfast.tools.process import supervisor as program
+from holdfast.tools.process.command_end import stored_output
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import boot
-from holdfast.tools.process.supervisor_client import stored_output
 from holdfast.tools.process.supervisor_locks import wait_for_exit
 from polling import HANGS, eventually
 from process_leaks import alive, linux_only, open_files, peak_memory
@@ -108,9 +109,9 @@ def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     assert "[... 9970012 bytes of output were cut here ...]" in got.text
     assert len(got.text) < 31_000
     (spool,) = tmp_path.glob("*.out")
-    assert spool.stat().st_size <= program.SPOOL_HEAD + 2 * program.SPOOL_TAIL + program.OUTPUT_CHUNK
+    assert spool.stat().st_size <= spooled.SPOOL_HEAD + 2 * spooled.SPOOL_TAIL + program.OUTPUT_CHUNK
     stored = spool.read_bytes()
-    assert stored[program.SPOOL_HEAD :].startswith(program.SPOOL_MARK)
+    assert stored[spooled.SPOOL_HEAD :].startswith(spooled.SPOOL_MARK)
     assert stored.endswith(b"xxx\nlast\n")
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
@@ -125,7 +126,7 @@ def test_output_without_end_is_bounded_in_memory_file_and_time(tmp_path: Path) -
         assert got.text.startswith("y\ny\n")
         assert (
             tmp_path / "endless.out"
-        ).stat().st_size <= program.SPOOL_HEAD + 2 * program.SPOOL_TAIL + program.OUTPUT_CHUNK
+        ).stat().st_size <= spooled.SPOOL_HEAD + 2 * spooled.SPOOL_TAIL + program.OUTPUT_CHUNK
         assert peak_memory(pid) < 60_000
         assert len(bench.shown) < 2_000_000
         assert "bytes are not shown here" in bench.shown
@@ -153,7 +154,7 @@ def test_a_cut_goes_between_characters(tmp_path: Path) -> None:
     assert "\ufffd" not in text
     assert text.startswith("aé")
     assert text.endswith("éb")
-    assert f"{80_002 - supervisor_client.HEAD - supervisor_client.TAIL} bytes of output were cut" in text
+    assert f"{80_002 - command_end.HEAD - command_end.TAIL} bytes of output were cut" in text
 
 
 def test_of_a_command_that_kept_nothing_nothing_is_read(tmp_path: Path) -> None:

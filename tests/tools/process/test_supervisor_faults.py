@@ -13,9 +13,9 @@ import pytest
 from command_bench import Bench, bench, finished, new_call, on_bench
 from holdfast.errors import ToolFailed
 from holdfast.tools.process import launch, supervisor_client
+from holdfast.tools.process.command_end import CommandFinished, stored_output
 from holdfast.tools.process.process_table import Process, running_process
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
-from holdfast.tools.process.supervisor_client import CommandFinished, stored_output
 from polling import eventually
 from process_leaks import alive
 from skips import needs

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shell_cases import cases
 
 from holdfast.tools.shell.command_line import SimpleCommand
-from holdfast.tools.shell.parse import MOST_CHARACTERS, parse_command
+from holdfast.tools.shell.parse import LONGEST_COMMAND, parse_command
 from laws import law
 from tiers import DEEP, SEED, spread
 
@@ -260,7 +260,7 @@ def test_any_text_is_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * (MOST_CHARACTERS + 1),
+        "a" * (LONGEST_COMMAND + 1),
         "echo " + "${x:-" * 2_000 + "}" * 2_000,
         "( " * 500 + "ls" + " )" * 500,
         "$(" * 300 + ")" * 300,
@@ -284,7 +284,7 @@ def test_what_is_too_long_or_too_deep_is_unclear(text: str) -> None:
         ("cd a | ls", [""]),
         ("cd a && ls | ls", ["a"]),
         ("cd && ls", ["cd"]),
-        ("for f in 1 2; do cd a; ls; done", ["cd", "cd a"]),
+        ("for f in 1 2; do cd a; ls; done", ["cd"]),
         ("if cd a; then ls; fi", ["", "a"]),
         ("pushd a && ls", ["cd"]),
     ],

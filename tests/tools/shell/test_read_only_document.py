@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.tools.shell.closed_options import ClosedOptions
 from holdfast.tools.shell.git_commands import GIT_READERS
 from holdfast.tools.shell.read_only_programs import READERS, VERSIONS
 
@@ -15,19 +16,27 @@ PAGE = Path(__file__).parents[3] / "docs/reference/read-only-commands.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 
 
+def options(of: ClosedOptions | None) -> str:
+    """Return the options as the page shows them."""
+    if of is None:
+        return "any"
+    letters = "".join(sorted({*of.flags, *of.values}))
+    shown = ([f"`-{letters}`"] if letters else []) + [f"`--{each}`" for each in sorted({*of.long, *of.long_values})]
+    return " ".join([*shown, *(["`-NUMBER`"] if of.numbers else [])])
+
+
 def tables() -> str:
     """Return the part of the page that is made from the tables."""
-    lines = ["| programs | not with |", "|---|---|"]
+    lines = ["| programs | options |", "|---|---|"]
     for row in READERS:
-        options = [f"`-{each}`" for each in row.short] + [f"`--{each}`" for each in sorted(row.long)]
-        if row.most == 1:
-            options.append("a second file")
-        lines.append(f"| {' '.join(f'`{name}`' for name in row.names)} | {' '.join(options)} |")
-    lines += ["", "| git | not with | only with |", "|---|---|---|"]
+        more = "; one file" if row.most == 1 else ""
+        lines.append(f"| {' '.join(f'`{name}`' for name in row.names)} | {options(row.options)}{more} |")
+    lines += ["", "| git | options | words |", "|---|---|---|"]
     for git in GIT_READERS:
-        more, only = (" ".join(f"`{each}`" for each in text.split()) for text in (git.more, f"{git.words} {git.only}"))
-        lines.append(f"| {' '.join(f'`{name}`' for name in git.names.split())} | {more} | {only} |")
-    lines += ["", "Asked for their version alone: " + ", ".join(f"`{name}`" for name in VERSIONS) + "."]
+        words = " ".join(f"`{each}`" for each in git.words.split())
+        lines.append(f"| {' '.join(f'`{name}`' for name in git.names.split())} | {options(git.options)} | {words} |")
+    versions = ", ".join(f"`{name}` ({' '.join(sorted(words))})" for name, words in VERSIONS.items())
+    lines += ["", f"Asked for their version alone: {versions}."]
     return "\n".join(lines)
 
 

@@ -41,7 +41,8 @@ gradle/wrapper/gradle-wrapper.properties .gdbinit .lldbinit .Rprofile .pdbrc .ir
 .simple-git-hooks.json .overcommit.yml hk.pkl .hg/hgrc .hgrc .svn/x .lfsconfig .bashrc .bash_profile .profile .zshrc
 .zshenv .zprofile .inputrc .xprofile .xinitrc .pam_environment .tmux.conf .screenrc .gnupg/gpg.conf .aws/config
 .kube/config .docker/config.json .netrc .curlrc .wgetrc .lessfilter .mailcap .forward .psqlrc
-Library/LaunchAgents/x.plist crontab environment.d/x.conf pip.conf .pypirc .bundle/config .gradle/init.gradle
+Library/LaunchAgents/x.plist AGENTS.md sub/CLAUDE.md GEMINI.md .cursorrules
+crontab environment.d/x.conf pip.conf .pypirc .bundle/config .gradle/init.gradle
 """
 ATTACKS = _ATTACKS.split()
 
@@ -50,7 +51,8 @@ src/app.py README.md Makefile package.json conftest.py tests/conftest.py setup.p
 go.mod Dockerfile docker-compose.yml CMakeLists.txt build.gradle pom.xml Gemfile Rakefile tsconfig.json
 eslint.config.js .eslintrc.js .prettierrc .editorconfig .gitignore .dockerignore vite.config.ts webpack.config.js
 jest.config.js tox.ini config/routes.rb src/config.py src/head.py hooks/use.ts src/hooks/useState.ts env/x.py
-src/environment.ts AGENTS.md CLAUDE.md app.service.ts git/notes.md .env.example docs/github.md src/local.py update.py
+src/environment.ts docs/AGENTS.txt CLAUDE.py app.service.ts git/notes.md .env.example docs/github.md
+src/local.py update.py
 requirements.txt .nvmrc gradle/libs.versions.toml pages/[id].tsx justfile noxfile.py Vagrantfile
 """
 SOURCE = _SOURCE.split()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 
+import msgspec
 import pytest
 
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.session.model_notices import ONLY_USER_DECIDES
-from holdfast.tool_calls import Effect, FileChange, Mode, Pattern
+from holdfast.tool_calls import Confined, Effect, FileChange, Mode, Pattern
 from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval.patterns import suggest_patterns
@@ -125,3 +126,22 @@ def test_each_denied_call_is_listed_with_its_own_option_until_the_next_prompt() 
     ]
     denied.add(e.PromptAccepted(turn=2, text="again"))
     assert denied.found == ()
+
+
+def test_the_options_for_a_command_that_names_hosts_let_it_reach_them() -> None:
+    """The pattern alone would ask again, about the host."""
+    hosts = ("pypi.org", "files.pythonhosted.org")
+    plan = msgspec.structs.replace(runs("make test"), levels=("read", "workspace", "network"), network=hosts)
+    named = option_for(asked(*suggest_patterns(plan).patterns))
+    assert named.count("WebFetch(domain:") == len(hosts)
+    assert decide(plan, policy_with(named), tool="bash") == Allow("network", by_user=True)
+    short = option_for(asked(Pattern(effect="execute", text="make test *")))
+    assert isinstance(decide(plan, policy_with(short), tool="bash"), Ask)
+
+
+def test_no_option_but_yolo_lets_a_command_leave_the_sandbox() -> None:
+    levels: tuple[Confined, ...] = ("read", "workspace", "network")
+    plan = msgspec.structs.replace(runs("make test"), levels=levels, leaves="It needs the display.")
+    assert option_for(asked(*suggest_patterns(plan).patterns)) == "-y"
+    assert isinstance(decide(plan, policy_with("--allow 'Bash(make test *)'"), tool="bash"), Ask)
+    assert decide(plan, Policy("yolo"), tool="bash") == Allow()

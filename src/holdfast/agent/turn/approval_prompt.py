@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import Mode, Remember
+from holdfast.tool_calls import Leaving, Mode, Remember
 from holdfast.tools.tool import Plan
 
 
@@ -17,7 +17,8 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
     For a question of the model, `chosen` has the labels of the chosen options, and `reason` the user's own words.
 
     `remember` also allows the pattern that `holdfast.tools.approval.patterns.suggested` returns for the plan, as the
-    user saw it. `mode` is the session's approval mode from now on, whatever `allowed` says; None keeps the mode.
+    user saw it. `level` is what a command may do, "" if what the question names. `mode` is the session's approval mode
+    from now on, whatever `allowed` says; None keeps the mode.
     """
 
     allowed: bool
@@ -25,6 +26,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
     remember: Remember = ""
     mode: Mode | None = None
     chosen: tuple[str, ...] = ()
+    level: Leaving = ""
 
 
 class ApprovalPrompt(Protocol):

@@ -25,7 +25,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, read_filter
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
@@ -67,9 +67,12 @@ class Calls:
             if alone:
                 await self._finish(together)
             plan = await self._plan(call.part, tool)
-            if plan is None or not (call.can_continue or await self._is_allowed(call, plan, together)):
+            if plan is None:
                 continue
-            together.append(self._start(call, plan))
+            allowed = Allow() if call.can_continue else await self._is_allowed(call, plan, together)
+            if allowed is None:
+                continue
+            together.append(self._start(call, plan, allowed))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -120,30 +123,31 @@ class Calls:
         tool = self._toolbox.tools.get(call.name)
         return call.name if tool is None else tool.schema.name
 
-    async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
-        """Return whether the call may start. If not, its outcome is journalled here."""
-        denied = ""
+    async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> Allow | None:
+        """Return how the call may start. If it may not, its outcome is journalled here, and None is returned."""
+        denied, allowed = "", Allow()
         decision = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
         if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
             decision = Ask(call.approval_request.why)
         match decision:
             case Allow():
-                pass
+                allowed = decision
             case Deny(why=why):
                 denied = why
             case Ask(why=why):
                 await self._finish(together)
                 if self._context.ask is None and (plan.is_for_the_user or self._context.on_approval == "deny"):
                     self._deny_without_user(call, plan, why)
-                    return False
+                    return None
                 if plan.question is not None:
                     await self._ask_model_question(call, plan, why)
-                    return False
+                    return None
                 answered, mode = await self._ask_approval(call, plan, why)
                 if answered.allowed:
                     # The mode may be another by now.
                     again = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
                     denied = again.why if isinstance(again, Deny) else ""
+                    allowed = Allow(granted(plan, answered.level), by_user=True)
                 elif plan.presents:
                     denied = model_notices.plan_not_approved(answered.words, mode or "")
                 else:
@@ -151,15 +155,14 @@ class Calls:
                     denied = "Denied by the user; not started." + (f" They said: {words}" if words.strip() else "")
         if denied:
             self._journal.append(e.CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
-        return not denied
+            return None
+        return allowed
 
     def _deny_without_user(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         call_id = call.part.id
-        pattern, patterns = _offered_patterns(plan)
-        question = e.ApprovalAsked(call=call_id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
-        question_entry = () if call.approval_request else (question,)
-        denied = valid_unicode(model_notices.denied_without_user(why))
+        question_entry = () if call.approval_request else (_question_entry(call, plan, why),)
+        denied = valid_unicode(model_notices.denied_without_user(why, level=plan.asks_level, hosts=plan.network))
         if plan.is_for_the_user:
             denied = model_notices.PLAN_WITHOUT_USER if plan.presents else model_notices.QUESTION_WITHOUT_USER
         self._journal.append(*question_entry, e.CallEnded(call=call_id, outcome="denied", text=denied))
@@ -167,9 +170,10 @@ class Calls:
     async def _ask_user(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
         """Journal the question, unless that is done, and return the user's answer."""
         if call.approval_request is None:
-            pattern, patterns = _offered_patterns(plan)
-            question = e.ApprovalAsked(call=call.part.id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
-            self._journal.append(question)
+            plan = self._context.permissions.with_notice(plan)
+            self._journal.append(_question_entry(call, plan, why))
+        else:
+            plan = msgspec.structs.replace(plan, sandbox_notice=call.approval_request.notice)
         ask = self._context.ask
         if ask is None:
             raise ApprovalUnavailable(why)
@@ -207,6 +211,7 @@ class Calls:
             pattern=pattern if remember else None,
             patterns=patterns if remember else (),
             mode=None if plan.presents else answer.mode,
+            level=answer.level if answer.allowed else "",
         )
         mode = self._mode_after(plan, answer)
         changed = (e.ModeChanged(mode=mode, why="plan"),) if plan.presents and mode else ()
@@ -224,7 +229,7 @@ class Calls:
         planning = self._context.permissions.mode == "plan"
         return "ask" if plan.presents and answer.allowed and answer.mode is None and planning else answer.mode
 
-    def _start(self, open_call: OpenCall, plan: Plan) -> asyncio.Task[None]:
+    def _start(self, open_call: OpenCall, plan: Plan, allowed: Allow) -> asyncio.Task[None]:
         """Journal that the call starts, then start it. A call that goes on had started."""
         call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
@@ -234,16 +239,17 @@ class Calls:
             spool=plan.spool,
             changes=plan.changes,
             remote=plan.remote,
+            confined=allowed.confined,
         )
         self._journal.append(*(() if open_call.can_continue else (started,)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
-        task = loop.create_task(self._run(call, plan, since, waits), name=f"call {call.id}")
+        task = loop.create_task(self._run(call, plan, allowed, since, waits), name=f"call {call.id}")
         self._running[call.id] = _Running(task, since)
         return task
 
-    async def _run(self, call: CallPart, plan: Plan, since: float, waits: InputRequest | None) -> None:
+    async def _run(self, call: CallPart, plan: Plan, allowed: Allow, since: float, waits: InputRequest | None) -> None:
         def emit(text: str) -> None:
             self._context.emit(LiveOutput(call.id, text))
 
@@ -254,7 +260,7 @@ class Calls:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await self._output(call, plan, emit, began, waits)
+            output = await self._output(call, plan, allowed, emit, began, waits)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -275,6 +281,7 @@ class Calls:
         self,
         part: CallPart,
         plan: Plan,
+        allowed: Allow,
         emit: Callable[[str], None],
         began: Callable[[ProcessId], None],
         waits: InputRequest | None,
@@ -293,10 +300,12 @@ class Calls:
             consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
             has_user=self._context.ask is not None,
             pending_request=waits,
+            confined=allowed.confined,
+            by_user=allowed.by_user,
             report_late=None if plan.remote is None else lambda output: self._record_late(part.id, output),
         )
         if plan.background:
-            return await tasks.start(call, plan)
+            return await tasks.start(call, plan, context)
         return await plan.run(context) if plan.release is None else await tasks.run_foreground(call, plan, context)
 
     def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> None:
@@ -349,6 +358,21 @@ class Calls:
         tasks.clear()
         self._running = {call: running for call, running in self._running.items() if not running.task.done()}
         self._to(Signal.RAN)
+
+
+def _question_entry(call: OpenCall, plan: Plan, why: str) -> e.ApprovalAsked:
+    """Return the question about a call, with the level that a yes grants to a command."""
+    pattern, patterns = _offered_patterns(plan)
+    level = plan.asks_level
+    return e.ApprovalAsked(
+        call=call.part.id,
+        why=valid_unicode(why),
+        pattern=pattern,
+        patterns=patterns,
+        level=level,
+        hosts=tuple(map(valid_unicode, plan.network)) if level == "network" else (),
+        notice=valid_unicode(plan.sandbox_notice),
+    )
 
 
 def _offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,11 @@ from holdfast.fleet.places.place import PlaceValues
 from holdfast.fleet.places.worktree import WorktreePlace, worktree_place
 from holdfast.fleet.places.worktree_entry import worktree_entry
 from holdfast.session.session_id import checked_id
+from holdfast.system.confinement.description import LevelUnavailable
+from holdfast.system.confinement.outer_wall import outer_words
+from holdfast.system.confinement.probe import outer_obstacle
 from holdfast.system.owned_folder import OwnedFolder
+from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import PACKAGES
 
 PLACE_KINDS = ("folder", "worktree")
@@ -59,7 +64,12 @@ class LocalPlaces:
             case "":
                 return place
             case "sandbox":
-                wrap = sandbox(place.cwd, self.session_folder(session), network=row_values.get("network") is True)
+                wrap = sandbox(
+                    place.cwd,
+                    self.session_folder(session),
+                    state=self._state,
+                    network=row_values.get("network") is True,
+                )
             case "container":
                 wrap = container(
                     place.cwd,
@@ -72,22 +82,27 @@ class LocalPlaces:
         return msgspec.structs.replace(place, wrap=wrap)
 
 
-def sandbox(cwd: Path, session_folder: Path, *, network: bool) -> tuple[str, ...]:
-    """Return the command prefix that lets a program write only below `cwd`; raises `StateError` without bubblewrap.
+def sandbox(cwd: Path, session_folder: Path, *, state: Path, network: bool) -> tuple[str, ...]:
+    """Return the command prefix that lets a program write only below `cwd`; raises `StateError` if no wall works here.
 
-    The session's own folder is writable too: the output of its commands goes there.
+    The session's own folder is writable too: the output of its commands goes there. The rest of `state`, which is the
+    fleet's, and what holdfast keeps for the user, keys among it, are not seen.
     """
-    if shutil.which("bwrap") is None:
-        raise StateError("The sandbox needs bubblewrap, which is not installed here. Install it (Debian: bubblewrap).")
-    git_folder, read_only = _git_folder(cwd)
-    return (
-        "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",  # noqa: S108 - an empty one
-        "--ro-bind", str(PACKAGES), str(PACKAGES),
-        "--bind", str(cwd), str(cwd), "--bind", str(session_folder), str(session_folder),
-        *(("--bind", str(git_folder), str(git_folder)) if git_folder else ()),
-        *(word for path in read_only for word in ("--ro-bind", str(path), str(path))),
-        "--unshare-all", *(("--share-net",) if network else ()), "--die-with-parent", "--",
-    )  # fmt: skip
+    home = homes(os.environ)
+    try:
+        words = outer_words(
+            cwd,
+            session_folder,
+            placeholders=state / "masks",
+            hidden=(state, home.sessions.parent, home.config.parent),
+            network=network,
+            environ=os.environ,
+        )
+    except (OSError, LevelUnavailable) as error:
+        raise StateError(f"The sandbox cannot be made here: {error}") from error
+    if obstacle := outer_obstacle(words, cwd, os.environ):
+        raise StateError(f"The sandbox cannot be made here: {obstacle.reason}. {obstacle.remedy}")
+    return words
 
 
 def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.session.session_id import checked_id
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Leaving, Mode
 from holdfast.typed_data import convert_value
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -296,6 +296,8 @@ def _answer(body: InboxBody) -> dict[str, object]:
         content["remember"] = "session"
     if body.get("mode"):
         content["mode"] = _mode("answer", body)
+    if body.get("level"):
+        content["level"] = _level(body)
     return content
 
 
@@ -311,6 +313,14 @@ def _mode(kind: InboxKind, body: InboxBody) -> str:
     if mode not in get_args(Mode):
         raise UsageError(f"Unknown mode {mode!r} (expected one of {', '.join(get_args(Mode))}).")
     return mode
+
+
+def _level(body: InboxBody) -> str:
+    level = _text("answer", body, "level")
+    if level not in get_args(Leaving):
+        expected = ", ".join(filter(None, get_args(Leaving)))
+        raise UsageError(f"Unknown level {level!r} of an answer (expected one of {expected}).")
+    return level
 
 
 def _session(row: tuple[object, ...]) -> FleetSession:

@@ -12,7 +12,7 @@ from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import UsageError
 from holdfast.fleet.record import InboxRow
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import Mode, Remember
+from holdfast.tool_calls import Leaving, Mode, Remember
 from holdfast.tools.tool import Plan
 from holdfast.typed_data import convert_value
 
@@ -32,6 +32,11 @@ class OfferedAnswer(Protocol):
         """Return the approval mode that the answer sets, None if it sets none."""
         ...
 
+    @property
+    def level(self) -> Leaving:
+        """Return what a command may do by the answer, "" if it is not confined."""
+        ...
+
 
 Offers = Callable[[Plan, str], Sequence[OfferedAnswer]]
 """Returns the answers that a question about a plan offers; the text is the reason for the question."""
@@ -46,6 +51,7 @@ class AnswerBody(msgspec.Struct, frozen=True):
     chosen: tuple[str, ...] = ()
     remember: Remember = ""
     mode: Mode | None = None
+    level: Leaving = ""
 
 
 class _OpenQuestion(msgspec.Struct, frozen=True):
@@ -91,7 +97,13 @@ class InboxApprovals:
             )
         if body.mode is not None and body.mode not in {each.mode for each in question.offered}:
             raise UsageError(f"Answer cannot set the mode {body.mode!r}: this call does not offer it. Leave it out.")
-        question.answer.set_result(ApprovalAnswer(body.allowed, body.words, body.remember, body.mode, body.chosen))
+        if body.level and body.level not in {each.level for each in question.offered}:
+            raise UsageError(
+                f"Answer cannot grant the level {body.level!r}: this call does not offer it. Leave it out."
+            )
+        question.answer.set_result(
+            ApprovalAnswer(body.allowed, body.words, body.remember, body.mode, body.chosen, body.level)
+        )
         return True
 
 

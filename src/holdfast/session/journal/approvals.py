@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.tool_calls import InputRequest, Mode, Pattern, Remember, ServerAnswer
+from holdfast.tool_calls import InputRequest, Leaving, Mode, Pattern, Remember, ServerAnswer
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-asked", omit_defaults=True):
     """Call `call` needs the user's approval. `why` is the question, `pattern` what the answer may allow permanently.
 
-    If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None.
+    If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None. `level` is what
+    the command asks for, if it can be confined, with the `hosts` that it names. `notice` says, once in a run, why
+    commands are not confined.
     """
 
     call: str
     why: str
     pattern: Pattern | None = None
     patterns: tuple[Pattern, ...] = ()
+    level: Leaving = ""
+    hosts: tuple[str, ...] = ()
+    notice: str = ""
 
 
 class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-answered", omit_defaults=True):
@@ -24,7 +29,8 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
 
     `pattern` or `patterns`, if set, are allowed from now on, in this session or in every session of the project
     (`remember`). `mode` is the approval mode of the session from now on, None if the answer did not change it. `chosen`
-    are the options chosen for a question of the model, and `words` is then the user's own text.
+    are the options chosen for a question of the model, and `words` is then the user's own text. `level` is what a
+    command may do, "" if what the question named.
     """
 
     call: str
@@ -35,6 +41,7 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
     patterns: tuple[Pattern, ...] = ()
     mode: Mode | None = None
     chosen: tuple[str, ...] = ()
+    level: Leaving = ""
 
     @property
     def remembered(self) -> tuple[Pattern, ...]:

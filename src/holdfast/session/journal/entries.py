@@ -15,6 +15,10 @@ from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswe
 from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import CallAnswered as CallAnswered  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import CallWaits as CallWaits  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import CallEnded as CallEnded  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import CallLate as CallLate  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import CallStarted as CallStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.calls import ProcessStarted as ProcessStarted  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
@@ -22,7 +26,12 @@ from holdfast.session.journal.server_changes import ServerFailed as ServerFailed
 from holdfast.session.journal.server_changes import ToolsChanged as ToolsChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, RemoteCall, ToolSchema
+from holdfast.tool_calls import (
+    FileSeen,
+    Image,
+    Outcome,
+    ToolSchema,
+)
 from holdfast.typed_data import json_decoder
 
 FORMAT = 2
@@ -248,47 +257,6 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     usage: Usage
     finish: str | None = None
     cut: Cause | None = None
-
-
-class CallStarted(_Fact, frozen=True, tag="call-started"):
-    """The effect of `call` may begin now. `change` or `changes` let recovery check files; `spool` holds live output.
-
-    `remote` is the server's tool that it calls.
-    """
-
-    call: str
-    effect: Effect
-    change: FileChange | None = None
-    spool: str | None = None
-    changes: tuple[FileChange, ...] = ()
-    remote: RemoteCall | None = None
-
-
-class ProcessStarted(_Fact, frozen=True, tag="process-started"):
-    """Call or user command `call` runs as `process`; recovery finds leftovers by it."""
-
-    call: str
-    process: ProcessId
-
-
-class CallEnded(_Fact, frozen=True, tag="call-ended"):
-    """The outcome of `call`: `text` and `images` for the model, and the files it now knows (`seen`, `seen_also`)."""
-
-    call: str
-    outcome: Outcome
-    text: str
-    seconds: float = 0.0
-    seen: FileSeen | None = None
-    images: tuple[Image, ...] = ()
-    seen_also: tuple[FileSeen, ...] = ()
-
-
-class CallLate(_Fact, frozen=True, tag="call-late"):
-    """An outcome that came after its call was settled. The next user message reports it; the settled result stays."""
-
-    call: str
-    outcome: Outcome
-    text: str
 
 
 class ShellStarted(_Fact, frozen=True, tag="shell-started"):

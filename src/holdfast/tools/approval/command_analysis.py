@@ -21,15 +21,18 @@ from posixpath import join, normpath
 
 import msgspec
 
+from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.approval.command_parts import CommandPart, CommandParts
+from holdfast.tools.approval.files_read import folders_walked, paths_read, started
 from holdfast.tools.shell.approval_prefix import program_of
-from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
+from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word, names_files
 from holdfast.tools.shell.dangers import dangers
+from holdfast.tools.shell.git_commands import git_folder_words
 from holdfast.tools.shell.git_settings import setting_that_starts_program
 from holdfast.tools.shell.parse import parse_command
-from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, paths_read, program_name
+from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, program_name
 from holdfast.tools.tool import Plan
-from holdfast.tools.workspace.command_files import NO_SURROUNDINGS, Surroundings
+from holdfast.tools.workspace.command_files import NO_SURROUNDINGS, Below, Surroundings
 
 SOMEWHERE = "/the workspace"
 """Stands for an unknown workspace: no real absolute path leads into it."""
@@ -37,8 +40,12 @@ SOMEWHERE = "/the workspace"
 ELSEWHERE = "/a folder that is not known"
 """Where a command runs after `cd` to something that only bash knows."""
 
+_PIECES = re.compile(r"[=:,@]")
+"""What stands between the paths in one word: `--cov=src`, `a:b`."""
+
 _NESTED = 3
-_WILDCARD = re.compile(r"[*?\[]")
+_MOST_REACHED = 16
+_WILDCARD = re.compile(r"[*?]")
 
 _STARTERS = frozenset(
     {
@@ -51,6 +58,10 @@ _STARTERS = frozenset(
 
 _INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tsx|ts-node|(?:ba|da|z|k)?sh)[0-9.]*")
 _SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash"])
+_MANY_WORDS = 128
+_COMPARED = 16
+"""Of a command with many words, a rule is compared with so many behind each place where a program may be named."""
+
 _FINDS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 
 
@@ -62,14 +73,19 @@ def command_parts(
     `around` looks at the disk; by default nothing is looked at. Never raises.
     """
     line = parse_command(command)
-    place = _Place(root, folder or root, around)
+    place = _Place(root, folder or root, around.remembering(), _wild_variables(line))
     everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
     parts = tuple(place.part(each, everywhere) for each in line.commands)
     outside = next((at for at in everywhere if not place.inside(at)), None)
     texts = dict.fromkeys(text for each in line.commands for text in _all_texts(each, _NESTED))
-    if line.unclear:
+    unclear = line.unclear
+    for loop in line.loops:
+        words = place.part(loop.words, everywhere)
+        reached = f"its loop goes over {words.outside!r}, outside the workspace" if words.outside else ""
+        unclear = unclear or words.more or reached
+    if unclear:
         texts |= dict.fromkeys(" ".join(piece.split()) for piece in re.split(r"[;&|()\n`{}]+", command))
-    return CommandParts(parts=parts, unclear=line.unclear, outside=outside, all_texts=tuple(texts))
+    return CommandParts(parts=parts, unclear=unclear, outside=outside, all_texts=tuple(texts))
 
 
 def plan_line(plan: Plan) -> CommandParts | None:
@@ -85,20 +101,32 @@ class _Place(msgspec.Struct, frozen=True):
     root: str
     folder: str
     around: Surroundings
+    wild: frozenset[str] = frozenset()
+    """The variables whose value may have wildcards in it."""
 
     def inside(self, path: str) -> bool:
         return path == self.root or path.startswith(f"{self.root.rstrip('/')}/")
 
     def folders(self, command: SimpleCommand) -> tuple[str, ...]:
-        """Return the folders in which a command may run; one that is not known is `ELSEWHERE`."""
+        """Return the folders in which a command may run; one that is not known is `ELSEWHERE`.
+
+        `cd` goes by the names that led here: after `cd link`, `..` is the folder that holds the link.
+        """
         found: dict[str, None] = {}
         for steps in command.folders:
-            at = normpath(self.folder)
+            reached = {normpath(self.folder)}
             for step in steps:
-                unknown = not step.fixed or step.text in ("", "-") or at == ELSEWHERE
-                at = ELSEWHERE if unknown else self.around.real(normpath(join(at, step.text)))
-            found[at] = None
+                known = step.fixed and step.text not in ("", "-") and len(reached) <= _MOST_REACHED
+                reached = {at for each in reached for at in self.steps(each, step.text)} if known else {ELSEWHERE}
+            found |= dict.fromkeys(at if at == ELSEWHERE else self.around.real(at) for at in sorted(reached))
         return tuple(found)
+
+    def steps(self, at: str, to: str) -> tuple[str, ...]:
+        """Return where `cd` may lead: by the names, and where there is no such folder, as the kernel finds it."""
+        if at == ELSEWHERE:
+            return (ELSEWHERE,)
+        named, found = normpath(join(at, to)), self.around.real(join(self.around.real(at), to))
+        return (named,) if self.around.real(named) == found else (named, found)
 
     def part(self, command: SimpleCommand, everywhere: tuple[str, ...]) -> CommandPart:
         """Return one simple command as an approval sees it; `everywhere` are all folders of the line."""
@@ -109,11 +137,21 @@ class _Place(msgspec.Struct, frozen=True):
         inputs = [each.target for each in command.redirects if each.kind == "read" and each.target is not None]
         if not all(word.fixed for word in inputs):
             more = more or "the file that it reads is not known"
-        named = dict.fromkeys((*paths_read(command), *(word.text for word in inputs if word.fixed)))
+        if not more and (strange := next((word for word in command.words if _expands_unknown(word, self.wild)), None)):
+            more = f"which names {strange.raw[:40]!r} becomes is not known"
+        matched = (word.raw for word in command.words if names_files(word))
+        named = dict.fromkeys((*paths_read(command), *matched, *(word.text for word in inputs if word.fixed)))
         reads = tuple(dict.fromkeys(each for at in folders for path in named for each in self.found(join(at, path))))
+        walked, more = self.walk(command, folders, more)
         if program == "git" and not more:
-            steps = [words.text for before, words in pairwise(command.words) if before.text == "-C"]
+            steps = git_folder_words(command.words[1:])
             more = next(filter(None, (self.git_starts(join(at, *steps)) for at in folders)), "")
+        if not more and (option := self.option_among_files(command.words[1:], folders)):
+            more = f"the name of the file {option!r} would be an option of {program!r}"
+        if not more and (
+            found := next(filter(None, (self.program_here(each, folders) for each in started(command))), "")
+        ):
+            more = f"{program!r} runs a program of the workspace here ({found})"
         writes, unknown = self.writes(command, folders)
         command_words = _with_message(command.words)
         fixed = all(word.fixed for word in command_words) and all(each.value.fixed for each in command.assignments)
@@ -129,19 +167,74 @@ class _Place(msgspec.Struct, frozen=True):
             words=words if fixed and command.words else (),
             more=more,
             unknown=unknown,
-            outside=next((path for path in (*reads, *folders) if not self.inside(path)), None),
+            outside=next((path for path in (*reads, *walked.links, *folders) if not self.inside(path)), None),
             reads=reads,
+            finds=walked.files,
+            secrets=tuple(path for path in (*reads, *walked.files) if holds_secrets(path)),
+            leads_out=self.word_that_leads_out(command.words[1:], folders),
             writes=writes,
             program=program_words or (),
             dangers=dangers(CommandLine(commands=(command,))),
         )
 
     def found(self, path: str) -> Iterator[str]:
-        """Yield where a path leads, and all that match it if it is a pattern."""
-        yield self.around.real(normpath(path))
+        """Yield where a path leads, as the kernel finds it, and all that match it if it is a pattern."""
+        yield self.around.real(path)
         if _WILDCARD.search(path):
-            matches = self.around.matches(normpath(path))
+            matches = self.around.matches(path)
             yield from (ELSEWHERE,) if matches is None else map(self.around.real, matches)
+
+    def walk(self, command: SimpleCommand, folders: tuple[str, ...], more: str) -> tuple[Below, str]:
+        """Return what a command may find below the folders that it is given, and why it does `more` than reading."""
+        walk = folders_walked(command)
+        links: dict[str, None] = {}
+        files: dict[str, None] = {}
+        for start in dict.fromkeys(
+            each for at in folders for path in walk.folders for each in self.found(join(at, path))
+        ) | dict.fromkeys((self.root,) if walk.everywhere else ()):
+            if not self.inside(start):
+                continue  # which is said of the path itself
+            below = self.around.below(start, walk.links)
+            if not below.is_complete:
+                return Below(), more or f"more files lie in {self.name(start)!r} than holdfast looks at for secrets"
+            files |= dict.fromkeys(below.files if walk.contents else ())
+            links |= dict.fromkeys(below.rules)
+            if walk.links:
+                links |= dict.fromkeys(below.links)
+        return Below(tuple(files), tuple(links)), more
+
+    def option_among_files(self, words: tuple[Word, ...], folders: tuple[str, ...]) -> str:
+        """Return the first file that a word such as `*` hands over and that looks like an option, "" if none does."""
+        for word in words:
+            if word.pattern and not word.fixed and word.raw[:1] in {"*", "?", "-"} and "=" not in word.prefix:
+                for at in folders:
+                    for match in self.around.matches(join(at, word.raw)) or ():
+                        name = match.removeprefix(f"{at.rstrip('/')}/")
+                        if name.startswith("-"):
+                            return name
+        return ""
+
+    def word_that_leads_out(self, words: tuple[Word, ...], folders: tuple[str, ...]) -> str:
+        """Return the first word that names a path of the workspace from which a link leads out, "" if none does."""
+        for word in words:
+            for piece in _PIECES.split(word.text) if word.fixed else ():
+                if piece and not piece.startswith("/") and any(self.leads_out(at, piece) for at in folders):
+                    return word.text
+        return ""
+
+    def leads_out(self, folder: str, path: str) -> bool:
+        """Return whether a path, which need not exist yet, leads out of the workspace through a link."""
+        named = join(folder, path)
+        return self.inside(normpath(named)) and not self.inside(self.around.real(named))
+
+    def program_here(self, name: str, folders: tuple[str, ...]) -> str:
+        """Return the file of the workspace that a program's name runs, "" if it is one of the system."""
+        for at in folders:
+            found = self.around.program(name, at)
+            for path in (found, self.around.real(found)) if found else ():
+                if self.inside(path):
+                    return self.name(path)
+        return ""
 
     def git_starts(self, folder: str) -> str:
         """Return what git would start while it reads in a folder, as the end of a sentence, "" if nothing."""
@@ -163,13 +256,42 @@ class _Place(msgspec.Struct, frozen=True):
             if target.text in HARMLESS_TARGETS:
                 continue
             for at in folders:
-                written = normpath(join(at, target.text))
-                found |= dict.fromkeys((self.name(self.around.real(written)), self.name(written)))
+                written = join(at, target.text)
+                found |= dict.fromkeys((self.name(self.around.real(written)), self.name(normpath(written))))
         return tuple(found), ""
 
     def name(self, path: str) -> str:
         """Return a path relative to the workspace, or as it is if it is outside."""
         return path[len(self.root.rstrip("/")) + 1 :] if self.inside(path) and path != self.root else path
+
+
+def _expands_unknown(word: Word, wild: frozenset[str]) -> bool:
+    """Return whether bash may make names of files out of a word in a way that cannot be looked up.
+
+    What comes out of a variable or a command is split and matched with files, unless it stands in quotes. Variables of
+    the shell and of the session have no wildcards in them: a line can set only those with small letters.
+    """
+    if word.fixed or names_files(word) or (word.single and not word.pattern):
+        return False
+    return _VARIABLES.fullmatch(word.raw) is None or not wild.isdisjoint(_NAMED.findall(word.raw))
+
+
+_VARIABLES = re.compile(r"(?:[\w.:=/,+%@-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}|\$[?#$!])*", re.ASCII)
+_NAMED = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
+
+
+def _wild_variables(line: CommandLine) -> frozenset[str]:
+    """Return the variables that a line sets to what may have wildcards in it."""
+    found = {each.name for command in line.commands for each in command.assignments if _is_wild(each.value)}
+    found |= {loop.variable for loop in line.loops if any(map(_is_wild, loop.words.words))}
+    for command in line.commands:
+        if command.words and command.words[0].text not in ("echo", "printf"):
+            found |= {word.text for word in command.words if word.text.isidentifier()}  # `read` sets its words
+    return frozenset(found)
+
+
+def _is_wild(word: Word) -> bool:
+    return not word.fixed or not set(word.text).isdisjoint("*?[\\")
 
 
 def _is_script(words: tuple[Word, ...]) -> bool:
@@ -208,13 +330,15 @@ def _texts(command: SimpleCommand) -> tuple[str, ...]:
 def _all_texts(command: SimpleCommand, nested: int) -> Iterator[str]:
     """Yield every text by which a deny rule may mean a command, or what it starts."""
     yield from _texts(command)
+    few = len(command.words) <= _MANY_WORDS
     for at in _starts(command.words):
-        words = command.words[at:]
+        words = command.words[at:] if few else command.words[at : at + _COMPARED]
         raw, text = ([word.raw for word in words], [word.text for word in words])
-        for each in (raw, text):
+        for each in (raw, text) if raw != text else (text,):
             yield " ".join(each)
             yield " ".join((each[0].rpartition("/")[2], *each[1:]))
-        yield shlex.join(text)
+        if few:
+            yield shlex.join(text)
         name = text[0].rpartition("/")[2]
         if nested and (inner := _script(name, words)):
             for inside in parse_command(inner).commands:

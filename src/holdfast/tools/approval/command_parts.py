@@ -11,9 +11,11 @@ class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
     `texts` are its assignments and words in one line, as written and quoted again. `words` are these words if bash
     passes exactly them to the program, else (). `more` says in a few words why it does more than read, "" if it only
     reads. `outside` is a path outside the workspace that it reads, None if there is none. `reads` are absolute paths.
-    `writes` are the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says in a
-    few words which of them only bash knows, "" if none. `program` are the words to remember for allowing it with other
-    arguments, () if that is not possible. `dangers` are phrases for the user.
+    `finds` are the files that it may find below the folders it is given. `secrets` are the files with secrets that it
+    names or may find. `leads_out` is a word that names, through a link, a place outside, "" if none does. `writes` are
+    the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says in a few words
+    which of them only bash knows, "" if none. `program` are the words to remember for allowing it with other arguments,
+    () if that is not possible. `dangers` are phrases for the user.
     """
 
     texts: tuple[str, ...]
@@ -21,6 +23,9 @@ class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
     more: str = ""
     outside: str | None = None
     reads: tuple[str, ...] = ()
+    finds: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    leads_out: str = ""
     writes: tuple[str, ...] = ()
     unknown: str = ""
     program: tuple[str, ...] = ()

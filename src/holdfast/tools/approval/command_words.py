@@ -36,13 +36,30 @@ _USUAL = known_program(
     "loader init-script init-file editor pager browser include-path report-file report-dir dest destination temp-dir "
     "tmpdir basedir pythonpath upload publish",
 )
-_OTHER = Program(names=("*",), source=_USUAL.source, short=_USUAL.short)
+_OTHER = Program(names=("*",), source=_USUAL.source, closed=True)
+"""A program that is not listed: what its words do is not known, so only its very words can be remembered."""
+
+_CLOSED_SUB_COMMANDS = {
+    **dict.fromkeys(["gh", "glab", "hub"], frozenset({"api", "extension", "alias", "codespace"})),
+    "git": frozenset({"submodule", "clone", "ls-remote", "archive", "remote", "daemon", "svn", "p4"}),
+}
+"""Sub-commands of which each word may be a program, an address or code."""
+
+_INTERPRETERS = frozenset({"python", "pypy", "node", "nodejs", "ruby", "perl", "php", "lua", "deno", "bun", "Rscript"})
+
+_CONTACT = frozenset({"push", "pull", "fetch"})
+"""Sub-commands of git whose first word is a repository: the name of a known one, no address."""
 
 
 def harmless(known: Sequence[str], more: Iterable[str]) -> bool:
     """Return whether `more` words after the `known` ones add nothing dangerous to the command."""
     programs, tasks = _programs(known)
-    return all(_is_free(word, programs, tasks=tasks) for word in more)
+    words = tuple(more)
+    if not all(_is_free(word, programs, tasks=tasks) for word in words):
+        return False
+    if _name(known[0]) == "git" if known else False:
+        return _keeps_its_repositories(tuple(known[1:]), words)
+    return not any(map(_is_address, words))
 
 
 def lets_nothing_through(known: Sequence[str]) -> bool:
@@ -66,6 +83,9 @@ def _programs(known: Sequence[str]) -> tuple[list[Program], bool]:
         return [Program(names=(), source="", closed=True)], False
     named = [found for word in words[1:] if word.strip("./") and (found := BY_NAME.get(_name(word)))]
     found = [BY_NAME.get(_name(words[0]), _OTHER), *named]
+    is_script = _name(words[0]) in _INTERPRETERS and len(words) > 1 and "." in words[1]
+    if is_script or (len(words) > 1 and words[1] in _CLOSED_SUB_COMMANDS.get(_name(words[0]), ())):
+        found.append(_OTHER)
     found += [BY_NAME[name] for each in found for name in each.passes]
     return found, len(words) > 1
 
@@ -86,6 +106,26 @@ def _is_free(word: str, programs: Sequence[Program], *, tasks: bool) -> bool:
     if "=" in word or any(word in each.words for each in programs):
         return False
     return word.isdecimal() or not (tasks and any(each.tasks for each in programs))
+
+
+_TEST_ID = re.compile(r"[\w./-]+\.\w+(?:::[\w.-]+)+|[\w./-]+\.\w+(?::[0-9]+){1,2}|[A-Za-z][\w-]*(?::[A-Za-z][\w-]*)+")
+"""A test in a file, a place in a file, the name of a task: words with a colon that are no address."""
+
+
+def _is_address(word: str) -> bool:
+    """Return whether a word may name another machine, in any spelling: `https://x`, `host:path`, `ext::x`, `a@b`."""
+    value = word.partition("=")[2] if word.startswith("-") else word
+    return (":" in value and not _TEST_ID.fullmatch(value)) or "@" in value.partition("/")[0]
+
+
+def _keeps_its_repositories(known: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    """Return whether further words of a git command name no repository by its address."""
+    if any("://" in word or "::" in word or "@" in word.partition(":")[0] for word in words):
+        return False
+    plain = [word for word in (*known, *words) if not word.startswith("-")]
+    if not plain or plain[0] not in _CONTACT or len(plain) == 1:
+        return True
+    return re.fullmatch(r"[A-Za-z0-9_][\w-]*", plain[1]) is not None
 
 
 def _stays_inside(word: str) -> bool:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.tool_calls import Effect, Mode, Pattern
+from holdfast.system.secret_files import holds_secrets
+from holdfast.tool_calls import Confined, Effect, Leaving, Mode, Pattern
 from holdfast.tools.permission_rules.permission_rule import RuleVerdict
 from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
-from holdfast.tools.tool import Plan
+from holdfast.tools.tool import Plan, Visibility
 
 if TYPE_CHECKING:
     from holdfast.tools.approval.command_parts import CommandPart, CommandParts
@@ -32,7 +33,13 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class Allow(msgspec.Struct, frozen=True):
-    """The call may run."""
+    """The call may run: a command `confined` at this level, "" if as it is.
+
+    `by_user` is whether the user, or a rule or pattern of theirs, allowed it, where that makes a difference.
+    """
+
+    confined: Confined = ""
+    by_user: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -57,7 +64,9 @@ _DOES: dict[Effect, str] = {
 }
 
 
-def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
+def decide(  # noqa: PLR0911 - a return for each step of the order
+    plan: Plan, policy: Policy, *, tool: str = ""
+) -> Decision:
     """Return whether the planned call of `tool` may run.
 
     A plan that the model presents and a question that it asks are always the user's to decide. A deny rule counts in
@@ -72,29 +81,114 @@ def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
         presented = "The model presents a plan. Decide whether it is carried out."
         return Ask(presented if plan.question is None else plan.question.text)
     if policy.mode == "yolo":
-        return Allow()
-    if policy.mode == "plan" and plan.effect != "read" and not (line is not None and line.only_reads):
+        return _in_yolo(plan, line)
+    can_only_read = plan.requested == "workspace" and "workspace" in plan.levels and plan.hides_secrets
+    if (
+        policy.mode == "plan"
+        and plan.effect != "read"
+        and not (line is not None and line.only_reads)
+        and not can_only_read
+    ):
         return Deny(
             f"Plan mode allows only reading: {plan.title!r} {_DOES[plan.effect]}{_more(line)}. "
             "It was not run. Continue reading, or present your plan: the user decides whether it is carried out."
         )
     if rule := policy.rules.against("ask", plan, line, tool=tool):
         return Ask(f"The call {plan.title!r} needs approval each time, by the rule {rule.shown}.")
-    why = _reason_to_ask(plan, policy, tool) if line is None else _reason_to_ask_for_line(plan, line, policy, tool)
+    if line is None:
+        why = _reason_to_ask(plan, policy, tool)
+        return Ask(why) if why else Allow()
+    why = _reason_to_ask_for_line(plan, line, policy, tool)
+    if policy.mode == "plan" and can_only_read:
+        return Allow("read")
+    if plan.levels:
+        return _confined(plan, line, policy, why, tool=tool)
     return Ask(why) if why else Allow()
 
 
-def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], bool] | None:
-    """Return a predicate for the files (absolute paths) that a call may show, None if it may show all.
+def _in_yolo(plan: Plan, line: CommandParts | None) -> Decision:
+    """Return the decision where nothing is asked: a sandbox that the user requires still holds, except to leave it."""
+    if line is None or not plan.sandbox_required or plan.leaves:
+        return Allow()
+    if level := granted(plan):
+        return Allow(level)
+    if line.only_reads and not plan.network and "read" in plan.levels and plan.hides_secrets:
+        return Allow("read")
+    return Ask(
+        f"The call {plan.title!r} runs a command that cannot be confined as it asks on this machine, and the setting "
+        "'sandbox' requires a sandbox."
+    )
 
-    A search is approved by the folder where it starts. Files below it that rules deny or ask about are left out. If an
-    ask rule matches the call itself, the user has answered it, and ask rules hide nothing more.
+
+def granted(plan: Plan, answer: Leaving = "") -> Confined:
+    """Return the level at which a command runs that was allowed: as the `answer` says, "" if as the plan asks."""
+    level = answer or plan.requested
+    return level if level != "outside" and level in plan.levels else ""
+
+
+def _confined(  # noqa: PLR0911 - a return for each step
+    plan: Plan, line: CommandParts, policy: Policy, why: str, *, tool: str
+) -> Decision:
+    """Return the decision about a command that can be confined; `why` is the reason to ask, apart from the wall.
+
+    What neither the user nor a rule of theirs allowed runs where it can only read. What a rule or pattern names runs in
+    the workspace, and reaches the addresses that are allowed. Accepted edits are written inside the wall.
+    """
+    if plan.leaves:
+        return Ask(f"The call {plan.title!r} runs a command outside the sandbox. The model says why: {plan.leaves}")
+    if why:
+        return Ask(why)
+    strange = [host for host in plan.network if not _allows_host(host, policy)]
+    if strange:
+        return Ask(f"The call {plan.title!r} runs a command that reaches {', '.join(map(repr, strange))}.")
+    nothing_allowed = Policy("ask", rules=RuleSet(root=policy.rules.root))
+    judged = not _reason_to_ask_for_line(plan, line, nothing_allowed, "")
+    without_mode = Policy("ask", policy.patterns, policy.rules)
+    by_user = not judged and not _reason_to_ask_for_line(plan, line, without_mode, tool)
+    if not by_user and not plan.hides_secrets:
+        return Ask(f"The call {plan.title!r} runs a command: {plan.cannot_hide or _TOO_MANY}.")
+    if plan.network and not by_user:
+        if policy.mode == "plan" or not policy.rules.allow_all_commands(tool):
+            hosts = ", ".join(map(repr, plan.network))
+            return Ask(f"The call {plan.title!r} runs a command that may write the workspace and reaches {hosts}.")
+        by_user = True
+    if policy.mode == "plan":
+        return Allow("read", by_user)  # nothing is written then, whatever the user has allowed
+    if judged and not plan.network:
+        return Allow("read")
+    level = granted(plan)
+    if not level and not by_user:
+        return Ask(f"The call {plan.title!r} runs a command that writes, which is not confined on this machine.")
+    return Allow(level, by_user)
+
+
+_TOO_MANY = "more files lie in the workspace than holdfast looks at for secrets to hide"
+
+
+def _allows_host(host: str, policy: Policy) -> bool:
+    """Return whether the user allowed requests to a host."""
+    return Pattern(effect="read", text=host) in policy.patterns or policy.rules.allows_host(host)
+
+
+def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], Visibility]:
+    """Return what a call may show of the file at an absolute path.
+
+    A search is approved by the folder where it starts. Files below it that rules deny or ask about are left out, and so
+    is what files with secrets contain. If an ask rule matches the call itself, the user has answered it, and ask rules
+    hide nothing more; so it is with a secret that the call itself names.
     """
     ask_rules_apply = policy.mode != "yolo" and policy.rules.against("ask", plan, None, tool=tool) is None
     verdicts: tuple[RuleVerdict, ...] = ("deny", "ask") if ask_rules_apply else ("deny",)
-    if not any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules):
-        return None
-    return lambda path: not policy.rules.hides(path, *verdicts)
+    has_rules = any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules)
+
+    def visibility(path: str) -> Visibility:
+        if has_rules and policy.rules.hides(path, *verdicts):
+            return "nothing"
+        if policy.mode == "yolo" or not holds_secrets(path) or path in plan.reads or policy.rules.allows_reading(path):
+            return "all"
+        return "name"
+
+    return visibility
 
 
 def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
@@ -102,8 +196,9 @@ def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
 
     by_itself = changes_autorun_file(plan)
-    if plan.outside is None and plan.effect == "read" and not plan.host:  # a request also sends something to the host
-        return ""
+    secret = next((path for path in plan.reads if holds_secrets(path)), "") if plan.effect == "read" else ""
+    if plan.outside is None and plan.effect == "read" and not plan.host and not secret:
+        return ""  # a request also sends something to the host
     if (
         plan.outside is None
         and plan.effect == "write"
@@ -114,7 +209,14 @@ def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
         return ""
     if patterns_allow(plan, policy.patterns) or (not by_itself and policy.rules.allow(plan, tool=tool)):
         return ""
+    if secret and plan.outside is None:
+        return f"The call {plan.title!r} reads {_in_workspace(secret, policy)!r}, which holds secrets."
     return _question(plan, by_itself=by_itself)
+
+
+def _in_workspace(path: str, policy: Policy) -> str:
+    """Return a path as the user knows it: from the workspace on."""
+    return path.removeprefix(f"{policy.rules.root.rstrip('/')}/")
 
 
 def _reason_to_ask_for_line(plan: Plan, line: CommandParts, policy: Policy, tool: str) -> str:
@@ -155,11 +257,16 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
     from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
 
-    free = not part.more and part.outside is None
+    # What a program finds by itself is hidden from it where commands are confined.
+    found = [path for path in part.reads if holds_secrets(path)] if plan.levels and plan.hides_secrets else part.secrets
+    secrets = [path for path in found if not policy.rules.allows_reading(path)]
+    free = not part.more and part.outside is None and not secrets
     if not free and not policy.rules.allow_part(part):
         inside = plan.outside is None and line.outside is None
         if not (policy.mode != "plan" and inside and pattern_allows_part(part, policy.patterns)):
-            return part.more or f"it reads {part.outside!r} outside the workspace"
+            if part.more or part.outside is not None:
+                return part.more or f"it reads {part.outside!r} outside the workspace"
+            return f"it reads {_in_workspace(secrets[0], policy)!r}, which holds secrets"
     if part.unknown:
         return part.unknown
     for path in part.writes:

@@ -86,11 +86,15 @@ def _line(plan: Plan) -> CommandParts | None:
 
 def pattern_allows_part(part: CommandPart, patterns: Iterable[Pattern]) -> bool:
     """Return whether a pattern allows a simple command, its redirections aside."""
-    return bool(part.words) and any(
-        each.effect == "execute"
-        and _words_match(words := pattern_words(each.text), part.words)
-        and (words == part.words or not part.dangers or set(part.dangers) <= _dangers(words[:-1]))
-        for each in patterns
+    return (
+        bool(part.words)
+        and not part.leads_out
+        and any(
+            each.effect == "execute"
+            and _words_match(words := pattern_words(each.text), part.words)
+            and (words == part.words or not part.dangers or set(part.dangers) <= _dangers(words[:-1]))
+            for each in patterns
+        )
     )
 
 
@@ -108,7 +112,9 @@ def pattern_allows_write(path: str, patterns: Iterable[Pattern]) -> bool:
     )
 
 
-def suggest_patterns(plan: Plan) -> PatternSuggestion:
+def suggest_patterns(  # noqa: PLR0911 - a return for each kind of call
+    plan: Plan,
+) -> PatternSuggestion:
     """Return what the user may allow permanently, shown to them as is.
 
     For a line these are patterns for all its parts that do more than read: of a program with its sub-command, or of
@@ -120,12 +126,22 @@ def suggest_patterns(plan: Plan) -> PatternSuggestion:
         return PatternSuggestion((Pattern(effect="remote", text=plan.tool),))
     if plan.host:
         return PatternSuggestion((Pattern(effect="read", text=plan.host),))
+    if plan.requested == "outside":
+        return PatternSuggestion(why="a command outside the sandbox is asked about each time")
     line = _line(plan)
     if line is not None and plan.effect == "execute":
-        return _suggest_line(line)
+        return _with_hosts(_suggest_line(line), plan, only_reads=line.only_reads)
     if plan.effect == "write" and plan.files:
         return _suggest_writes(plan) if not changes_autorun_file(plan) else PatternSuggestion(why=_BY_ITSELF)
     return PatternSuggestion(why="it is not known what another such call would do")
+
+
+def _with_hosts(suggestion: PatternSuggestion, plan: Plan, *, only_reads: bool) -> PatternSuggestion:
+    """Return the suggestion with the addresses that the command names, without which it would ask again."""
+    if not (suggestion.patterns or only_reads) or plan.requested != "network":
+        return suggestion
+    hosts = tuple(Pattern(effect="read", text=host) for host in dict.fromkeys(plan.network))
+    return PatternSuggestion((*suggestion.patterns, *hosts))
 
 
 _BY_ITSELF = "other programs run or obey that file by themselves"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -9,20 +11,25 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.tool_calls import Effect, ProcessId
+from holdfast.system.confinement.survey import LOOKING_PROGRAMS
+from holdfast.system.threads import in_daemon
+from holdfast.tool_calls import Confined, Effect, ProcessId
 from holdfast.tools.approval.command_parts import CommandParts
 from holdfast.tools.background.kept_output import keep_output, output_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
+from holdfast.tools.process.command_end import CommandFinished
 from holdfast.tools.process.end_record import new_seal
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
-from holdfast.tools.process.supervisor_client import CommandFinished
+from holdfast.tools.sandbox import ConfinedStart, Sandbox, confinement_note, moved_note, refused_note
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
-from holdfast.tools.workspace.command_files import disk_surroundings
+from holdfast.tools.workspace.command_files import Below, disk_surroundings
 from holdfast.tools.workspace.safe_paths import resolve
 
 DEFAULT = 120.0  # seconds after which a foreground command is ended
+_BY_SIGNAL = 128  # an exit code above it, inside bubblewrap, is it and the number of a signal
+_ADDRESS = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9_-][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 TITLE = 80  # characters of the command shown in a plan's title
 
 
@@ -32,23 +39,31 @@ class BashTool:
     schema = BASH_SCHEMA
     effect: Effect = "execute"
 
-    def __init__(self, workspace: Workspace, supervisors: Supervisors) -> None:
+    def __init__(self, workspace: Workspace, supervisors: Supervisors, sandbox: Sandbox | None = None) -> None:
         self._workspace = workspace
         self._supervisors = supervisors
+        self._sandbox = sandbox
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the plan to run the command; raises `ToolFailed` for invalid arguments."""
         args = parse_arguments(arguments, BashArguments, tool="bash")
         if "\0" in args.command:
             raise ToolFailed("The command contains a NUL character, which no program accepts. Nothing was run.")
+        if (strange := next((each for each in args.network if not _ADDRESS.fullmatch(each)), None)) is not None:
+            raise ToolFailed(
+                f"Address {strange!r} in 'network' is no host (such as 'pypi.org', '*.example.org' or "
+                "'example.org:8080'). Nothing was run."
+            )
         from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
 
         place = resolve(self._workspace.root, args.cwd)
-        if not place.path.is_dir():
+        if not os.path.isdir(place.path):  # noqa: PTH112 - False also for a name that is too long
             raise ToolFailed(f"Folder {args.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob.")
-        line = command_parts(
-            args.command, root=str(self._workspace.root), folder=str(place.path), around=disk_surroundings()
-        )
+        around = disk_surroundings()
+        line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
+        levels = () if self._sandbox is None else self._sandbox.levels
+        below = around.below(str(self._workspace.root), False) if levels else Below()  # noqa: FBT003 - of a lookup
+        cannot_hide = "" if self._sandbox is None or not levels else self._sandbox.cannot_hide(below.files)
         if _patches(line):
             raise ToolFailed(
                 "Command 'apply_patch' is a tool here, not a program of the shell. Nothing was run. "
@@ -69,13 +84,28 @@ class BashTool:
         )
 
         async def run(context: ToolContext) -> ToolOutput:
+            confined = request
+            if context.confined and self._sandbox is not None:
+                start = ConfinedStart(
+                    level=context.confined,
+                    cwd=place.path,
+                    files=below.files,
+                    may_read=context.may_read,
+                    by_user=context.by_user,
+                    looks=line.only_reads
+                    and any(part.words[:1] and part.words[0] in LOOKING_PROGRAMS for part in line.parts),
+                )
+                sandbox = self._sandbox
+                fields = await in_daemon(lambda: sandbox.launch_fields(start, call=call))
+                confined = msgspec.structs.replace(request, wall=fields, hosts=args.network)
+
             def on_start(process: ProcessId) -> None:
                 if args.background and output_path is not None:
                     keep_output(spool, output_path)
                 context.report_process(process)
 
-            finished = await self._supervisors.run(request, stop=context.stop, emit=context.emit, on_start=on_start)
-            return command_output(finished, keep_cut_output(spool, output_path, finished))
+            finished = await self._supervisors.run(confined, stop=context.stop, emit=context.emit, on_start=on_start)
+            return command_output(finished, keep_cut_output(spool, output_path, finished), confined=context.confined)
 
         def release() -> None:
             if output_path is not None:
@@ -102,6 +132,13 @@ class BashTool:
             background=args.background,
             release=None if args.background else release,
             run=run,
+            levels=levels,
+            network=args.network,
+            leaves=args.outside,
+            sandbox_required=self._sandbox is not None and self._sandbox.mode == "require",
+            hides_secrets=below.is_complete and not cannot_hide,
+            cannot_hide=cannot_hide,
+            sandbox_notice="" if self._sandbox is None else self._sandbox.wall.notice,
         )
 
 
@@ -111,14 +148,25 @@ def _patches(line: CommandParts) -> bool:
     return not names.isdisjoint(("apply_patch", "applypatch")) and shutil.which("apply_patch") is None
 
 
-def command_output(finished: CommandFinished, full_output: Path | None = None) -> ToolOutput:
-    """Return what the model reads about a command that ended; `full_output` is the file with all of it, if cut."""
+def command_output(
+    finished: CommandFinished, full_output: Path | None = None, *, confined: Confined = ""
+) -> ToolOutput:
+    """Return what the model reads about a command that ended; `full_output` is the file with all of it, if cut.
+
+    `confined` is the level at which it ran, "" if it was not confined.
+    """
     pointer = (
         f"\n[All of its output that was stored is in {str(full_output)!r}: read it.]" if full_output is not None else ""
     )
+    ok = finished.cause == "exit" and finished.code == 0
+    note = (
+        moved_note(finished.moved)
+        + refused_note(finished.refused)
+        + ("" if ok else confinement_note(confined, finished.text))
+    )
     return ToolOutput(
-        text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}",
-        ok=finished.cause == "exit" and finished.code == 0,
+        text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}{note}",
+        ok=ok,
         interrupted=finished.cause not in ("exit", "timeout"),
     )
 
@@ -148,7 +196,7 @@ def how_command_ended(finished: CommandFinished) -> str:
         case "exit" if finished.signal is not None:
             clauses = [f"ended by signal {finished.signal} ({signal.strsignal(finished.signal)}), {after}"]
         case "exit":
-            clauses = [f"exit code {finished.code}, {after}"]
+            clauses = [f"exit code {finished.code}{_signal_inside(finished)}, {after}"]
     if finished.leftovers:
         alone = "; to keep one running, start it with background: true" if finished.cause == "exit" else ""
         clauses.append(f"{_processes(finished.leftovers)} it left behind {_were(finished.leftovers)} ended{alone}")
@@ -159,6 +207,15 @@ def how_command_ended(finished: CommandFinished) -> str:
     if finished.unkept:
         clauses.append(f"some of its output could not be kept: {finished.unkept}")
     return "; ".join(clauses)
+
+
+def _signal_inside(finished: CommandFinished) -> str:
+    """Return which signal an exit code stands for: bubblewrap, which waits for the command, cannot die of it too."""
+    number = (finished.code or 0) - _BY_SIGNAL
+    if finished.wall != "bwrap" or number not in signal.valid_signals():
+        return ""
+    names = {each.value: each.name for each in signal.Signals}
+    return f" ({_BY_SIGNAL} + {names.get(number, f'signal {number}')})"
 
 
 def _processes(count: int) -> str:

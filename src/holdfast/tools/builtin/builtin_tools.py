@@ -16,6 +16,7 @@ from holdfast.tools.builtin.read_write import ReadTool, WriteTool
 from holdfast.tools.builtin.todo import TodoTool
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.process.session_supervisors import Supervisors
+from holdfast.tools.sandbox import Sandbox
 from holdfast.tools.tool import Tool, Workspace
 from holdfast.tools.web_search.backends import SearchBackend
 from holdfast.tools.web_search.search import SearchTool
@@ -28,10 +29,12 @@ def builtin_tools(
     search: RunProgram | None,
     networks: tuple[str, ...],
     backend: SearchBackend | None = None,
+    sandbox: Sandbox | None = None,
 ) -> Mapping[str, Tool]:
     """Return the tools by name.
 
     `search` runs ripgrep, None without it; `networks` may be fetched from; `backend` searches the web, if one does.
+    Commands run in the wall of `sandbox`, None for none.
     """
     fetch = FetchTool()
     fetch.networks = networks
@@ -40,7 +43,7 @@ def builtin_tools(
         WriteTool(workspace),
         EditTool(workspace),
         ApplyPatchTool(workspace),
-        BashTool(workspace, supervisors),
+        BashTool(workspace, supervisors, sandbox),
         TaskTool(),
         StopTaskTool(),
         GrepTool(workspace, run=search),

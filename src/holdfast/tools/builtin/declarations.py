@@ -76,6 +76,21 @@ class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     background: Annotated[
         bool, msgspec.Meta(description="Run it as a background task: the call ends at once, the command runs on.")
     ] = False
+    network: Annotated[
+        tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=253)], ...],
+        msgspec.Meta(
+            max_length=20,
+            description="Hosts that it must reach over HTTP(S), such as pypi.org. "
+            "Without them a confined command has no network.",
+        ),
+    ] = ()
+    outside: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=500,
+            description="Why it must run without the sandbox. The user is asked. Leave it out if it need not.",
+        ),
+    ] = ""
 
 
 class TaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -214,7 +229,9 @@ PATCH_SCHEMA = schema_of("apply_patch", _PATCH, PatchArguments)
 _BASH = """Run a shell command and return its output, stdout and stderr together.
 Every command starts in a new shell in the workspace folder, or in `cwd`. It has no terminal and no input, so nothing \
 can be answered: use flags such as --yes. When the command ends, the processes it left behind are ended too. What must \
-run on, such as a server or a watcher, is a background task: set `background`. Of a long output you see the beginning \
+run on, such as a server or a watcher, is a background task: set `background`. Commands may run in a sandbox, where \
+they write only in the workspace and reach only the hosts in `network`; a result says if that stood in the way. Of a \
+long output you see the beginning \
 and the end, and the name of a file with all of it."""
 
 BASH_SCHEMA = schema_of("bash", _BASH, BashArguments)

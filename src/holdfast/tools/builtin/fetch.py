@@ -17,9 +17,9 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.errors import ToolFailed
+from holdfast.system.address_policy import may_ask
 from holdfast.tool_calls import Effect
 from holdfast.tools.bounded_work import run_bounded
-from holdfast.tools.builtin.address_policy import may_ask
 from holdfast.tools.builtin.declarations import FETCH_SCHEMA, FetchArguments
 from holdfast.tools.builtin.html_to_markdown import DownloadedPage, decompress, page_text, refuse_kind
 from holdfast.tools.schema import parse_arguments

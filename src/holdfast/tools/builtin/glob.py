@@ -16,7 +16,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import GLOB_SCHEMA, GlobArguments
 from holdfast.tools.schema import parse_arguments
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Visibility, Workspace
 from holdfast.tools.truncation import cap, escape_newlines
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
 from holdfast.tools.workspace.globs import Glob, globs, matches_any
@@ -70,7 +70,7 @@ def _list_files(
     root: Path,
     start: SafePath,
     patterns: Sequence[Glob],
-    may_read: Callable[[str], bool] | None,
+    may_read: Callable[[str], Visibility],
     stop: threading.Event,
 ) -> ToolOutput:
     unread: list[str] = []
@@ -81,7 +81,7 @@ def _list_files(
         nonlocal count, hidden
         for entry in walk(root, start, stop=stop, unread=unread):
             if matches_any(shallow if entry.kind == "folder" else patterns, entry.name.split("/"), stop):
-                if may_read is not None and not may_read(str(start.below(entry.name).path)):
+                if may_read(str(start.below(entry.name).path)) == "nothing":
                     hidden += 1
                     continue
                 count += 1
@@ -97,8 +97,14 @@ def _list_files(
     return listing(text, unread, stopped=stop.is_set(), hidden=hidden)
 
 
-def listing(text: list[str], unread: list[str], *, stopped: bool, hidden: int = 0) -> ToolOutput:
-    """Return the result, with a sentence for each way in which it is incomplete; rules hide `hidden` files."""
+def listing(text: list[str], unread: list[str], *, stopped: bool, hidden: int = 0, secrets: int = 0) -> ToolOutput:
+    """Return the result, with a sentence for each way in which it is incomplete.
+
+    Rules hide `hidden` files, and `secrets` with secrets were not searched.
+    """
+    if secrets:
+        files = "1 file with secrets was" if secrets == 1 else f"{secrets} files with secrets were"
+        text.append(f"[{files} not searched. Name one in `path` if you need it: the user is asked.]")
     if hidden:
         text.append(f"[{hidden} left out: rules do not allow them to be read here. Continue without, or ask the user.]")
     if unread:

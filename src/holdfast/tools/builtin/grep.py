@@ -82,8 +82,8 @@ class GrepTool:
         found_files = await in_thread(
             partial(_files_to_search, self._root, start, globs(args.glob, anywhere=True), unread), stop
         )
-        may_read = context.may_read
-        files = [file for file in found_files if may_read is None or may_read(str(file.path))]
+        shows = {file: context.may_read(str(file.path)) for file in found_files}
+        files = [file for file in found_files if shows[file] == "all"]
         shown: list[str] = []
         found = 0
         for at in range(0, len(files), _BATCH):
@@ -103,7 +103,10 @@ class GrepTool:
             shown.append(f"No lines match {args.pattern!r} in {start.name!r} ({len(files)} files).")
         if found > args.limit:
             shown.append(f"[Only the first {args.limit} matches are shown. Narrow the search to see others.]")
-        return listing(shown, unread, stopped=stop.is_set(), hidden=len(found_files) - len(files))
+        visible = [*shows.values()]
+        return listing(
+            shown, unread, stopped=stop.is_set(), hidden=visible.count("nothing"), secrets=visible.count("name")
+        )
 
     async def _ripgrep(
         self, args: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext

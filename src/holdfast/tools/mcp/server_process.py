@@ -23,8 +23,9 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.process import server_relay
+from holdfast.tools.process.command_end import CommandFinished, stored_output
 from holdfast.tools.process.launch import PACKAGES
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor, forget, stored_output
+from holdfast.tools.process.supervisor_client import Supervisor, forget
 
 JOINS_WITHIN = 20.0
 """Seconds that the relay may take to join: a Python starts, on a busy machine."""

@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
+from holdfast.system.file_names import folded_path
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -27,12 +29,15 @@ def path_fault(specifier: str) -> str:
     return ""
 
 
-def path_matches(specifier: str, path: str, *, root: str, home: str, base: str) -> bool:
+def path_matches(specifier: str, path: str, *, root: str, home: str, base: str, folds: bool = False) -> bool:
     """Return whether a rule's path matches the absolute `path`.
 
-    `root` is the folder of the session, `home` the user's, `base` that of the settings; all are absolute.
+    `root` is the folder of the session, `home` the user's, `base` that of the settings; all are absolute. With `folds`,
+    names are compared without case.
     """
     folder, pattern = _anchored(specifier, root=root, home=home, base=base)
+    if folds:
+        folder, pattern, path = folded_path(folder), folded_path(pattern), folded_path(path)
     place = PurePosixPath(normpath(path))
     if not place.is_relative_to(folder):
         return False

@@ -1,7 +1,7 @@
 """All rules of a session, and which of them a planned call matches.
 
 A deny or ask rule matches a call if one part of it matches: one simple command of a line, however it is started, one
-file of several, any name of a file. An allow rule must match all that it stands for, as it is written.
+file of several, any name of a file, in any case. An allow rule must match all that it stands for, as it is written.
 
 Laws (`tests/tools/permission_rules/test_rule_set_laws.py`): a rule that denies a command denies every line in which the
 command stands; no allow rule allows a line of which one command is not allowed.
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from holdfast.system.file_names import folded_path
 from holdfast.tools.approval.command_parts import CommandPart, CommandParts
 from holdfast.tools.permission_rules.command_pattern import command_matches
 from holdfast.tools.permission_rules.path_pattern import path_matches
@@ -47,7 +48,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
             return any(_names_host(rule, plan.host) for rule in _with_subject(rules, "host"))
         if plan.effect == "write":
             return bool(plan.files) and self.allow_change(*(change.path for change in plan.files), plan.known_as)
-        return plan.effect == "read" and bool(plan.reads) and all(self._allow_read(path) for path in plan.reads)
+        return plan.effect == "read" and bool(plan.reads) and all(self.allows_reading(path) for path in plan.reads)
 
     def allow_all_commands(self, tool: str) -> bool:
         """Return whether a rule allows every command."""
@@ -73,21 +74,31 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a rule of one of these verdicts is about reading the file at an absolute path."""
         return any(self._means(rule, path) for rule in _with_subject(self.rules, "read") if rule.verdict in verdicts)
 
-    def _allow_read(self, path: str) -> bool:
+    def allows_host(self, host: str) -> bool:
+        """Return whether a rule allows requests to a host."""
+        return any(_names_host(rule, host) for rule in _with_subject(self._with("allow"), "host"))
+
+    def allows_reading(self, path: str) -> bool:
+        """Return whether a rule allows reading the file at an absolute path."""
         return any(self._means(rule, path) for rule in _with_subject(self._with("allow"), "read"))
 
     def _with(self, verdict: RuleVerdict) -> Iterator[PermissionRule]:
         return (rule for rule in self.rules if rule.verdict == verdict)
 
-    def _is_against(self, rule: PermissionRule, plan: Plan, line: CommandParts | None, tool: str) -> bool:
+    def _is_against(  # noqa: PLR0911 - a return for each subject
+        self, rule: PermissionRule, plan: Plan, line: CommandParts | None, tool: str
+    ) -> bool:
         match rule.subject:
             case "tool":
                 return names_tool(rule, tool)
             case "host":
+                if any(_may_mean(rule, host) for host in plan.network):
+                    return True
                 return tool == rule.tool if not (rule.specifier or plan.host) else _names_host(rule, plan.host)
             case "command":
                 return line is not None and (
-                    not rule.specifier or any(command_matches(rule.specifier, text) for text in line.all_texts)
+                    not rule.specifier
+                    or any(command_matches(folded_path(rule.specifier), folded_path(text)) for text in line.all_texts)
                 )
             case "edit":
                 changed = (*(change.path for change in plan.files), plan.known_as)
@@ -96,14 +107,16 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
                     return plan.effect == "write" and rule.tool in ("edit", tool)
                 return any(self._means(rule, path) for path in (*changed, *written) if path)
             case "read":
-                read = plan.reads if line is None else [path for part in line.parts for path in part.reads]
+                parts = () if line is None else line.parts
+                read = plan.reads if line is None else (path for part in parts for path in (*part.reads, *part.finds))
                 return any(self._means(rule, path) for path in read)
 
     def _means(self, rule: PermissionRule, path: str) -> bool:
         if not rule.specifier:
             return True
         absolute = path if path.startswith("/") else f"{self.root}/{path}"
-        return path_matches(rule.specifier, absolute, root=self.root, home=self.home, base=rule.base)
+        folds = rule.verdict != "allow"
+        return path_matches(rule.specifier, absolute, root=self.root, home=self.home, base=rule.base, folds=folds)
 
 
 NO_RULES = RuleSet()
@@ -121,3 +134,16 @@ def _names_host(rule: PermissionRule, host: str) -> bool:
     if not rule.specifier or pattern == "*":
         return True
     return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+
+
+def _may_mean(rule: PermissionRule, address: str) -> bool:
+    """Return whether an address of a command, `host`, `*.domain` or `*`, with or without a port, may be the rule's."""
+    name, _, port = address.lower().rpartition(":")
+    host = (name if name and port.isdecimal() else address.lower()).strip("[]").rstrip(".")
+    pattern = rule.specifier.partition(":")[2].strip().lower()
+    if host == "*" or _names_host(rule, host):
+        return True
+    if not host.startswith("*."):
+        return False
+    below, named = host[1:], pattern.removeprefix("*")
+    return named.endswith(below) or (pattern.startswith("*.") and below.endswith(named))

@@ -12,8 +12,8 @@ import msgspec
 
 from holdfast.tools.background.kept_output import output_file
 from holdfast.tools.builtin.bash import command_output, keep_cut_output
+from holdfast.tools.process.command_end import CommandEnded, command_result, stored_output
 from holdfast.tools.process.end_record import read_end
-from holdfast.tools.process.supervisor_client import CommandEnded, command_result, stored_output
 from holdfast.tools.tool import ToolOutput, Traces
 from holdfast.typed_data import decode_json
 

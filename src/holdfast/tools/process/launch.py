@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, PID_NAMESPACE_WORDS
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import LINUX, below, by_parent, living
 from holdfast.typed_data import decode_json
@@ -22,9 +23,6 @@ from holdfast.typed_data import decode_json
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.process.supervisor import main; main()"
 PACKAGES = Path(__file__).parents[3]
 """Where the supervisor's bare Python finds this package, after its own modules."""
-
-CONTAINED = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--")
-"""Runs the supervisor in a PID namespace: when that ends, all processes in it end (decision 0010)."""
 
 CONTAINERS = ("podman", "docker")
 """Programs that run the supervisor in a container, with the container's Python."""
@@ -98,10 +96,11 @@ async def launch_supervisor(
 ) -> Launched:
     """Start the supervisor `name` of the session in `folder`, with `contained` in a namespace if bubblewrap can.
 
+    When a PID namespace ends, all processes in it end (decision 0010).
     Its lock and its log have its name. `wrap` are words before the program: a sandbox, or a container with its own
     `python3`. Raises `ToolFailed` if it does not become ready.
     """
-    choices = (CONTAINED, ()) if contained and shutil.which(CONTAINED[0]) else ((),)
+    choices = (PID_NAMESPACE_WORDS, ()) if contained and shutil.which(BUBBLEWRAP) else ((),)
     for within in (wrap,) if wrap else choices:
         process = await _spawn(folder / name, within)
         answers = process.stdout

@@ -15,12 +15,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.tool_calls import ProcessId
+from holdfast.tools.process.command_end import CommandFinished
 from holdfast.tools.process.launch import SUPERVISOR
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+from holdfast.tools.process.supervisor_client import Supervisor
+
+if TYPE_CHECKING:
+    from holdfast.system.confinement.entry import LaunchFields
 
 _TASKS = f"{SUPERVISOR}-tasks"
 
@@ -29,7 +34,8 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A command to run in a shell in `cwd`.
 
     It is ended after `timeout` seconds, None: never. `spool` gets its output, `seal` marks the record of its end. In
-    the `background` it runs next to the foreground commands.
+    the `background` it runs next to the foreground commands. `wall` is the one to start it in, None for none, and
+    `hosts` are what it may reach from there.
     """
 
     command: str
@@ -39,6 +45,8 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
     spool: Path
     seal: str = ""
     background: bool = False
+    wall: LaunchFields | None = None
+    hosts: tuple[str, ...] = ()
 
 
 class Supervisors:
@@ -87,6 +95,8 @@ class Supervisors:
                 on_start=on_start,
                 spool=request.spool,
                 seal=request.seal,
+                wall=request.wall,
+                hosts=request.hosts,
             )
         finally:
             del self._of[request.call]

@@ -44,33 +44,19 @@ from holdfast.tools.process.process_table import (
     running_process,
     send,
 )
+from holdfast.tools.process.supervised_command import SupervisedCommand
 from holdfast.tools.process.watchdog import CLOSING, fork_watchdog
 
 _TYPE_CHECKING = False  # as in typing, without the cost of its import
 if _TYPE_CHECKING:
-    from typing import Literal, NoReturn, TypedDict
+    from typing import NoReturn
 
-    Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
-
-    class Request(TypedDict):
-        """A command to run, or without a `command` a request: to stop a running one, or with `keep` never to end it."""
-
-        call: str
-        command: str
-        keep: bool
-        cwd: str
-        env: dict[str, str]
-        timeout: float | None
-        spool: str
-        seal: str
-
+    from holdfast.system.confinement.entry import Wall
+    from holdfast.system.confinement.network.proxy_process import ProxyProcess
+    from holdfast.tools.process.supervised_command import Cause, Request
 
 OUTPUT_CHUNK = 65_536
-SPOOL_HEAD = 1_000_000
-SPOOL_TAIL = 1_000_000  # the file grows to head + twice this, then is cut to head + this
-SPOOL_MARK = b"\n[... output was cut here ...]\n"
 LIVE_EVERY = 0.05  # seconds between two live chunks of a command
-LIVE_MOST = 32_768  # bytes per chunk; more goes to the spool only, and is counted
 OUT_MOST = 262_144  # bytes queued for a slow agent before live output is dropped
 
 SETTLE = 0.2  # leftover processes may end by themselves (`> >(tee log)`)
@@ -83,67 +69,6 @@ SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
 DEFAULTED = (*CLOSING, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class Spool:
-    """A file with the beginning and the end of a command's output, of bounded size."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.size = 0
-        self.error = ""
-
-    def keep(self, data: bytes) -> None:
-        """Append `data`, dropping the middle when the file is full. After an error nothing more is stored."""
-        try:
-            if self.size > SPOOL_HEAD + 2 * SPOOL_TAIL and not self.error:
-                data = SPOOL_MARK + os.pread(self.fd, SPOOL_TAIL, self.size - SPOOL_TAIL) + data
-                self.size = SPOOL_HEAD
-                os.ftruncate(self.fd, self.size)
-            while data and not self.error:
-                written = os.pwrite(self.fd, data, self.size)
-                self.size += written
-                data = data[written:]
-        except OSError as error:
-            self.error = str(error)
-
-
-class _Command:
-    """A command from its start until all its processes have exited."""
-
-    def __init__(self, request: Request, *, pid: int, pipe: int, spool: int) -> None:
-        self.call = request["call"]
-        self.end_file = request["spool"] + ".end"
-        self.seal = request["seal"]
-        self.pid = pid
-        self.pipe = pipe
-        self.spool = Spool(spool)
-        self.started = time.monotonic()
-        self.deadline = self.started + float(request["timeout"] or "inf")
-        self.phase: Literal["running", "settling", "ending", "killing"] = "running"
-        self.until = 0.0
-        self.cause: Cause = "exit"
-        self.status: int | None = None
-        self.leftovers: set[int] = set()
-        self.seen = 0
-        self.live = bytearray()
-        self.live_next = 0.0
-        self.dropped = 0
-
-    def end(self, cause: Cause) -> None:
-        """Begin to end every process of the command, unless that has begun."""
-        if self.phase in ("running", "settling"):
-            if self.status is None:
-                self.cause = cause
-            self.phase, self.until = "settling", 0.0
-
-    def take(self, data: bytes) -> None:
-        """Store output, and queue as much of it for the live view as fits."""
-        self.seen += len(data)
-        self.spool.keep(data)
-        room = LIVE_MOST - len(self.live)
-        self.live += data[:room]
-        self.dropped += max(0, len(data) - room)
-
-
 class SupervisorLoop:
     """The loop: requests in, output and endings out. It never waits for a single process."""
 
@@ -151,7 +76,7 @@ class SupervisorLoop:
         """Serve the agent with the pidfd `agent` (if available), as the child of the process `watchdog`."""
         self.pid = os.getpid()
         self.watchdog = watchdog
-        self.commands: dict[str, _Command] = {}
+        self.commands: dict[str, SupervisedCommand] = {}
         self.closing = False
         self.childless = True
         self.given_up: set[int] = set()  # processes that could not be ended and are ignored from then on
@@ -239,26 +164,45 @@ class SupervisorLoop:
 
     def _start(self, request: Request) -> None:
         fds: list[int] = []
+        wall: Wall | None = None
+        proxy: ProxyProcess | None = None
         try:
             fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             fds.extend(os.pipe())
+            if (fields := request.get("wall")) is not None:
+                from holdfast.system.confinement.entry import prepare_wall  # noqa: PLC0415 - for a confined command
+
+                wall = prepare_wall(fields)
+                if wall.channel >= 0:  # before the command: without its proxy it is not run
+                    from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - likewise
+
+                    proxy = start_proxy(wall, hosts=request["hosts"])
             pid = os.fork()
         except (OSError, ValueError) as error:
             for fd in fds:
                 os.close(fd)
+            if proxy is not None:
+                from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - likewise
+
+                stop_proxy(proxy)
+            if wall is not None:
+                wall.close()
             self._answer({"kind": "refused", "call": request["call"], "why": str(error)})
             return
         spool, reading, writing = fds
         if pid == 0:
-            self._exec_command(request, writing)
+            self._exec_command(request, writing, wall)
         os.close(writing)
+        if wall is not None:
+            wall.close_inside()
         self.childless = False
-        command = self.commands[request["call"]] = _Command(request, pid=pid, pipe=reading, spool=spool)
+        command = self.commands[request["call"]] = SupervisedCommand(request, pid=pid, pipe=reading, spool=spool)
+        command.wall, command.proxy = wall, proxy
         self._watch(reading, lambda: self._read(command))
         if found := running_process(pid):
             self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
 
-    def _exec_command(self, request: Request, output: int) -> NoReturn:
+    def _exec_command(self, request: Request, output: int, wall: Wall | None) -> NoReturn:
         """Turn this forked process into the command's shell, or write into its output why that failed."""
         try:
             os.setsid()
@@ -269,6 +213,10 @@ class SupervisorLoop:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             for fd, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
                 os.dup2(source, fd)
+            if wall is not None:
+                from holdfast.system.confinement.entry import enter_wall  # noqa: PLC0415 - for a confined command
+
+                enter_wall(wall, [SHELL, "-c", request["command"]])
             os.chdir(request["cwd"])
             os.execve(SHELL, [SHELL, "-c", request["command"]], request["env"])  # noqa: S606 - running it is the point
         except (OSError, ValueError) as error:
@@ -276,19 +224,19 @@ class SupervisorLoop:
         finally:
             os._exit(126)
 
-    def _read(self, command: _Command) -> None:
+    def _read(self, command: SupervisedCommand) -> None:
         with contextlib.suppress(BlockingIOError):
             if data := os.read(command.pipe, OUTPUT_CHUNK):
                 command.take(data)
             else:
                 self._close_pipe(command)
 
-    def _close_pipe(self, command: _Command) -> None:
+    def _close_pipe(self, command: SupervisedCommand) -> None:
         self.selector.unregister(command.pipe)
         os.close(command.pipe)
         command.pipe = -1
 
-    def _show(self, command: _Command) -> None:
+    def _show(self, command: SupervisedCommand) -> None:
         live = {"kind": "live", "call": command.call, "size": len(command.live), "dropped": command.dropped}
         self._answer(live, bytes(command.live))
         command.live.clear()
@@ -302,6 +250,8 @@ class SupervisorLoop:
                 self.given_up.discard(pid)
                 if pid in by_pid:
                     by_pid[pid].status = os.waitstatus_to_exitcode(status)
+                elif (proxy := self._proxies().get(pid)) is not None:
+                    proxy.pid = 0
         except ChildProcessError:
             self.childless = True
 
@@ -320,10 +270,11 @@ class SupervisorLoop:
         for command in ending:
             self._press(command, members[command.call], now)
 
-    def _press(self, command: _Command, members: list[int], now: float) -> None:
+    def _press(self, command: SupervisedCommand, members: list[int], now: float) -> None:
         """End a command step by step: wait briefly, SIGTERM, then SIGKILL until nothing is left."""
         # /proc can miss a process that is just starting. Where it matters, the kernel decides.
-        none_left = not members and (self.childless or self.given_up or len(self.commands) > 1)
+        alone = self.childless or self.given_up or command.proxy is not None
+        none_left = not members and (alone or len(self.commands) > 1)
         over = command.status is not None and none_left
         if over or (command.phase == "killing" and now >= command.until):
             self._finish(command, left=members)
@@ -337,12 +288,12 @@ class SupervisorLoop:
             if members and not any(signalled):  # all that are left belong to other users (sudo): report their number
                 self._finish(command, left=members)
 
-    def _signal(self, command: _Command, members: list[int], *numbers: signal.Signals) -> list[bool]:
+    def _signal(self, command: SupervisedCommand, members: list[int], *numbers: signal.Signals) -> list[bool]:
         if command.cause == "exit":
             command.leftovers.update(members)
         return [send(pid, *numbers) for pid in members]
 
-    def _finish(self, command: _Command, *, left: list[int]) -> None:
+    def _finish(self, command: SupervisedCommand, *, left: list[int]) -> None:
         self.given_up.update(left)
         for _ in range(16):  # bounded: a survivor may continue writing
             if command.pipe >= 0:
@@ -351,12 +302,31 @@ class SupervisorLoop:
             self._close_pipe(command)
         os.close(command.spool.fd)
         self._show(command)
-        ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
+        ended: dict[str, object] = {
+            "kind": "ended",
+            "call": command.call,
+            "cause": command.cause,
+            "status": command.status,
+        }
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
+        if command.wall is not None:
+            from holdfast.system.confinement.entry import close_wall, move_appeared  # noqa: PLC0415 - for a confined command
+
+            ended["has_begun"] = close_wall(command.wall, command.status)
+            ended["wall"] = command.wall.fields["kind"]
+            ended["moved"] = move_appeared(command.wall.fields)
+        if command.proxy is not None:
+            from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - likewise
+
+            ended["refused"] = stop_proxy(command.proxy)
         ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
         write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may have exited
         self._answer(ended)
         del self.commands[command.call]
+
+    def _proxies(self) -> dict[int, ProxyProcess]:
+        """Return the proxies of commands by their process: they end with their command, and are none of it."""
+        return {each.proxy.pid: each.proxy for each in self.commands.values() if each.proxy is not None}
 
     def _members(self) -> dict[str, list[int]]:
         """Return each command's living processes, parents first. Without /proc (macOS): its group, as negative pid."""
@@ -369,7 +339,8 @@ class SupervisorLoop:
         elif not self.childless:
             children = by_parent(living())
             for child in children.get(self.pid, ()):
-                owner = None if child.pid in self.given_up else self._owner(child.pid, child.session)
+                others = self.given_up | self._proxies().keys()
+                owner = None if child.pid in others else self._owner(child.pid, child.session)
                 if owner is not None:
                     members[owner] += [each.pid for each in (child, *below(child.pid, children))]
         return members

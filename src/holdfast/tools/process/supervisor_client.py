@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -25,16 +25,16 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ProcessId
-from holdfast.tools.process.end_record import open_regular_file, read_regular_file
+from holdfast.tools.process.command_end import CommandEnded, CommandFinished, command_result, lost_command
+from holdfast.tools.process.end_record import read_regular_file
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import SUPERVISOR, Launched, launch_supervisor
-from holdfast.tools.process.orphans import OrphanReport, reap
-from holdfast.tools.truncation import beginning
+from holdfast.tools.process.orphans import reap
 from holdfast.typed_data import json_decoder
 
-HEAD = 10_000
-TAIL = 20_000
-"""Bytes of the beginning and of the end of an output that the model reads."""
+if TYPE_CHECKING:
+    from holdfast.system.confinement.entry import LaunchFields
+
 
 _PATIENCE = 3.0  # seconds beyond its own limits that the supervisor may take to answer
 SWEEP = 1.5  # seconds for the watchdog to end what a killed supervisor left
@@ -61,37 +61,6 @@ def remove_entry(path: Path) -> None:
         threading.Thread(target=shutil.rmtree, args=(path,), kwargs={"ignore_errors": True}, daemon=True).start()
 
 
-def stored_output(spool: Path) -> str:
-    """Return the stored output of a command, truncated for the model; "" if there is none."""
-    try:
-        return _excerpt(spool, seen=0)
-    except OSError:
-        return ""  # a command without output looks like one that never started
-
-
-def is_cut(spool: Path) -> bool:
-    """Return whether `stored_output` leaves out a part of the stored output. Never raises."""
-    try:
-        return spool.stat().st_size > HEAD + TAIL
-    except OSError:
-        return False
-
-
-def _excerpt(spool: Path, *, seen: int) -> str:
-    """Return the beginning and the end of the file, and how much of the `seen` bytes is missing in between."""
-    with open_regular_file(spool) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        if size <= HEAD + TAIL:
-            return valid_unicode(file.read().decode(errors="replace"))
-        # A character cut in two is dropped, not shown as damage.
-        head = beginning(file.read(HEAD))
-        file.seek(-TAIL, os.SEEK_END)
-        tail = file.read(3).lstrip(bytes(range(0x80, 0xC0))) + file.read()
-    cut = max(seen, size) - HEAD - TAIL
-    return valid_unicode(f"{head}\n[... {cut} bytes of output were cut here ...]\n{tail.decode(errors='replace')}")
-
-
 class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
     """The command was not started."""
 
@@ -116,19 +85,6 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
     dropped: int
 
 
-class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
-    """The command ended by itself or was ended. `unkept` says why output is missing in the spool."""
-
-    call: str
-    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded"]
-    status: int | None
-    seconds: float
-    seen: int
-    unkept: str
-    leftovers: int
-    survivors: int
-
-
 _NO_MESSAGE = (
     asyncio.IncompleteReadError,  # it died while writing a message
     asyncio.LimitOverrunError,
@@ -140,26 +96,6 @@ _NO_MESSAGE = (
 _decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
 _Received = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
 """What a running command can receive; None means that the supervisor died."""
-
-
-class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended.
-
-    `cause` is what ended it: itself, its timeout, a stop, or the supervisor: it received a signal (`signalled`), its
-    watchdog died (`unguarded`), or it died itself (`lost`). One of `code` and `signal` is set unless it is lost.
-    `leftovers` counts leftover processes that were ended, `survivors` those that could not be; None if unknown.
-    `unkept` says why output is missing from `text`, or is ""; `is_cut` whether `text` leaves out a part of a long one.
-    """
-
-    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded", "lost"]
-    code: int | None
-    signal: int | None
-    seconds: float
-    text: str
-    leftovers: int = 0
-    survivors: int | None = 0
-    unkept: str = ""
-    is_cut: bool = False
 
 
 class Supervisor:
@@ -193,6 +129,8 @@ class Supervisor:
         emit: Callable[[str], None],
         spool: Path,
         seal: str = "",
+        wall: LaunchFields | None = None,
+        hosts: tuple[str, ...] = (),
         on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
@@ -207,7 +145,7 @@ class Supervisor:
         messages = self._waiting[call] = asyncio.Queue()
         env = child_environment(os.environ, call=call)
         request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
-        self._send(process, {**request, "spool": str(spool)})
+        self._send(process, {**request, "spool": str(spool), "wall": wall, "hosts": hosts})
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The supervisor limits every ending. If it does not answer (stopped, starved), it is killed, which is an
         # answer.
@@ -229,12 +167,15 @@ class Supervisor:
                             on_start(known[0])
                     case _Refused(why=why):
                         raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
+                    case CommandEnded(has_begun=False) as ended:
+                        words = command_result(ended, spool).text.strip()[:400]
+                        raise ToolFailed(f"The command could not be confined: {words}. Nothing was run.")
                     case CommandEnded() as ended:
                         return command_result(ended, spool)
                     case None:
                         found = await in_daemon(lambda: reap({call}, known))
                         sure = (self._within or process.returncode == 0) and not found.left
-                        return _lost(time.monotonic() - since, spool, found, sure=sure)
+                        return lost_command(time.monotonic() - since, spool, found, sure=sure)
         finally:
             del self._waiting[call]
             self._forget_limit(call)
@@ -363,37 +304,3 @@ def _end(process: asyncio.subprocess.Process) -> None:
         process.send_signal(signal.SIGQUIT)
         process.send_signal(signal.SIGCONT)  # it may be frozen
         asyncio.get_running_loop().call_later(SWEEP, kill)
-
-
-def command_result(ended: CommandEnded, spool: Path) -> CommandFinished:
-    """Return how a command ended, with the output for the model."""
-    unkept = ended.unkept
-    try:
-        text = _excerpt(spool, seen=ended.seen)
-    except OSError as error:  # the command may have deleted the file itself
-        text, unkept = "", str(error)
-    exited = ended.status is not None and ended.status >= 0
-    return CommandFinished(
-        cause=ended.cause,
-        code=ended.status if exited else None,
-        signal=-ended.status if ended.status is not None and not exited else None,
-        seconds=ended.seconds,
-        text=text,
-        leftovers=ended.leftovers,
-        survivors=ended.survivors,
-        unkept=unkept,
-        is_cut=ended.seen > HEAD + TAIL,
-    )
-
-
-def _lost(seconds: float, spool: Path, found: OrphanReport, *, sure: bool) -> CommandFinished:
-    return CommandFinished(
-        cause="lost",
-        code=None,
-        signal=None,
-        seconds=seconds,
-        text=stored_output(spool),
-        leftovers=len(found.ended),
-        survivors=0 if sure else len(found.left) or None,
-        is_cut=is_cut(spool),
-    )

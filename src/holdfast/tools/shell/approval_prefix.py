@@ -82,7 +82,7 @@ def _program(  # noqa: PLR0911 - a return for each kind of program
         if base in {"bun", "deno"} and script in {"test", "run", "install", "lint", "fmt", "check", "build"}:
             return _with_sub_command(name, texts)
         return (name, script) if _SCRIPT.fullmatch(script) else None
-    if base in _NOTHING or (lets_nothing_through([base]) and base not in _SUB_COMMANDS):
+    if base in _NOTHING or (base in BY_NAME and lets_nothing_through([base]) and base not in _SUB_COMMANDS):
         return None
     if base in _SUB_COMMANDS:
         return _with_sub_command(name, texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -63,6 +64,13 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     folders: tuple[Folder, ...] = ((),)
 
 
+class Loop(msgspec.Struct, frozen=True):
+    """A variable that a loop sets, and a command that does nothing with the words that it is set to."""
+
+    variable: str
+    words: SimpleCommand
+
+
 class CommandLine(msgspec.Struct, frozen=True):
     """All simple commands of a shell command, those in substitutions and here-documents included, in their order.
 
@@ -74,3 +82,42 @@ class CommandLine(msgspec.Struct, frozen=True):
     commands: tuple[SimpleCommand, ...] = ()
     unclear: str = ""
     pipelines: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    loops: tuple[Loop, ...] = ()
+
+
+FOUND = "{}"
+"""Stands for the files that `find` hands over; where a shell has it, it is a fixed word."""
+
+_PLAIN_PATTERN = re.compile(r"[\w./*?,:=@%+-]+")
+
+
+def unknown_file(words: tuple[Word, ...]) -> str:
+    """Return why it is not known which files these words name, "" if it is."""
+    for word in words:
+        if not (word.fixed or word.raw == FOUND or _is_substitution(word) or names_files(word)):
+            return f"which file {word.raw[:40]!r} names is not known"
+    return ""
+
+
+def names_files(word: Word) -> bool:
+    """Return whether a word becomes the names of files in a way that can be looked up.
+
+    Only `*` and `?` are known, between plain characters: brackets, quotes and escapes are read in other ways by other
+    programs, and `..` behind a wildcard leads through a link.
+    """
+    parts = word.raw.split("/")
+    return (
+        word.pattern
+        and _PLAIN_PATTERN.fullmatch(word.raw) is not None
+        and not any(part.startswith((".*", ".?")) for part in parts)
+        and not (".." in parts and any(set(part) & {"*", "?"} for part in parts[: _last(parts, "..")]))
+    )
+
+
+def _last(parts: list[str], part: str) -> int:
+    return len(parts) - 1 - parts[::-1].index(part)
+
+
+def _is_substitution(word: Word) -> bool:
+    """Return whether a word is what another command prints, read through a pipe: `<(sort a)`."""
+    return word.raw.startswith("<(") and word.raw.endswith(")") and word.prefix.startswith("/dev/fd/")

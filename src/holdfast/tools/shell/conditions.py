@@ -85,8 +85,8 @@ def _set_more(words: tuple[Word, ...]) -> str:
 
 
 def _cd_more(words: tuple[Word, ...]) -> str:
-    plain = [word for word in words if word.text not in {"-P", "-L", "--"}]
-    if len(plain) > 1 or any(not word.fixed for word in plain):
+    plain = [word for word in words if word.text not in {"-L", "--"}]
+    if len(plain) > 1 or any(not word.fixed or (word.text[:1] == "-" and word.text != "-") for word in plain):
         return "into which folder it changes is not known"
     return ""
 

@@ -1,49 +1,54 @@
-"""Finds what the settings of a repository make git run while it only reads. Pure.
+"""Says which setting of a repository may change what git runs while it only reads: all but a closed list. Pure.
 
 `git status` in a folder that came from elsewhere may run a program: the file `.git/config` names programs that watch
-files, compare, filter and check signatures. A cloned repository cannot bring one, an unpacked archive or a repository
-within a folder can. A setting that is not known to be harmless counts only if it is one of those that name programs.
+files, compare, filter and check signatures, and each release of git knows more of them. A cloned repository cannot
+bring one, an unpacked archive or a repository within a folder can. So a setting counts as harmless only if it is one
+that ordinary repositories have and that names no program, file or other setting.
+
+Also the syntax is a closed one: git continues lines, ends them and reads quotes in its own ways, and what another
+reader takes for a comment may be a section for git. A line that is not one of the plain forms counts as a setting.
 """
 
 from __future__ import annotations
 
 import re
 
-_SECTION = re.compile(r"\[\s*([A-Za-z0-9.-]+)(?:\s+\"((?:\\.|[^\"\\])*)\")?\s*\]")
-_SETTING = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")
+_SECTION = re.compile(r"\[([A-Za-z0-9-]+)(?: \"([A-Za-z0-9_./@:+#-]+)\")?\]")
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*) ?= ?([ -!#-\[\]-~]*)")
+_COMMENT = re.compile(r"[#;][ -\[\]-~]*")
+_PLAIN = re.compile(r"[\t\n -~]*")
 
-_RUNS = re.compile(
-    r"core\.(fsmonitor|hookspath|pager|sshcommand|worktree|attributesfile|alternaterefscommand|gitproxy)"
-    r"|include(if)?\..*|pager\..*|diff\.external|diff\..*\.(command|textconv)|filter\..*\.(clean|smudge|process)"
-    r"|gpg\..*|log\.showsignature|extensions\.(partialclone|worktreeconfig)|remote\..*\.promisor|uploadpack\..*"
-    r"|interactive\.difffilter|alias\..*|format\.pretty|pretty\..*|submodule\..*\.update|trace2\..*"
+_HARMLESS = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|autocrlf|eol|symlinks"
+    r"|safecrlf|quotepath|abbrev|sharedrepository|compression|bigfilethreshold|longpaths|untrackedcache)"
+    r"|remote\..*\.(url|pushurl|fetch|push|tagopt|prune|mirror|gh-resolved|skipfetchall|skipdefaultupdate)"
+    r"|branch\..*\.(remote|pushremote|merge|rebase|description|vscode-merge-base|gk-merge-base|gh-merge-base"
+    r"|github-pr-owner-number)|branch\.(autosetuprebase|autosetupmerge|sort)"
+    r"|user\.(name|email|signingkey)|author\.(name|email)|committer\.(name|email)"
+    r"|pull\.(rebase|ff)|push\.(default|autosetupremote|followtags)|fetch\.(prune|prunetags)|init\.defaultbranch"
+    r"|merge\.(conflictstyle|ff)|rebase\.(autostash|autosquash)|rerere\.(enabled|autoupdate)|gc\.auto|advice\..*"
+    r"|color\..*|commit\.(gpgsign|verbose)|tag\.(gpgsign|sort)|status\.[a-z]+|lfs\.(repositoryformatversion"
+    r"|locksverify)|lfs\..*\.access|diff\.(algorithm|colormoved|renames|mnemonicprefix|noprefix)"
+    r"|submodule\..*\.(url|active|branch)|gitflow\..*|gui\.(wmstate|geometry)"
 )
-_HARMLESS_VALUES = re.compile(r"false|git-lfs (clean|smudge) -- %f|git-lfs filter-process|no|off|0|")
 
 
 def setting_that_starts_program(config: str) -> str:
-    """Return the first setting in the text of a `.git/config` that makes git's reading start a program, "" if none.
-
-    A line that is not understood counts as one.
-    """
+    """Return the first setting in the text of a `.git/config` that is not known to be harmless, "" if there is none."""
+    if not _PLAIN.fullmatch(config):
+        return next(line for line in config.split("\n") if not _PLAIN.fullmatch(line))[:60]
     section = ""
-    for line in re.sub(r"\\\r?\n", "", config).splitlines():
-        rest = line.strip()
-        while found := _SECTION.match(rest):
+    for line in config.split("\n"):
+        rest = line.strip(" \t")
+        if not rest or _COMMENT.fullmatch(rest):
+            continue
+        if found := _SECTION.fullmatch(rest):
             section = ".".join(filter(None, (found[1].lower(), found[2])))
-            rest = rest[found.end() :].strip()
-        if not rest or rest[0] in "#;":
             continue
         setting = _SETTING.fullmatch(rest)
         if setting is None or not section:
             return rest[:60]
-        name, value = f"{section}.{setting[1].lower()}", (setting[2] or "").strip().strip('"')
-        if _RUNS.fullmatch(name.lower()) and not _harmless(name, setting[2] is None, value):
+        name = f"{section}.{setting[1].lower()}"
+        if not _HARMLESS.fullmatch(name):
             return name
     return ""
-
-
-def _harmless(name: str, bare: bool, value: str) -> bool:  # noqa: FBT001 - a setting without `=` is true
-    if name.startswith(("alias.", "pager.")):
-        return True  # an alias cannot take a name that is known here, and without a screen nothing is paged
-    return not bare and _HARMLESS_VALUES.fullmatch(value) is not None

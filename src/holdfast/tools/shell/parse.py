@@ -17,14 +17,21 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
-from holdfast.tools.shell.command_line import Assignment, CommandLine, Redirect, SimpleCommand, Word
+from holdfast.tools.shell.command_line import Assignment, CommandLine, Folder, Loop, Redirect, SimpleCommand, Word
 from holdfast.tools.shell.parts import MOST_DEPTH, Folders, PartReader, string
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-MOST_CHARACTERS = 50_000
+LONGEST_COMMAND = 16_384
+MOST_COMMANDS = 256
+MOST_LINE_WORDS = 2_048
+"""A line above these limits, or nested deeper than `MOST_DEPTH`, is not judged: that must never take long."""
+
 _MOST_FOLDERS = 8
+
+_NOTHING = Word(":", fixed=True, raw=":", prefix=":")
+"""The program in front of the words of a loop, which bash matches with files, too."""
 
 _SOMEWHERE = Word("a folder that is not known", fixed=False, raw="cd")
 
@@ -43,23 +50,35 @@ def _parser() -> Parser:
 
 def parse_command(text: str) -> CommandLine:
     """Return the simple commands of a shell command. Never raises: what is not understood is said in `unclear`."""
-    if len(text) > MOST_CHARACTERS:
-        return CommandLine(unclear=f"It has more than {MOST_CHARACTERS:,} characters.")
+    source = text.encode(errors="surrogatepass")
+    if len(source) > LONGEST_COMMAND:
+        return CommandLine(unclear=f"It has {len(source):,} bytes (at most {LONGEST_COMMAND:,} are judged).")
     strange = _CONTROL.search(text) or next((each for each in text if _is_invisible(each)), None)
     if strange is not None:
         character = strange if isinstance(strange, str) else strange[0]
         return CommandLine(unclear=f"It contains a character that is not seen or looks like a blank: {character!a}.")
-    reading = _Reading(text.encode())
-    reading.program(_parser().parse(reading.source).root_node)
-    return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines))
+    reading = _Reading(source)
+    try:
+        reading.program(_parser().parse(reading.source).root_node)
+    except _TooManyError:
+        reading.unclear = (
+            f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_LINE_WORDS:,} are judged)."
+        )
+    return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines), tuple(reading.loops))
 
 
 def _is_invisible(character: str) -> bool:
     return character > "~" and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
 
 
+class _TooManyError(Exception):
+    """The line has more commands than are judged."""
+
+
 class _Reading(PartReader):
     """The simple commands of one command, and how they are connected."""
+
+    words = 0
 
     def program(self, root: Node) -> None:
         if root.has_error:
@@ -101,7 +120,7 @@ class _Reading(PartReader):
 
     def children(self, node: Node, folders: Folders) -> tuple[Folders, Folders]:
         """Read the statements and words in a structure, one after the other."""
-        known = syntax.STRUCTURES.get(node.type, frozenset())
+        kind, variable, known = node.type, "", syntax.STRUCTURES.get(node.type, frozenset())
         good, every, at, free = folders, folders, node.start_byte, True
         for child in node.children:
             ends_line = self.gap(at, child.start_byte, lines=True)
@@ -120,7 +139,12 @@ class _Reading(PartReader):
                 free = False
                 if child.type == "variable_name" and not _LOWER.fullmatch(self.text(child)):
                     self.fail(f"It sets the variable {string(self.text(child))}, which may change what programs do.")
-                self.word(child, every)
+                words = self.word(child, every)
+                if child.type == "variable_name":
+                    variable = string(self.text(child))
+                elif kind == "for_statement":
+                    at_once = SimpleCommand(words=(_NOTHING, *words), raw=variable, folders=_sorted(every))
+                    self.loops.append(Loop(variable, at_once))
                 continue
             if child.type in {"file_redirect", "herestring_redirect"} and node.type in syntax.OWN_SHELL:
                 self.emit(
@@ -253,17 +277,20 @@ class _Reading(PartReader):
             self.fail(f"What {name.raw[:40]!r} begins is not understood here.")
         if name is not None and name.text in syntax.CHANGES_THE_SHELL:
             self.fail(f"{name.text!r} runs or changes commands in ways that cannot be seen here.")
-        sorted_folders = sorted(folders, key=lambda folder: [word.raw for word in folder])
+        self.words += len(words) + len(command.redirects)
+        if len(self.commands) >= MOST_COMMANDS or self.words > MOST_LINE_WORDS:
+            raise _TooManyError
         self.commands.append(
-            SimpleCommand(command.assignments, words, command.redirects, command.raw, tuple(sorted_folders))
+            SimpleCommand(command.assignments, words, command.redirects, command.raw, _sorted(folders))
         )
         if after is not None:
             return after
         moves = [word.text for word in words[:3]]
         if moves[:1] == ["cd"]:
             to = [word for word in words[1:] if not word.raw.startswith("-") or word.raw == "-"]
-            target = to[0] if len(to) == 1 and to[0].raw != "-" else _SOMEWHERE
-            there = frozenset((*folder, target) for folder in folders)
+            physical = any(word.raw.startswith("-") and word.raw not in {"-", "--", "-L"} for word in words[1:])
+            target = to[0] if len(to) == 1 and to[0].raw != "-" and not physical else _SOMEWHERE
+            there = frozenset((_SOMEWHERE,) if _SOMEWHERE in folder else (*folder, target) for folder in folders)
             return there, self.bounded(folders | there)
         if not {"cd", "pushd", "popd"}.isdisjoint(moves[:2]) and moves[0] in syntax.MOVES:
             return frozenset({(_SOMEWHERE,)}), frozenset({(_SOMEWHERE,)})
@@ -280,6 +307,10 @@ class _Reading(PartReader):
                 self.statement(child, after[1])
             elif not child.is_named and child.type not in {"<<", "<<-", "&&", "||"}:
                 self.fail(f"{child.type!r} was not understood.")
+
+
+def _sorted(folders: Folders) -> tuple[Folder, ...]:
+    return tuple(sorted(folders, key=lambda folder: [word.raw for word in folder]))
 
 
 def _calculates(node: Node) -> bool:

@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
-from holdfast.tools.shell.command_line import Assignment, Folder, Redirect, RedirectKind, SimpleCommand, Word
+from holdfast.tools.shell.command_line import Assignment, Folder, Loop, Redirect, RedirectKind, SimpleCommand, Word
 from holdfast.tools.shell.quotes import UnreadableError, expect_substitutions, read_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST_DEPTH = 60
+MOST_DEPTH = 32
 """How deeply the parts of a command may be nested."""
 
 Folders = frozenset[Folder]
@@ -31,6 +31,7 @@ class PartReader(ABC):
         self.source = source
         self.commands: list[SimpleCommand] = []
         self.pipelines: list[tuple[tuple[int, ...], ...]] = []
+        self.loops: list[Loop] = []
         self.unclear = ""
         self.depth = 0
 

@@ -5,8 +5,8 @@ function here or in another module of this package. What is not known does more 
 bash knows is allowed where no value of it could be an option that does more; as the name of a file it is not, because
 which file it names is not known.
 
-This is only one condition: the caller checks that `paths_read` lie in the workspace and, for git, that the repository's
-settings start no program (`git_settings.py`).
+This is only one condition: the caller checks that the files it reads (`files_read.py`) lie in the workspace and, for
+git, that the repository's settings start no program (`git_settings.py`).
 
 Laws (`tests/tools/shell/test_read_only_laws.py`): what only reads, run under `strace`, writes nothing and connects
 nowhere.
@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 
-from holdfast.tools.shell.command_line import Assignment, SimpleCommand, Word
+from holdfast.tools.shell.closed_options import may_be_option, options_of
+from holdfast.tools.shell.command_line import Assignment, SimpleCommand, Word, names_files, unknown_file
 from holdfast.tools.shell.conditions import SHELL_WORDS
 from holdfast.tools.shell.git_commands import git_more
-from holdfast.tools.shell.options import may_be_option, options_of
-from holdfast.tools.shell.read_only_programs import HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
+from holdfast.tools.shell.read_only_programs import ANY_NUMBER, HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
 from holdfast.tools.shell.scripts import awk_more, sed_more
 
 HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -36,7 +36,7 @@ _MOST_NESTED = 4
 def more_than_reading(command: SimpleCommand) -> str:
     """Return "" if a simple command only reads, else in a few words what it does. Its redirections are not looked at.
 
-    The caller checks that the files it reads (`paths_read`) and those of its redirections are in the workspace.
+    The caller checks that the files it reads and those of its redirections are in the workspace.
     """
     for redirect in command.redirects:
         if redirect.target is not None and redirect.target.prefix.startswith(_CONNECTS):
@@ -71,11 +71,11 @@ def words_more(words: tuple[Word, ...], nested: int = 0) -> str:  # noqa: PLR091
             return _xxd_more(rest)
         case "xargs":
             return _xargs_more(rest, nested)
-        case "date" | "hostname" | "tar" | "unzip" | "env":
+        case "date" | "hostname" | "tar" | "unzip" | "env" | "ps":
             return _CLOSED[name](rest)
         case "command" if rest and rest[0].text in {"-v", "-V"}:
             return ""
-        case "jq" if any(re.search(r"\b(import|include)\b", word.text) for word in rest):
+        case "jq" if any(re.search(r"\b(import|include|modulemeta)\b", word.text) for word in rest):
             return "`jq` may read other files"
         case _ if name in SHELL_WORDS:
             return SHELL_WORDS[name](rest)
@@ -93,118 +93,90 @@ def program_name(text: str) -> str:
     return text
 
 
-def paths_read(command: SimpleCommand) -> tuple[str, ...]:
-    """Return what a command that only reads may read, apart from its redirections: paths, from where it runs.
-
-    A `*` or `?` in them stands for any name. Some may be no paths at all: every word that could be one is here.
-    """
-    if not command.words or not command.words[0].fixed:
-        return ()
-    name, rest = program_name(command.words[0].text), command.words[1:]
-    if name == "xargs":
-        return ()
-    if name == "find":
-        return tuple(_find_paths(rest))
-    reader = READERS_BY_NAME.get(name)
-    if name in SHELL_WORDS and name not in {"cd", "pushd", "[", "test", "[["}:
-        return ()
-    if reader is None:
-        reader = _SCRIPTS.get(name, _ANY)
-    if reader.operands == "texts":
-        return ()
-    options = options_of(rest, reader)
-    found = list(options.operands)
-    patterns = {option for option, _ in options.options}
-    if reader.operands == "pattern" and found and not patterns & reader.pattern_options:
-        del found[0]
-    paths = [word.text for word in found if word.fixed or word.pattern]
-    for option, word in options.options:
-        if option in {"e", "regexp"} and reader.operands == "pattern" and reader is not READERS_BY_NAME.get("fd"):
-            continue
-        text = word.text if word.fixed else word.raw
-        values = (text.partition("=")[2], text[2:] if not text.startswith("--") else "") if text[:1] == "-" else (text,)
-        paths += [each for each in values if "/" in each or ".." in each or each.startswith("~")]
-    return tuple(dict.fromkeys(each for each in paths if each != "-"))
-
-
-_ANY = Reader(names=())
-_SCRIPTS = {
-    **dict.fromkeys(
-        ["sed", "gsed"],
-        Reader(names=(), operands="pattern", values="e", pattern_options=frozenset({"e", "expression"})),
-    ),
-    **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], Reader(names=(), operands="pattern", values="Fv")),
-    "date": Reader(names=(), operands="texts"),
-    "hostname": Reader(names=(), operands="texts"),
-    "env": Reader(names=(), operands="texts"),
-}
-
-
 def _harmless_assignment(assignment: Assignment, *, alone: bool) -> bool:
     name, value = assignment.name, assignment.value
     if name in HARMLESS_VARIABLES or name.startswith("LC_"):
         return value.fixed and _PLAIN_VALUE.fullmatch(value.text) is not None
     if name in {"GIT_PAGER", "PAGER"}:
         return value.fixed and value.text in {"cat", ""}
-    # A variable of the shell alone. Of the lower-case ones that programs know, all name a server to connect through.
-    return alone and _LOWER.fullmatch(name) is not None
+    # A variable of the shell alone. Of the lower-case ones that programs know, all name a proxy to connect through.
+    return alone and _LOWER.fullmatch(name) is not None and not name.endswith("_proxy")
 
 
-def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
-    options = options_of(words, reader)
-    for option, word in options.options:
-        cut = word.raw.startswith("--") and option != ""
-        if option in reader.short or (cut and any(each.startswith(option) for each in reader.long)):
-            return f"`{name} {word.raw[:40]}` does more than reading"
-    ended = False
-    for word in words:
-        ended |= word.text == "--"
-        if may_be_option(word) and not reader.any_option and not ended:
-            return f"{word.raw[:40]!r} may be an option of {name!r}"
+def _reader_more(  # noqa: PLR0911 - a return for each reason
+    name: str, words: tuple[Word, ...], reader: Reader
+) -> str:
+    if reader.options is None:
+        return ""
+    options = options_of(words, reader.options)
+    if (strange := options.unknown()) is not None:
+        return f"`{name} {strange.raw[:40]}` is not known to only read"
+    if not any(word.text == "--" for word in words):
+        for word in options.operands:
+            if may_be_option(word) and (reader.acts or not names_files(word)):
+                return f"{word.raw[:40]!r} may be an option of {name!r}"
     if len(options.operands) > reader.most or (
-        reader.most < _ANY.most and not all(word.single and not word.pattern for word in options.operands)
+        reader.most < ANY_NUMBER and not all(word.single and not word.pattern for word in options.operands)
     ):
-        return f"`{name}` writes the second file that it is given"
+        return f"`{name}` does more with a second file"
+    if name == "strings" and any(word.prefix.startswith("@") for word in options.operands):
+        return "`strings` reads options out of a file whose name begins with @"
     if reader.operands == "texts":
         return ""
-    return _unknown_file(options.operands) or _unknown_file(tuple(word for _, word in options.options))
+    return unknown_file(options.operands)
 
 
-def _unknown_file(words: tuple[Word, ...]) -> str:
-    for word in words:
-        if word.fixed or _is_substitution(word):
-            continue
-        if not word.pattern or any(part.startswith((".*", ".?", ".[")) for part in word.raw.split("/")):
-            return f"which file {word.raw[:40]!r} names is not known"
-    return ""
+_FIND_ALONE_TEXT = (
+    "! ( ) , -not -o -or -a -and -true -false -print -print0 -prune -empty -ls -depth -xdev -mount -daystart "
+    "-quit -executable -readable -writable -noleaf -nouser -nogroup -ignore_readdir_race"
+)
+_FIND_ALONE = frozenset(_FIND_ALONE_TEXT.split())
+_FIND_VALUED_TEXT = (
+    "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type -xtype "
+    "-maxdepth -mindepth -size -mtime -mmin -atime -amin -ctime -cmin -newer -newermt -newerct -newerat -perm "
+    "-user -group -uid -gid -links -inum -printf -fstype -used"
+)
+_FIND_VALUED = frozenset(_FIND_VALUED_TEXT.split())
+_FIND_DOES_MORE = "`find {}` is not known to only read"
 
 
-def _is_substitution(word: Word) -> bool:
-    """Return whether a word is what another command prints, read through a pipe: `<(sort a)`."""
-    return word.raw.startswith("<(") and word.raw.endswith(")") and word.prefix.startswith("/dev/fd/")
-
-
-_FIND_MORE = ("-delete", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from")
-
-
-def _find_more(words: tuple[Word, ...], nested: int) -> str:
-    at = 0
+def _find_more(words: tuple[Word, ...], nested: int) -> str:  # noqa: PLR0911 - a return for each reason
+    """Return why a `find` does more than reading, "" if it only reads: all of its words are in a closed list."""
+    at, expression = 0, False
     while at < len(words):
         word = words[at]
         at += 1
-        if not word.fixed and (may_be_option(word) or not (word.pattern or word.single)):
+        begins = word.text.startswith("-") or (word.fixed and word.text in _FIND_ALONE)
+        if not word.fixed and (may_be_option(word) or not (word.pattern or word.single) or expression):
             return f"{word.raw[:40]!r} may be an option of 'find'"
-        if word.text in _FIND_MORE:
-            return f"`find {word.text}` does more than reading"
-        if word.text == "-exec":
-            end = next((place for place in range(at, len(words)) if words[place].text in {";", "+"}), None)
-            if end is None or end == at:
-                return "what `find -exec` runs is not clear"
-            inner = tuple(map(_find_placeholder, words[at:end]))
-            if why := words_more(inner, nested + 1):
+        if not begins and not expression:
+            if why := unknown_file((word,)):
                 return why
-            at = end + 1
-    return _unknown_file(tuple(word for word in words if not word.fixed))
+            continue
+        if word.text == "-P" and not expression:
+            continue
+        expression = True
+        if word.text in _FIND_ALONE:
+            continue
+        if word.text in _FIND_VALUED:
+            if at >= len(words) or not (words[at].fixed or words[at].single):
+                return f"what `find {word.text}` means is not known"
+            if word.text == "-newer" and (why := unknown_file(words[at : at + 1])):
+                return why
+            at += 1
+            continue
+        if word.text != "-exec":
+            return _FIND_DOES_MORE.format(word.raw[:40])
+        end = next((place for place in range(at, len(words)) if words[place].text in {";", "+"}), None)
+        if end is None or end == at:
+            return "what `find -exec` runs is not clear"
+        inner = tuple(map(_find_placeholder, words[at:end]))
+        if inner[0].text == "git":
+            return "in which repositories `find -exec git` runs is not known"
+        if why := words_more(inner, nested + 1):
+            return why
+        at = end + 1
+    return ""
 
 
 def _find_placeholder(word: Word) -> Word:
@@ -216,24 +188,6 @@ def _find_placeholder(word: Word) -> Word:
         return word
     prefix = word.text.partition("{}")[0] or "./"
     return Word(word.text, fixed=False, raw=word.raw, prefix=prefix, pattern=word.text == "{}", single=False)
-
-
-def _find_paths(words: tuple[Word, ...]) -> list[str]:
-    paths: list[str] = []
-    starts = True
-    for before, word in zip((None, *words), words, strict=False):
-        if word.text.startswith(("-", "(", "!")) and word.text not in {"-H", "-L", "-P"}:
-            starts = False
-        elif (starts and not word.text.startswith("-")) or (
-            before is not None and (before.text.startswith(("-newer", "-samefile")) or "exec" in before.text)
-        ):
-            paths.append(word.text)
-    inside = False
-    for word in words:  # what the commands of -exec are given
-        inside = (inside or word.text == "-exec") and word.text not in {";", "+"}
-        if inside and ("/" in word.text or ".." in word.text) and word.text != "{}":
-            paths.append(word.text)
-    return list(dict.fromkeys(paths))
 
 
 _XARGS = re.compile(r"-(?:[0rtx]+|[nLPs]?[0-9]+|n|L|P|I|I?\{\}|d|d.{1,2}|-null|-no-run-if-empty)")
@@ -249,7 +203,7 @@ def _xargs_more(words: tuple[Word, ...], nested: int) -> str:
         return ""  # it prints what it is given
     name = program_name(words[at].text)
     reader = READERS_BY_NAME.get(name)
-    if reader is None or not reader.any_option:
+    if reader is None or reader.options is not None:
         return f"what `xargs` hands to {name!r} may be an option"
     if why := words_more(words[at:], nested + 1):
         return why
@@ -276,7 +230,7 @@ def _xxd_more(words: tuple[Word, ...]) -> str:
             files.append(word)
     if len(files) > 1 or not all(word.single and not word.pattern for word in files):
         return "`xxd` writes the second file that it is given"
-    return _unknown_file(tuple(files))
+    return unknown_file(tuple(files))
 
 
 def _date_more(words: tuple[Word, ...]) -> str:
@@ -284,7 +238,9 @@ def _date_more(words: tuple[Word, ...]) -> str:
     for word in words:
         if not word.fixed and not word.prefix.startswith("+"):
             return f"{word.raw[:40]!r} may set the clock"
-        valued = before in {"-d", "--date"}
+        if "TZ=" in word.text:
+            return "`date` may read a file of time zones"
+        valued = before in {"-d", "--date"} and not word.text.startswith("-")
         plain = word.prefix.startswith("+") or re.fullmatch(
             r"-[uRI]+|-I\w+|-d.*|--(utc|date(=.*)?|iso-8601(=\w+)?|rfc-email|rfc-3339=\w+)", word.text, re.DOTALL
         )
@@ -295,7 +251,7 @@ def _date_more(words: tuple[Word, ...]) -> str:
 
 
 def _hostname_more(words: tuple[Word, ...]) -> str:
-    plain = all(word.fixed and re.fullmatch(r"-[fsIid]", word.text) for word in words)
+    plain = all(word.fixed and word.text in {"-s", "-I"} for word in words)
     return "" if plain else "`hostname` sets the name of the machine"
 
 
@@ -303,20 +259,49 @@ def _tar_more(words: tuple[Word, ...]) -> str:
     letters = words[0].text.removeprefix("-") if words and words[0].fixed else ""
     rest = words[1:]
     closed = re.fullmatch(r"[tvzjJf]+", letters) is not None and "t" in letters
-    plain = all(not may_be_option(word) and not word.prefix.startswith("-") and ":" not in word.text for word in rest)
-    return (
-        "" if closed and plain and not _unknown_file(rest) else "`tar` writes files, unless it only lists (`tar -tf`)"
-    )
+    plain = all(word.fixed and not word.prefix.startswith("-") and ":" not in word.text for word in rest)
+    return "" if closed and plain else "`tar` writes files, unless it only lists (`tar -tf`)"
+
+
+_ARCHIVE = re.compile(r"(?!-)[\w./ +-]+\.(?:zip|jar|war|whl|docx|xlsx)")
+"""`unzip` looks for files that match the name of an archive, and for one with `.zip` behind it."""
 
 
 def _unzip_more(words: tuple[Word, ...]) -> str:
     listing = words[:1] != () and words[0].fixed and words[0].text in {"-l", "-v", "-Z", "-t"}
-    plain = all(not may_be_option(word) and not word.prefix.startswith("-") for word in words[1:])
-    return "" if listing and plain and not _unknown_file(words[1:]) else "`unzip` writes files, unless it only lists"
+    plain = all(_ARCHIVE.fullmatch(word.text) if word.fixed else not may_be_option(word) for word in words[1:])
+    return "" if listing and plain and not unknown_file(words[1:]) else "`unzip` writes files, unless it only lists"
+
+
+_PS = re.compile(
+    r"[aAfjlmrsuvwxX]+|-(?:[eAafFjlwxy]+|ww|aux|auxww|[pCGUtu]|o)|--(?:forest|no-headers|headers|deselect|sort=[a-z%,+-]+)"
+    r"|--(?:pid|ppid|format|sort)|[0-9, ]+"
+)
+_PS_COLUMNS = re.compile(r"(?:%?[a-z_]+[=:]?[A-Z0-9]*,?)+")
+_PS_NO_COLUMNS = re.compile(r"\benviron\b")
+
+
+def _ps_more(words: tuple[Word, ...]) -> str:
+    """Return why a `ps` shows more than processes: with `e` among its letters it shows their variables."""
+    before = ""
+    for word in words:
+        valued = before in {"-o", "--format", "-C", "-U", "-u", "-p", "--sort", "--pid", "--ppid", "-eo"}
+        columns = valued and _PS_COLUMNS.fullmatch(word.text) and not _PS_NO_COLUMNS.search(word.text)
+        if not word.fixed or not (columns or _PS.fullmatch(word.text) or word.text == "-eo"):
+            return f"`ps {word.raw[:40]}` may show the variables of processes"
+        before = word.text
+    return ""
 
 
 def _env_more(words: tuple[Word, ...]) -> str:
     return "`env` runs the program that it is given" if words else ""
 
 
-_CLOSED = {"date": _date_more, "hostname": _hostname_more, "tar": _tar_more, "unzip": _unzip_more, "env": _env_more}
+_CLOSED = {
+    "date": _date_more,
+    "hostname": _hostname_more,
+    "tar": _tar_more,
+    "unzip": _unzip_more,
+    "env": _env_more,
+    "ps": _ps_more,
+}

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 
-from holdfast.tools.shell.command_line import Word
-from holdfast.tools.shell.options import may_be_option
+from holdfast.tools.shell.closed_options import may_be_option
+from holdfast.tools.shell.command_line import Word, unknown_file
 
 _PIECE = r"(?:\\.|(?!(?P={0}))[^\\\n])*"
-_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\.|[^/\\\n])*/I?)"
+_BRACKET = r"\[\^?\]?(?:(?!{0})[^\]\\\[\n])*\]"
+_REGEX = r"(?:\\.|" + _BRACKET.format("(?P={0})") + r"|(?!(?P={0}))[^\\\n\[])*"
+"""A pattern. Some releases take a delimiter within brackets for one, others do not: there it stands in none."""
+_ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\.|{_BRACKET.format('/')}|[^/\\\n\[])*/I?)"
 _SED_COMMAND = (
     rf"(?:{_ADDRESS}(?:,[ ]*(?:\+?[0-9]+|~[0-9]+|{_ADDRESS}))?)?[ \t]*!?[ \t]*"
     r"(?:[pdPDqQnNhHgGxl=]|[qQ][ ]*[0-9]+"
-    r"|s(?P<a>[/|#,@:%!+~_])" + _PIECE.format("a") + r"(?P=a)" + _PIECE.format("a") + r"(?P=a)[gpIi0-9]*"
+    r"|s(?P<a>[/|#,@:%!+~_])" + _REGEX.format("a") + r"(?P=a)" + _PIECE.format("a") + r"(?P=a)[gpIi0-9]*"
     r"|y(?P<b>[/|#,@:%!+~_])" + _PIECE.format("b") + r"(?P=b)" + _PIECE.format("b") + r"(?P=b)"
     r"|\{|\})?"
 )
@@ -49,7 +52,7 @@ def sed_more(words: tuple[Word, ...]) -> str:
     for script in scripts:
         if not script.fixed or not sed_reads(script.text):
             return "the script of `sed` may write files or run programs"
-    return "which file `sed` reads is not known" if any(not each.fixed and not each.pattern for each in files) else ""
+    return unknown_file(tuple(files))
 
 
 def sed_reads(script: str) -> bool:
@@ -63,7 +66,9 @@ def sed_reads(script: str) -> bool:
     return True
 
 
-_AWK_MORE = re.compile(r"system|/inet|getline|ARGV|ARGC|PROCINFO|@|\||>(?!=)|\bclose\b|-i\b|\binclude\b|ENVIRON")
+_AWK_MORE = re.compile(
+    r"system|/inet|getline|ARGV|ARGC|PROCINFO|@|\||>(?!=)|\bclose\b|-i\b|\binclude\b|ENVIRON|SYMTAB|FUNCTAB"
+)
 
 
 def awk_more(words: tuple[Word, ...]) -> str:
@@ -83,7 +88,7 @@ def awk_more(words: tuple[Word, ...]) -> str:
     if _AWK_MORE.search(words[at].text.replace("||", " ")):
         return "the program of `awk` may write files or run programs"
     files = words[at + 1 :]
-    return "which file `awk` reads is not known" if any(map(_may_be_no_file, files)) else ""
+    return "which file `awk` reads is not known" if any(map(_may_be_no_file, files)) else unknown_file(files)
 
 
 def _may_be_no_file(word: Word) -> bool:

@@ -120,6 +120,14 @@ AUTORUN_FILES = (
     Autorun("Firebase Studio", "https://firebase.google.com/docs/studio/customize-workspace", ".idx"),
     # Agents: their hooks, servers and permissions, and holdfast's own.
     Autorun("holdfast", "docs/how-to/headless.md", ".holdfast"),
+    Autorun(
+        "instructions of agents",
+        "https://agents.md/",
+        "",
+        "agents.md agents.override.md agents.local.md claude.md claude.local.md gemini.md qwen.md "
+        "copilot-instructions.md .cursorrules .windsurfrules .clinerules .roorules .rules codex.md crush.md warp.md "
+        "system.md",
+    ),
     Autorun("MCP", "https://modelcontextprotocol.io/docs/develop/connect-local-servers", "", ".mcp.json mcp.json"),
     Autorun("Claude Code", "https://docs.anthropic.com/en/docs/claude-code/settings", ".claude", ".claude.json"),
     Autorun("Cursor", "https://cursor.com/docs/context/mcp", ".cursor"),

@@ -1,30 +1,98 @@
-"""What the disk adds to the words of a command: links, matching names, and the settings of a repository."""
+"""What the disk adds to the words of a command: links, matching names, what lies below a folder, and repositories.
+
+Everything has a bound, because a command is judged before the user allowed it: what goes over is not known, and asks.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
-from glob import iglob
-from itertools import islice
-from posixpath import normpath
+from functools import cache
+from pathlib import Path
+from posixpath import join, normpath
 
 import msgspec
 
 from holdfast.tools.workspace.git_repository import StartsPrograms, read_repositories
 
-MOST_NAMES = 2000
-"""The most names that a pattern may match; with more, its matches count as unknown."""
+MOST_NAMES = 2_000
+"""The most names that a pattern may match, and ten times as many may be read; with more, they are unknown."""
+
+MOST_BELOW = 20_000
+"""The most names below a folder that are read; with more, what lies there is unknown."""
+
+_INSTALLED = frozenset(
+    {
+        *("node_modules", "bower_components", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".nox", ".git"),
+        *("target", "vendor", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".gradle", ".next", ".terraform"),
+    }
+)
+"""Folders of installed packages and of what was built: they hold far more files than the project, and none of its keys.
+
+They are named themselves, as if they were files, and not entered, except where links in them count."""
+
+_COST = 200
+"""As how many names a pattern counts, whatever it matches: a line has room for a hundred."""
+
+_MOST_PARTS = 32
+_LONGEST_NAME = 255
+_LINKS = 2_000
+
+
+class Below(msgspec.Struct, frozen=True):
+    """What lies below a folder: the files, and where the links in it lead. All paths are absolute.
+
+    `is_complete` is False if there was too much to look at.
+    """
+
+    files: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    is_complete: bool = True
+    rules: tuple[str, ...] = ()
+    """Where links lead that are files with names to ignore, which programs that search read and may quote."""
+    seen_names: int = 0
+    """How many names were looked at."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """Lookups on the disk: the real path, the paths that match a pattern (None: too many), what repositories start.
+    """Lookups on the disk.
 
-    All paths are absolute. The default reads nothing: each path leads where it says.
+    `real` is a path as the kernel finds it, `matches` are the paths that match a pattern (None: too many), `below` is
+    what lies below a folder, `program` the file that a program's name runs in a folder ("": none), `repositories` what
+    they start. All paths are absolute. The default reads nothing: each path leads where it says.
     """
 
     real: Callable[[str], str] = normpath
     matches: Callable[[str], tuple[str, ...] | None] = lambda _: ()
+    below: Callable[[str, bool], Below] = lambda _folder, _through_links: Below()
+    program: Callable[[str, str], str] = lambda _name, _folder: ""
     repositories: Callable[[str], StartsPrograms] = lambda _: StartsPrograms()
+
+    def remembering(self) -> Surroundings:
+        """Return the same lookups, each made once, with one bound for all names: for the judging of one line."""
+        names = [0]
+
+        def matches(pattern: str) -> tuple[str, ...] | None:
+            names[0] += _COST
+            found = self.matches(pattern) if names[0] <= MOST_BELOW else None
+            names[0] += len(found or ())
+            return found
+
+        def below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lookup with two arguments
+            if names[0] > MOST_BELOW:
+                return Below(is_complete=False)
+            found = self.below(folder, through_links)
+            names[0] += found.seen_names
+            return found
+
+        return Surroundings(
+            real=cache(self.real),
+            matches=cache(matches),
+            below=cache(below),
+            program=cache(self.program),
+            repositories=cache(self.repositories),
+        )
 
 
 NO_SURROUNDINGS = Surroundings()
@@ -32,9 +100,98 @@ NO_SURROUNDINGS = Surroundings()
 
 def disk_surroundings() -> Surroundings:
     """Return the surroundings that read the disk."""
-    return Surroundings(real=os.path.realpath, matches=_matches, repositories=read_repositories)
+    return Surroundings(real=_real, matches=_matches, below=_below, program=_program, repositories=read_repositories)
+
+
+def _real(path: str) -> str:
+    """Return where a path leads; behind `/proc` it leads elsewhere for every process, so there it is left as it is."""
+    waiting = path.split("/")[::-1]
+    found, followed = "", 0
+    while waiting:
+        part = waiting.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            found = found.rpartition("/")[0]
+            continue
+        here = f"{found}/{part}"
+        if here == "/proc":
+            return "/".join((here, *reversed(waiting))).rstrip("/")
+        try:
+            to = os.readlink(here)  # noqa: PTH115 - a Path would drop `.` and slashes
+        except (OSError, ValueError):
+            found = here
+            continue
+        followed += 1
+        if followed > _MOST_LINKS:
+            return here  # the kernel finds nothing there
+        found = "" if to.startswith("/") else found
+        waiting += to.split("/")[::-1]
+    return found or "/"
+
+
+_MOST_LINKS = 64
 
 
 def _matches(pattern: str) -> tuple[str, ...] | None:
-    found = tuple(islice(iglob(pattern), MOST_NAMES + 1))  # noqa: PTH207 - a Path cannot match an absolute pattern
-    return found if len(found) <= MOST_NAMES else None
+    """Return the paths that `*` and `?` in a path stand for, as bash finds them; None if there are too many."""
+    parts = pattern.split("/")[1:]
+    if len(parts) > _MOST_PARTS:
+        return None
+    if any(len(part) > _LONGEST_NAME for part in parts):
+        return ()
+    found, count = ["/"], 0
+    for part in parts:
+        if not set(part) & {"*", "?"}:
+            found = [join(each, part) for each in found]
+            continue
+        # Where bash counts bytes, several `?` stand for one character.
+        name = re.compile("".join({"*": ".*", "?": ".?"}.get(each, re.escape(each)) for each in part), re.DOTALL)
+        deeper: list[str] = []
+        for folder in found:
+            try:
+                with os.scandir(folder) as listing:
+                    for entry in listing:
+                        count += 1
+                        if count > 10 * MOST_NAMES or len(deeper) > MOST_NAMES:
+                            return None
+                        if name.fullmatch(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
+                            deeper.append(join(folder, entry.name))
+            except OSError:
+                continue  # bash finds nothing there either
+        found = deeper
+    return tuple(found)
+
+
+def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lookup with two arguments
+    """Return what lies below a folder. Where links count, folders of packages are entered too."""
+    links: list[str] = []
+    files: list[str] = []
+    rules: list[str] = []
+    waiting, count = [folder], 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as listing:
+                for entry in listing:
+                    count += 1
+                    if count > MOST_BELOW or len(links) > _LINKS:
+                        return Below(tuple(files), tuple(links), is_complete=False, seen_names=count)
+                    if entry.is_symlink():
+                        links.append(_real(entry.path))
+                        rules += links[-1:] if entry.name.endswith("ignore") else []
+                    elif entry.is_dir(follow_symlinks=False) and (through_links or entry.name not in _INSTALLED):
+                        waiting.append(entry.path)
+                    else:
+                        files.append(entry.path)
+        except OSError:
+            continue  # what cannot be listed the command cannot list either
+    return Below(tuple(files), tuple(links), rules=tuple(rules), seen_names=count)
+
+
+def _program(name: str, folder: str) -> str:
+    """Return the file that a program's name runs in a folder, by the search path of commands; "" if there is none."""
+    for place in os.environ.get("PATH", os.defpath).split(":"):
+        path = Path(folder, place, name)
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path.parent.resolve() / name)
+    return ""

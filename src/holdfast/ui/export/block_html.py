@@ -67,7 +67,8 @@ def _parser() -> MarkdownIt:
 def _call(call: CallBlock) -> Iterator[str]:
     mark = f'<span class="mark">{MARKS[call.state]}</span> ' if call.state in MARKS else ""
     took = f", {call.seconds:.1f} s" if call.seconds else ""
-    state = f"{call.state.replace('_', ' ')}{took}"
+    confined = f", confined: {call.confined}" if call.confined else ""
+    state = f"{call.state.replace('_', ' ')}{took}{confined}"
     name = escape(printable(call.name))
     yield f'<p class="head">{mark}<strong>{name}</strong><span class="state">: {state}</span></p>\n'
     if call.edits:

@@ -79,8 +79,9 @@ def block_paragraphs(block: Block, *, quoted: Callable[[str], str]) -> Iterator[
 
 def _call(call: CallBlock) -> Iterator[str]:
     took = f", {call.seconds:.1f} s" if call.seconds else ""
+    confined = f", confined: {call.confined}" if call.confined else ""
     mark = f"{MARKS[call.state]} " if call.state in MARKS else ""
-    yield f"**{mark}{_escaped(call.name)}**: {call.state.replace('_', ' ')}{took}"
+    yield f"**{mark}{_escaped(call.name)}**: {call.state.replace('_', ' ')}{took}{confined}"
     yield fenced(call.arguments)
     if call.result:
         yield fenced(call.result)

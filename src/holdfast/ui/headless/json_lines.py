@@ -112,9 +112,11 @@ class JsonLines:
                                 type="tool_use", id=part.id, name=part.name, arguments=part.arguments, delta=False
                             )
             case e.ApprovalAsked():
-                self._line(type="approval", id=entry.call, question=entry.why)
+                level = {"level": entry.level, "hosts": list(entry.hosts)} if entry.level else {}
+                self._line(type="approval", id=entry.call, question=entry.why, **level)
             case e.CallStarted():
-                self._line(type="tool_start", id=entry.call, effect=entry.effect)
+                wall = {"confined": entry.confined} if entry.confined else {}
+                self._line(type="tool_start", id=entry.call, effect=entry.effect, **wall)
             case e.CallEnded():
                 self._line(
                     type="tool_result", id=entry.call, outcome=entry.outcome, content=entry.text, seconds=entry.seconds

@@ -51,9 +51,13 @@ Progress = Callable[[int, str], Awaitable[None]]
 
 
 class DelegatedOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a turn. No user can approve a call: what is not allowed is denied."""
+    """The options of a turn. No user can approve a call: what is not allowed is denied.
+
+    With `require_sandbox`, no command runs without one. A client cannot ask for less than the user configured.
+    """
 
     mode: Mode | None = None
+    require_sandbox: bool = False
     model: str = ""
     time_limit: float = TIME_LIMIT
     max_cost: float | None = None
@@ -232,7 +236,8 @@ class DelegatedSessions:
         mode = () if options.mode is None else ("--permission-mode", options.mode)
         model = ("-m", options.model) if options.model else ()
         cost = () if options.max_cost is None else ("--max-cost", str(options.max_cost))
-        return (*mode, *model, *cost, "--timeout", str(options.time_limit))
+        sandbox = ("--sandbox", "require") if options.require_sandbox else ()
+        return (*mode, *sandbox, *model, *cost, "--timeout", str(options.time_limit))
 
     async def _wait_released(self, session: str) -> None:
         """Wait until the worker of the previous turn has exited, a moment after its last entry."""

@@ -12,7 +12,7 @@ from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.system.user_directories import homes
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, SandboxMode
 from holdfast.tools.process.process_table import CALL_VARIABLE
 from holdfast.ui.acp.protocol.refusals import Refusals
 from holdfast.ui.startup.arguments import Arguments, Parser
@@ -21,6 +21,7 @@ from holdfast.ui.startup.arguments import Arguments, Parser
 class _Arguments(Arguments):
     folder: list[str] | None = None
     allow_yolo: bool = False
+    sandbox: SandboxMode | None = None
 
 
 def command_parser() -> Parser:
@@ -35,6 +36,8 @@ def command_parser() -> Parser:
     add("--allow-yolo", action="store_true", help="offer the yolo mode, which runs everything without asking")
     add("--permission-mode", choices=[each for each in get_args(Mode) if each != "yolo"], default=None,
         help="mode if the client names none (default: the config's)")  # fmt: skip
+    add("--sandbox", choices=get_args(SandboxMode), default=None,
+        help="run commands in a sandbox (default: the config's); a client can only ask for require")  # fmt: skip
     add("-m", "--model", metavar="PROVIDER:MODEL", help="model to use if the client names none")
     add("--allow", action="append", metavar="RULE",
         help="allow calls, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
@@ -96,4 +99,5 @@ def _words(arguments: _Arguments) -> tuple[str, ...]:
     model = ("-m", arguments.model) if arguments.model else ()
     allow = tuple(word for each in arguments.allow or () for word in ("--allow", each))
     deny = tuple(word for each in arguments.deny or () for word in ("--deny", each))
-    return (*mode, *model, *allow, *deny)
+    sandbox = ("--sandbox", arguments.sandbox) if arguments.sandbox else ()
+    return (*mode, *sandbox, *model, *allow, *deny)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -44,6 +44,7 @@ class _Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     prompt: _Prompt
     wait_seconds: _Wait = DEFAULT_WAIT
     mode: Mode | None = None
+    sandbox: Literal["require"] | None = None
     model: _Name = ""
     time_limit_seconds: _Limit = TIME_LIMIT
     max_cost_usd: _Money | None = None
@@ -51,7 +52,11 @@ class _Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def options(self) -> DelegatedOptions:
         return DelegatedOptions(
-            mode=self.mode, model=self.model, time_limit=self.time_limit_seconds, max_cost=self.max_cost_usd
+            mode=self.mode,
+            require_sandbox=self.sandbox is not None,
+            model=self.model,
+            time_limit=self.time_limit_seconds,
+            max_cost=self.max_cost_usd,
         )
 
 
@@ -113,6 +118,11 @@ _OPTIONS: dict[str, dict[str, object]] = {
         "enum": ["ask", "accept-edits", "plan", "yolo"],
         "description": "What may run. ask: calls that only read; accept-edits: edits in the folder too; plan: only "
         "reading, with a plan as the answer; yolo: everything, if the user offers it. The rest is denied.",
+    },
+    "sandbox": {
+        "type": "string",
+        "enum": ["require"],
+        "description": "require: run no command without a sandbox around it. Default: as the user configured it.",
     },
     "model": {"type": "string", "description": "PROVIDER:MODEL. Default: the user's."},
     "time_limit_seconds": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import get_args
 
@@ -10,8 +11,9 @@ import msgspec
 from holdfast.agent.agent import Agent
 from holdfast.errors import UsageError
 from holdfast.session.journal.model_settings import EFFORTS
+from holdfast.system.threads import in_daemon
 from holdfast.text import literal
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, SandboxMode
 from holdfast.ui.view.sentences import settings_text
 
 PLAIN_COMMANDS = {
@@ -23,7 +25,7 @@ PLAIN_COMMANDS = {
     "rename": "set the title of this session: /rename TITLE",
     "compact": "summarize older messages to free context",
     "uncompact": "undo the last compaction",
-    "status": "show session, model, mode and cost",
+    "status": "show session, model, mode, cost and sandbox",
     "quit": "quit (the session is saved)",
 }
 """The commands, each with a description."""
@@ -53,8 +55,9 @@ class Departure(msgspec.Struct, frozen=True):
 class Commands:
     """Runs the commands of one session; `usable` raises if a model cannot be used."""
 
-    def __init__(self, agent: Agent, session: str, *, usable: Callable[[str], object]) -> None:
+    def __init__(self, agent: Agent, session: str, *, usable: Callable[[str], object], sandbox: SandboxMode) -> None:
         self._agent = agent
+        self._sandbox: SandboxMode = sandbox
         self._session = session
         self._usable = usable
 
@@ -74,7 +77,7 @@ class Commands:
                 await self._agent.uncompact()
                 return ["Compaction undone."]
             case "status":
-                return list(self._status())
+                return [*self._status(), f"Sandbox {await in_daemon(self._sandbox_line)}."]
             case "model" | "effort" | "permissions" | "rename":
                 return self._choose(name, rest)
             case _:
@@ -118,6 +121,11 @@ class Commands:
         if name == "permissions":
             yield f"Modes: {', '.join(get_args(Mode))}."
         yield PLAIN_COMMANDS[name]
+
+    def _sandbox_line(self) -> str:
+        from holdfast.ui.view.sandbox_line import tried_sandbox_line  # noqa: PLC0415 - when it is asked for
+
+        return tried_sandbox_line(self._sandbox, self._agent.mode, os.environ)
 
     def _status(self) -> Iterator[str]:
         conversation = self._agent.conversation

@@ -50,6 +50,7 @@ class _AnswerPayload(msgspec.Struct, frozen=True):
     allowed: bool = False
     words: str = ""
     remember: str = ""
+    level: str = ""
     chosen: list[str] = msgspec.field(default_factory=list[str])
 
 
@@ -110,6 +111,7 @@ async def _answer(api: Api, caller: Caller, run_input: _RunInput, resume: _Resum
         "allowed": payload.allowed and resume.status == "resolved",
         "words": payload.words,
         "remember": payload.remember,
+        "level": payload.level,
         "chosen": payload.chosen,
     }
     key = f"run:{run_input.run_id}:{resume.interrupt_id}"

@@ -30,6 +30,7 @@ COMMON: Mapping[str, str] = MappingProxyType(
         "fallback_model": "stands in for a model that does not answer",
         "title_model": "writes the titles of sessions",
         "permission_mode": "what runs without asking",
+        "sandbox": "whether commands run in a sandbox",
         "on_approval": "what happens where no user can be asked",
         "theme": "the colours of the screen",
         "ui.keys": "how the prompt is edited",

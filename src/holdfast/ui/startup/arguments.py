@@ -9,7 +9,7 @@ from holdfast import __version__
 from holdfast.config.settings import ScreenKind
 from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.text import literal
-from holdfast.tool_calls import Mode, OnApproval
+from holdfast.tool_calls import Mode, OnApproval, SandboxMode
 
 EPILOG = """\
 commands:
@@ -48,6 +48,7 @@ class Arguments(argparse.Namespace):
     output_format: str = "text"
     permission_mode: Mode | None = None
     yolo: bool = False
+    sandbox: SandboxMode | None = None
     on_approval: OnApproval | None = None
     max_steps: int | None = None
     max_cost: float | None = None
@@ -132,6 +133,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--fallback-model", metavar="PROVIDER:MODEL",
         help="model to switch to for the rest of a turn if the model is overloaded or does not answer")  # fmt: skip
     add("--permission-mode", choices=get_args(Mode), default=None, help="which calls run without asking (default: ask)")
+    add("--sandbox", choices=get_args(SandboxMode), default=None, help="run commands in a sandbox (default: auto)")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
     add("--on-approval", choices=get_args(OnApproval), default=None,
         help="with -p: deny a call that needs approval, or stop the turn (default: deny)")  # fmt: skip

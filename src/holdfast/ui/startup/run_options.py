@@ -365,6 +365,7 @@ def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | 
         fallback_model=fallback,
         effort=arguments.effort or config.effort,
         on_approval=arguments.on_approval or config.on_approval,
+        sandbox=arguments.sandbox or config.sandbox,
         permission_mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
         limits=msgspec.structs.replace(
             config.limits, **{name: value for name, value in limits.items() if value is not None}

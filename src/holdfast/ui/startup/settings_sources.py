@@ -59,6 +59,7 @@ def option_layer(arguments: Arguments) -> Layer:
         "service_tier": arguments.service_tier,
         "fallback_model": arguments.fallback_model,
         "permission_mode": "yolo" if arguments.yolo else arguments.permission_mode,
+        "sandbox": arguments.sandbox,
         "on_approval": arguments.on_approval,
         "limits.max_steps": arguments.max_steps,
         "limits.max_cost": arguments.max_cost,

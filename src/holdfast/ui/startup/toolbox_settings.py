@@ -15,6 +15,7 @@ def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -
     """Configure the tools by the config. Call this before any is used. `environ` is the run's own environment."""
     if config.pid_namespace:
         toolbox.contain()
+    toolbox.confine(config.sandbox)
     toolbox.may_fetch(config.fetch.addresses)
     if (backend := search_backend(config, environ)) is not None:
         toolbox.may_search(backend)

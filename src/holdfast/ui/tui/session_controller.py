@@ -99,6 +99,7 @@ class SessionController:
             effort=self._models.settings.effort,
             branch=branch_or_commit(start.cwd),
             cwd=str(start.cwd),
+            sandbox_required=start.config.sandbox == "require",
         )
         self._show = show
         self._start = start
@@ -212,6 +213,7 @@ class SessionController:
             doing=self._progress.starting,
             session=session,
             cwd=str(cwd),
+            sandbox_required=self.options.config.sandbox == "require",
         )
 
     def _update_conversation(self, now: CurrentConversation) -> None:

@@ -200,13 +200,27 @@ def _copy(target: CommandTarget, _rest: str) -> None:
     target.dialogs.notify(f"Copied {len(answer)} character{'s' * (len(answer) > 1)} (if the terminal supports OSC 52).")
 
 
-def _status(target: CommandTarget) -> list[tuple[str, str]]:
+def _show_status(target: CommandTarget, _rest: str) -> None:
+    target.dialogs.in_background(
+        lambda: _sandbox(target), lambda line: target.dialogs.read(rows_page("Status", _status(target, line)))
+    )
+
+
+def _sandbox(target: CommandTarget) -> str:
+    from holdfast.ui.view.sandbox_line import tried_sandbox_line  # noqa: PLC0415 - when it is asked for
+
+    controller = target.controller
+    return tried_sandbox_line(controller.options.config.sandbox, controller.status.mode, os.environ)
+
+
+def _status(target: CommandTarget, sandbox: str) -> list[tuple[str, str]]:
     return [
         ("session", target.controller.session or "none yet"),
         ("folder", home(str(target.controller.cwd))),
         ("model", target.controller.status.model or "none"),
         ("settings", settings_text(target.controller.settings).removeprefix("Model settings: ").rstrip(".")),
         ("permissions", target.controller.status.mode),
+        ("sandbox", sandbox),
         ("holdfast", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
         ("terminal", " ".join(filter(None, (os.environ.get("TERM_PROGRAM"), os.environ.get("TERM"))))),
     ]
@@ -259,7 +273,7 @@ COMMAND_FUNCTIONS: dict[Name, Callable[[CommandTarget, str], None]] = {
     "mcp": _mcp,
     "diff": _diff,
     "copy": _copy,
-    "status": lambda target, _: target.dialogs.read(rows_page("Status", _status(target))),
+    "status": _show_status,
     "cost": _cost,
     "context": _context,
     "config": _setting("config"),

@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.session.journal.entries import CallEnded, Cause, ShellEnded, ShellStarted, StopReason
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import Effect
+from holdfast.tool_calls import Confined, Effect
 from holdfast.typed_data import decode_json
 from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
 from holdfast.ui.view.edit_changes import EditChange, edit_changes
@@ -82,8 +82,8 @@ class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     `call` is its ID in the journal, "" until the model has written it. `title` is one line with its name and its main
     argument, `arguments` the raw string; neither hides anything. `written` counts the characters of the
     arguments. `since` is its start while it runs. `output` is the head and tail of its output, `result` what the model
-    reads. `question` is that of the approval prompt. A call named `!` is the user's own command, with the command
-    in `arguments`; `shared` if the model reads its output.
+    reads. `question` is that of the approval prompt, `confined` the wall around a command. A call named `!` is the
+    user's own command, with the command in `arguments`; `shared` if the model reads its output.
     """
 
     key: BlockKey
@@ -102,6 +102,7 @@ class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     output: str = ""
     result: str = ""
     question: str = ""
+    confined: Confined = ""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
-from holdfast.tool_calls import Effect, Mode, Pattern, Remember, UserQuestion
+from holdfast.tool_calls import Effect, Leaving, Mode, Pattern, Remember, UserQuestion
 from holdfast.tools.tool import Plan
 
 ChoiceName = Literal[
@@ -19,6 +19,8 @@ ChoiceName = Literal[
     "session",  # and similar calls, in this session
     "project",  # and in every session of this folder
     "edits",  # and every edit in this folder, in this session
+    "inside",  # allow this call, confined although the model asked to leave the sandbox
+    "outside",  # allow this call, outside the sandbox
     "no",  # reject, with words for the model
     "free",  # approve the plan, edits run without asking
     "each",  # approve the plan, each change is asked about
@@ -41,8 +43,9 @@ ChoiceName = Literal[
 class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One possible answer. `label` is its text, in which `{}` stands for `subject`: a command, a file or a host.
 
-    `words` is whether the surface asks the user for a text for the model. `option` is the option of the model's
-    question that it selects, `note` the model's description of it, "" if none.
+    `level` is what a command may do, "" if it is not confined. `words` is whether the surface asks the user for a text
+    for the model. `option` is the option of the model's question that it selects, `note` the model's description of it,
+    "" if none.
     """
 
     name: ChoiceName
@@ -51,6 +54,7 @@ class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     allows: bool = True
     remember: Remember = ""
     mode: Mode | None = None
+    level: Leaving = ""
     words: bool = False
     option: str = ""
     note: str = ""
@@ -63,7 +67,14 @@ class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     def answer(self, words: str = "", *, marked: tuple[str, ...] = ()) -> ApprovalAnswer:
         """Return the answer that this choice gives; `marked` are the options that the user marked before."""
         chosen = (self.option,) if self.option else marked
-        return ApprovalAnswer(allowed=self.allows, reason=words, remember=self.remember, mode=self.mode, chosen=chosen)
+        return ApprovalAnswer(
+            allowed=self.allows,
+            reason=words,
+            remember=self.remember,
+            mode=self.mode,
+            chosen=chosen,
+            level=self.level,
+        )
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +139,31 @@ def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         choices.append(EDITS)
     warnings = _warnings(plan, by_itself=by_itself)
-    return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(ONCE, *choices, NO))
+    first, last = level_choices(plan.asks_level, plan.network)
+    return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(*first, *choices, *last, NO))
+
+
+def level_choices(
+    requested: Leaving, hosts: tuple[str, ...]
+) -> tuple[tuple[AnswerChoice, ...], tuple[AnswerChoice, ...]]:
+    """Return the choices that allow this call: the smallest level first, outside the sandbox last.
+
+    `requested` is the level that the question names, "" if the command cannot be confined.
+    """
+    outside = AnswerChoice(name="outside", label="Allow once, outside the sandbox", level="outside")
+    match requested:
+        case "":
+            return (ONCE,), ()
+        case "network":
+            named = ", ".join(hosts)
+            reaching = AnswerChoice(name="once", label="Allow once, reaching {}", subject=named, level="network")
+            return (reaching,), (outside,)
+        case "outside":
+            inside = AnswerChoice(name="inside", label="Allow once, but in the sandbox", level="workspace")
+            return (inside,), (outside,)
+        case "workspace":
+            inside = AnswerChoice(name="once", label="Allow once, in the sandbox: no network", level="workspace")
+            return (inside,), (outside,)
 
 
 def remembering_choices(patterns: tuple[Pattern, ...]) -> list[AnswerChoice]:
@@ -167,6 +202,8 @@ def _pattern_label(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
 
 
 def _text(plan: Plan) -> str:
+    if plan.asks_level == "outside":
+        return "Run this command outside the sandbox?"
     return "Run this command?" if plan.effect == "execute" else f"{plan.title[:1].upper()}{plan.title[1:]}?"
 
 
@@ -189,6 +226,8 @@ def _warnings(plan: Plan, *, by_itself: bool) -> tuple[str, ...]:
         found.append(f"outside this folder, at {plan.outside}")
     if by_itself:
         found.append("other programs run or obey this file by themselves")
+    if plan.sandbox_notice:
+        found.append(plan.sandbox_notice)
     if plan.command:
         from holdfast.tools.shell.dangers import dangers  # noqa: PLC0415 - a parser, for the first command
         from holdfast.tools.shell.parse import parse_command  # noqa: PLC0415 - likewise

@@ -168,12 +168,14 @@ class Narrator:
             case e.ApprovalAsked(call=call, why=why):
                 self._open_questions[call] = entry
                 yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
-            case e.ApprovalAnswered(call=call, allowed=allowed, words=words, chosen=chosen):
+                yield from (Sentence("approval", entry.notice),) if entry.notice else ()
+            case e.ApprovalAnswered(call=call, allowed=allowed, words=words, chosen=chosen, level=level):
                 self._open_questions.pop(call, None)
-                answer = f"Chosen: {', '.join(chosen)}" if chosen else "Allowed" if allowed else "Refused"
+                how = "" if not level else " outside the sandbox" if level == "outside" else f" at level {level}"
+                answer = f"Chosen: {', '.join(chosen)}" if chosen else f"Allowed{how}" if allowed else "Refused"
                 yield Sentence("approval", f"{answer}. {words}".rstrip())
-            case e.CallStarted(call=call):
-                yield Sentence("started", f"→ {self.title(call)}")
+            case e.CallStarted(call=call, confined=confined):
+                yield Sentence("started", f"→ {self.title(call)}{f' (confined: {confined})' if confined else ''}")
             case e.ShellStarted(id=call, command=command):
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")

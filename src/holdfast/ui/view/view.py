@@ -326,8 +326,9 @@ class View:
             case e.ApprovalAnswered() if call.state in ("waiting", "lost"):
                 self._blocks.set(msgspec.structs.replace(call, state="ready"))
                 self._open[call.key] = None
-            case e.CallStarted(effect=effect) if call.seconds is None:
-                self._blocks.set(msgspec.structs.replace(call, state="running", effect=effect, since=at))
+            case e.CallStarted(effect=effect, confined=confined) if call.seconds is None:
+                started = msgspec.structs.replace(call, state="running", effect=effect, confined=confined, since=at)
+                self._blocks.set(started)
                 self._blocks.begin_output(call.key)
                 self._open[call.key] = None
             case _:

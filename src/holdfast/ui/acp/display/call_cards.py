@@ -95,6 +95,8 @@ class CallCard:
         content: list[AcpFields] = []
         if warnings:
             content.append(text_content(f"Attention: {'; '.join(warnings)}."))
+        if plan.asks_level == "outside":
+            content.append(text_content(f"Outside the sandbox. The model says why: {printable(plan.leaves)}"))
         if plan.presents:
             content.append(text_content(printable(plan.detail)))
         elif changes := self._changes(exists=plan.change is not None and plan.change.before is not None):
@@ -116,6 +118,8 @@ class CallCard:
     def started_update(self, entry: e.CallStarted) -> AcpFields:
         """Return the update that the call runs, with the change that it makes."""
         update = self._update("in_progress")
+        if entry.confined:
+            update["_meta"] = {"holdfast/confined": entry.confined}
         changed = [each.path for each in (entry.change, *entry.changes) if each is not None]
         if changed:
             update["locations"] = [{"path": str(self._root / path)} for path in changed]

@@ -23,6 +23,7 @@ _SIGNS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
 
 
 class _Arguments(argparse.Namespace):
+    what: str | None
     format: str
 
 
@@ -33,22 +34,31 @@ def command_parser() -> argparse.ArgumentParser:
         description="Check this machine's setup, and suggest fixes. Exit code 1 if a check fails.",
         allow_abbrev=False,
     )
+    parser.add_argument("what", nargs="?", choices=["sandbox"], help="check only this: whether commands are confined")
     parser.add_format()
     return parser
 
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Run the checks, print the findings, and return 1 if a check failed, else 0."""
-    from holdfast.ui.commands.doctor.probes import examine_machine  # noqa: PLC0415 - not for the parser
-
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
-    found = asyncio.run(examine_machine(environ, working_directory(None)))
+    found = _found(arguments.what, environ)
     if arguments.format == "json":
         print(json.dumps(msgspec.to_builtins(found), indent=2))
     else:
         for line in report_lines(found):
             print(line)
     return EXIT_FAILED if any(each.level == "fail" for each in found) else EXIT_OK
+
+
+def _found(what: str | None, environ: Mapping[str, str]) -> list[DoctorFinding]:
+    if what == "sandbox":
+        from holdfast.ui.commands.doctor.sandbox import examine_sandbox  # noqa: PLC0415 - not for the parser
+
+        return examine_sandbox(environ)
+    from holdfast.ui.commands.doctor.probes import examine_machine  # noqa: PLC0415 - likewise
+
+    return asyncio.run(examine_machine(environ, working_directory(None)))
 
 
 def report_lines(found: Sequence[DoctorFinding]) -> Iterator[str]:

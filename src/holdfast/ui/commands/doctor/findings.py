@@ -22,7 +22,7 @@ from holdfast.ui.commands.provider_failures import unreachable_reason
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.view.columns import byte_count, count_noun
 
-Level = Literal["ok", "warn", "fail"]
+FindingLevel = Literal["ok", "warn", "fail"]
 
 NEWEST_TRIED = (3, 13)
 SMALL = (80, 24)
@@ -35,7 +35,7 @@ class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one check, and what to do about it, "" if nothing."""
 
     name: str
-    level: Level
+    level: FindingLevel
     what: str
     todo: str = ""
 
@@ -158,7 +158,7 @@ def server_finding(name: str, *, tools: int, unusable: Sequence[str], problem: s
 
 def disk(path: str, free: int) -> DoctorFinding:
     """Return whether there is disk space for sessions."""
-    level: Level = "fail" if free < NEARLY_NONE else "warn" if free < LITTLE else "ok"
+    level: FindingLevel = "fail" if free < NEARLY_NONE else "warn" if free < LITTLE else "ok"
     todo = "" if level == "ok" else "Free some disk space: without it, sessions are read-only."
     return DoctorFinding(name="disk", level=level, what=f"{byte_count(free)} free for {path}", todo=todo)
 

@@ -23,9 +23,9 @@ from holdfast.providers.registry import Providers
 from holdfast.session.catalog import Catalog
 from holdfast.session.storage.temporary_sessions import abandoned
 from holdfast.session.verify import Report
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, PID_NAMESPACE_WORDS
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
-from holdfast.tools.process.launch import CONTAINED
 from holdfast.tools.process.supervisor_client import Supervisor
 from holdfast.tools.web_search.backends import KEY_VARIABLES
 from holdfast.ui.advice import COMMAND_LINE, with_advice
@@ -50,7 +50,7 @@ READING = 3.0
 
 _SERVERS_WITHIN = 20.0  # seconds for all MCP servers
 _PACKAGES = ("pydantic-ai-slim", "textual", "msgspec")
-_RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": CONTAINED[0]}
+_RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": BUBBLEWRAP}
 
 
 async def examine_machine(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
@@ -228,7 +228,7 @@ async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]
                     problems[each], output = await _run(supervisor, [command, "--version"], folder, within=ANSWERING)
                     versions[each] = _first(output)
             if versions["bubblewrap"] is not None and not problems["bubblewrap"]:
-                works = not (await _run(supervisor, [*CONTAINED, "true"], folder, within=ANSWERING))[0]
+                works = not (await _run(supervisor, [*PID_NAMESPACE_WORDS, "true"], folder, within=ANSWERING))[0]
         except ToolFailed as error:
             problem = str(error)
         finally:

@@ -93,8 +93,10 @@ class AgUiDialect:
         else:
             self._pending += events
         match record.entry:
-            case e.ApprovalAsked(call=call, why=why) if self._run:
-                interrupt = {"id": call, "reason": "tool_approval", "message": why, "toolCallId": call}
+            case e.ApprovalAsked(call=call, why=why, level=level, hosts=hosts) if self._run:
+                interrupt: AgUiEvent = {"id": call, "reason": "tool_approval", "message": why, "toolCallId": call}
+                if level:
+                    interrupt["metadata"] = {"level": level, "hosts": list(hosts)}
                 yield self._finish_run({"type": "interrupt", "interrupts": [interrupt]})
             case e.TurnEnded(reason="end_turn" | "cancelled" as reason, cause=cause):
                 outcome: AgUiEvent | None = {"type": "success"} if reason == "end_turn" else self._cancelled

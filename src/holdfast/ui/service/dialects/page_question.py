@@ -16,9 +16,9 @@ from holdfast.ui.view.declared_arguments import declared_arguments, declared_nam
 from holdfast.ui.view.question import (
     EDITS,
     NO,
-    ONCE,
     PLAN_CHOICES,
     AnswerChoice,
+    level_choices,
     question_of_the_model,
     remembering_choices,
 )
@@ -36,6 +36,7 @@ class PageChoice(msgspec.Struct, frozen=True):
     mode: str = ""
     option: str = ""
     note: str = ""
+    level: str = ""
 
 
 class PageQuestion(msgspec.Struct, frozen=True):
@@ -63,8 +64,9 @@ def page_question(part: CallPart, approval: e.ApprovalAsked, *, mode: Mode, proj
                 choices.append(EDITS)
             runs = declared_name(part) == "bash"
             text = "Run this command?" if runs else "Allow this call?"
-            why = _REASON.sub("It ", approval.why)
-            return PageQuestion(part.id, text, _whole_call(part), why, _page_choices((ONCE, *choices, NO)))
+            why = " ".join(filter(None, (_REASON.sub("It ", approval.why), approval.notice)))
+            first, last = level_choices(approval.level, approval.hosts)
+            return PageQuestion(part.id, text, _whole_call(part), why, _page_choices((*first, *choices, *last, NO)))
 
 
 def _whole_call(part: CallPart) -> str:
@@ -99,5 +101,6 @@ def _of_the_model(part: CallPart) -> PageQuestion:
 
 def _page_choices(choices: tuple[AnswerChoice, ...]) -> tuple[PageChoice, ...]:
     return tuple(
-        PageChoice(each.text, each.allows, each.remember, each.mode or "", each.option, each.note) for each in choices
+        PageChoice(each.text, each.allows, each.remember, each.mode or "", each.option, each.note, each.level)
+        for each in choices
     )

@@ -411,6 +411,7 @@ async function answer(question, choice) {
   const body = { call: question.call, allowed: choice.allows, words: $("ask-words").value.trim(), remember: choice.remember };
   body.chosen = choice.option ? [choice.option] : marked;
   if (choice.mode) body.mode = choice.mode;
+  if (choice.level) body.level = choice.level;
   for (const each of $("ask-choices").querySelectorAll("button")) each.disabled = true;
   if (!(await ask("answer", body))) { asked = ""; drawQuestion(); }
   $("composer-text").focus();

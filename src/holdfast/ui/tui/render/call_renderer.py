@@ -176,6 +176,7 @@ def call_fragments(block: CallBlock, *, opened: bool, now: float) -> list[Fragme
 
 def _statuses(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
     """Return the status texts after the title."""
+    confined: list[tuple[str, Tone]] = [(f"confined: {block.confined}", "faint")] if block.confined else []
     match block.state:
         case "writing":
             return [(f"writing, {block.written:,} characters", "faint")]
@@ -185,13 +186,13 @@ def _statuses(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
             answer = canonical_name(block.name) == "ask_user"
             return [("waiting for your answer" if answer else "waiting for approval", "warning")]
         case "running":
-            return [(running_time(now - block.since), "faint")] if block.since is not None else []
+            return [*([(running_time(now - block.since), "faint")] if block.since is not None else []), *confined]
         case "ready":
             return []
         case "lost":
             return [("outcome unknown", "warning")]
         case "ok" | "failed" | "denied" | "not_started" | "interrupted":
-            return _outcome(block, block.state)
+            return [*_outcome(block, block.state), *confined]
         case _:
             assert_never(block.state)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import get_args
 
@@ -110,6 +111,7 @@ def _permissions(target: CommandTarget, rest: str) -> None:
     ]
     project = target.controller.options.project_of(target.controller.cwd)
     patterns = project.remembered
+    choices.append(Choice("sandbox", "show the sandbox", target.controller.options.config.sandbox))
     choices.append(Choice("rules", "show all rules", f"{len(project.rules.rules)} in settings and options"))
     choices += [
         Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder")
@@ -123,6 +125,14 @@ def _permissions(target: CommandTarget, rest: str) -> None:
         if what == "rules":
             shown = list(rule_lines(rule_rows(project, target.controller.allowed)))
             target.dialogs.read(lines_page("Permission rules", shown or ["none"]))
+        elif what == "sandbox":
+            from holdfast.ui.view.sandbox_line import tried_sandbox_line  # noqa: PLC0415 - when it is asked for
+
+            sandbox = target.controller.options.config.sandbox
+            target.dialogs.in_background(
+                lambda: tried_sandbox_line(sandbox, now, os.environ),
+                lambda line: target.dialogs.read(lines_page("Sandbox", [line])),
+            )
         elif what == "mode":
             choose(target, "permission_mode", which, "session")
         else:

@@ -46,7 +46,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens.
 
     `question_open` is whether a question about a call is open, `model_asks` whether it is the model's own question.
-    If not `timed`, the time is not shown: `doing` contains it.
+    If not `timed`, the time is not shown: `doing` contains it. `sandbox_required` is whether `yolo` is confined too.
     """
 
     mode: Mode
@@ -65,6 +65,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     branch: str = ""
     session: str = ""
     cwd: str = ""
+    sandbox_required: bool = False
 
 
 def status_text(
@@ -87,8 +88,11 @@ def _left(status: Status, frame: int, room: int, colours: Mapping[str, str]) -> 
     more = [f" · {status.queued} queued"] if status.queued else []
     more += [f" · {status.tasks} task{'s' * (status.tasks > 1)}"] if status.tasks else []
     if not (status.question_open or status.doing):
+        free = [" · not confined"] if status.mode == "yolo" and not status.sandbox_required else []
         key = " · ↑ to edit" if status.queued else " · shift+tab to cycle"
-        return _fit_activity(room, mode, "", [*more[: bool(status.queued)], key, *more[bool(status.queued) :]], "")
+        return _fit_activity(
+            room, mode, "", [*free, *more[: bool(status.queued)], key, *more[bool(status.queued) :]], ""
+        )
     if status.question_open:
         needed = "Answer needed" if status.model_asks else "Approval needed"
         return _fit_activity(room, mode.append(" "), needed, more, " · esc to interrupt")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.tools.builtin.address_policy import is_public, may_ask
+from holdfast.system.address_policy import is_public, may_ask
 
 INWARD = [
     *("127.0.0.1", "127.8.9.1", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254"),

@@ -1,0 +1,81 @@
+"""What a wall costs each command: `bash -c :` inside and outside, in turns, in a process with one thread."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.system.confinement.description import WallKind
+from holdfast.system.confinement.launch import Launch, confined_launch, launch_fields
+from holdfast.system.confinement.probe import probe_walls
+from holdfast.system.confinement.survey import describe
+from holdfast.system.confinement.trial import run_forked
+from pairs import AtMost, Comparison
+
+if TYPE_CHECKING:
+    from holdfast.system.confinement.entry import LaunchFields
+
+CPU, WALL = 0.003, 0.015
+"""Seconds that a wall may add to a command."""
+
+_COMMAND = ("/bin/bash", "-c", ":")
+_NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
+
+
+def confining(folder: Path, *, rounds: int) -> list[Comparison]:
+    """Compare what each wall that works here adds to a command with its limit."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__)), str(folder), str(rounds)], stdout=subprocess.PIPE, check=True
+    )
+    found: dict[str, list[list[float]]] = json.loads(done.stdout)
+    return [
+        Comparison(
+            what=f"{what} that {_NAMES[kind]} adds to a command",
+            against=f"{limit:g} s",
+            ours=[max(0.0, times[at] - bare[at]) for times, bare in zip(found[kind], found["none"], strict=True)],
+            theirs=[limit] * rounds,
+            aim=AtMost(ratio=1),
+        )
+        for kind in found
+        if kind != "none"
+        for at, (what, limit) in enumerate((("CPU time", CPU), ("time", WALL)))
+    ]
+
+
+def main(folder: str, rounds: int) -> None:
+    """Run the command in each wall in turns, and write CPU and wall time of each round."""
+    kinds: list[WallKind] = [each.kind for each in probe_walls(os.environ) if each.obstacle is None]
+    launches = {"none": _bare(folder), **{kind: _confined(folder, kind) for kind in kinds}}
+    found: dict[str, list[list[float]]] = {kind: [] for kind in launches}
+    for number in range(rounds + 1):
+        for kind, fields in launches.items():
+            result = run_forked(fields, _COMMAND, seconds=60)
+            if number:
+                found[kind].append([result.cpu, result.seconds])
+    print(json.dumps(found))
+
+
+def _bare(folder: str) -> LaunchFields:
+    return launch_fields(Launch("none", (), tuple(os.environ.items()), folder))
+
+
+def _confined(folder: str, kind: WallKind) -> LaunchFields:
+    workspace = f"{folder}/workspace"
+    Path(workspace).mkdir(exist_ok=True)
+    described = describe(
+        "read",
+        cwd=workspace,
+        roots=(workspace,),
+        temporary=f"{folder}/temporary",
+        placeholders=f"{folder}/masks",
+        environ=os.environ,
+    )
+    return launch_fields(confined_launch(described, kind, os.environ))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,49 @@
+"""The life of a call, as entries of a journal: its start, its process, its outcome, and one that came too late."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.tool_calls import Confined, Effect, FileChange, FileSeen, Image, Outcome, ProcessId, RemoteCall
+
+
+class CallStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="call-started", omit_defaults=True):
+    """The effect of `call` may begin now. `change` or `changes` let recovery check files; `spool` holds live output.
+
+    `remote` is the server's tool that it calls. `confined` is the wall around a command, "" if there was none.
+    """
+
+    call: str
+    effect: Effect
+    change: FileChange | None = None
+    spool: str | None = None
+    changes: tuple[FileChange, ...] = ()
+    remote: RemoteCall | None = None
+    confined: Confined = ""
+
+
+class ProcessStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="process-started", omit_defaults=True):
+    """Call or user command `call` runs as `process`; recovery finds leftovers by it."""
+
+    call: str
+    process: ProcessId
+
+
+class CallEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="call-ended", omit_defaults=True):
+    """The outcome of `call`: `text` and `images` for the model, and the files it now knows (`seen`, `seen_also`)."""
+
+    call: str
+    outcome: Outcome
+    text: str
+    seconds: float = 0.0
+    seen: FileSeen | None = None
+    images: tuple[Image, ...] = ()
+    seen_also: tuple[FileSeen, ...] = ()
+
+
+class CallLate(msgspec.Struct, frozen=True, tag_field="kind", tag="call-late", omit_defaults=True):
+    """An outcome that came after its call was settled. The next user message reports it; the settled result stays."""
+
+    call: str
+    outcome: Outcome
+    text: str

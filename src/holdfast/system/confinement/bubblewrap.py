@@ -1,0 +1,206 @@
+"""The arguments of bubblewrap for a description. Pure.
+
+The order is the law here: a later mount covers an earlier one, so the wide comes first and the narrow last. System,
+private folders, toolchains, workspace, git, what is fixed, secrets, TMPDIR. Why each word is there:
+
+- `--unshare-user --disable-userns --cap-drop ALL`: for root bubblewrap makes no user namespace unless asked, and keeps
+  every capability; a command could then mount the disk writable again.
+- `--remount-ro /proc`: `/proc/sys` looks at the user, not at capabilities. Root wrote `core_pattern` from inside.
+- `--remount-ro /`: the root itself is a tmpfs that would take half of the memory.
+- A folder above something read-only is itself a mount: `mv .git x; mkdir -p .git/hooks` would go round the hooks.
+- The waiting `sh` in front: `--die-with-parent` ends everything inside when the shell exits, and `> >(tee log)` would
+  lose its output.
+
+Example: at level `read` `echo x > a.txt` fails with "Read-only file system", and `cat ~/.ssh/id_rsa` with "No such
+file": home is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from holdfast.system.confinement.description import (
+    OUTER_SCRATCH_BYTES,
+    SCRATCH_BYTES,
+    Confinement,
+    Mask,
+    is_below,
+    is_within,
+)
+from holdfast.system.confinement.descriptor_numbers import FILTER_FD, STATUS_FD, STATUS_OPTION
+
+BUBBLEWRAP = "bwrap"
+_ENDS_TOGETHER = ("--unshare-pid", "--die-with-parent")
+_NAMESPACES = (
+    "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-ipc", "--unshare-uts",
+    "--unshare-cgroup-try", *_ENDS_TOGETHER,
+)  # fmt: skip
+
+PID_NAMESPACE_WORDS = (BUBBLEWRAP, "--dev-bind", "/", "/", "--proc", "/proc", *_ENDS_TOGETHER, "--")
+"""Before a program whose processes all end with it. No wall: it sees, writes and reaches what its user may."""
+
+_WAIT = (
+    '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 2 ] && break; sleep .01; i=$((i+1)); done; '
+    "exit $s"
+)
+"""Runs the shell and waits up to 0.2 s for what it left behind, such as `tee` in `> >(tee log)`."""
+
+_PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - each is an empty one of the command's own
+
+
+def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the words to put before the shell. `listener` are words of the program that opens the way out."""
+    return (
+        BUBBLEWRAP,
+        *_NAMESPACES,
+        *(() if described.is_looking or described.outer == "online" else ("--unshare-net",)),
+        *_system(described),
+        *_private(described),
+        *_covers(described, inside=False),
+        *_visible(described),
+        *_covers(described, inside=True),
+        *_masked(described),
+        *_writable(described),
+        "--chdir", described.cwd,
+        "--seccomp", str(FILTER_FD),
+        *(() if described.outer else (STATUS_OPTION, str(STATUS_FD))),
+        "--",
+        *(() if described.is_looking or described.outer else ("/bin/sh", "-c", _WAIT, "sh")),
+        *listener,
+    )  # fmt: skip
+
+
+def placeholder(described: Confinement, mask: Mask) -> str:
+    """Return the path of the file or folder of mode 000 that covers a secret."""
+    name = "folder" if mask.is_folder else f"file-{mask.size}-{mask.mtime_ns}"
+    return f"{described.placeholders}/{name}"
+
+
+def visible_masks(described: Confinement) -> tuple[Mask, ...]:
+    """Return the secrets that would be seen, none of them inside another. A workspace root is never masked."""
+    shown = _shown_folders(described)
+    private = () if not described.sees_disk else described.system.scratch
+    found: list[Mask] = []
+    for mask in sorted(described.masks, key=_depth_of_mask):
+        is_shown = is_within(mask.path, shown) or (described.sees_disk and not is_within(mask.path, private))
+        is_covered = any(each.is_folder and is_below(mask.path, each.path) for each in found)
+        if is_shown and not is_covered and mask.path not in described.roots:
+            found.append(mask)
+    return tuple(found)
+
+
+def _shown_folders(described: Confinement) -> tuple[str, ...]:
+    """Return what a limited view shows, and a whole one in the place of a private folder."""
+    repositories = tuple(each.common for each in described.git if each.common)
+    shown = (*described.toolchains, *described.roots, *repositories, *described.caches)
+    return shown if described.sees_disk else (*described.system.folders, *shown)
+
+
+def _system(described: Confinement) -> Iterator[str]:
+    if described.sees_disk:
+        yield from ("--ro-bind", "/", "/")
+        return
+    for path in _by_depth(described.system.folders):
+        yield from ("--ro-bind", path, path)
+    for path, target in described.system.links:
+        yield from ("--symlink", target, path)
+
+
+def _private(described: Confinement) -> Iterator[str]:
+    size = ("--size", str(OUTER_SCRATCH_BYTES if described.outer else SCRATCH_BYTES))
+    yield from ("--dev", "/dev", *size, "--tmpfs", "/dev/shm")  # noqa: S108 - the command's own
+    if described.is_looking:
+        yield from ("--ro-bind", "/proc", "/proc")
+    else:
+        yield from ("--proc", "/proc", "--remount-ro", "/proc")
+    for path in _by_depth(described.system.scratch if described.sees_disk else _PRIVATE):
+        yield from (*size, "--tmpfs", path)
+    if not described.sees_disk:
+        yield from ("--dir", described.home)
+
+
+def _covers(described: Confinement, *, inside: bool) -> Iterator[str]:
+    """Yield empty folders over secret folders that hold something visible, such as TMPDIR, which is bound later.
+
+    Those inside a folder that is bound come after it, else it would show them again and could not be made read-only.
+    """
+    bound = (*described.roots, *described.caches, *(git.common for git in described.git if git.common))
+    for path in _folders_to_empty(described):
+        if is_within(path, bound) is not inside:
+            continue
+        yield from ("--perms", "0111", "--size", str(SCRATCH_BYTES), "--tmpfs", path)
+
+
+def _folders_to_empty(described: Confinement) -> list[str]:
+    inside = (described.temporary, *described.roots, *described.caches, *described.toolchains)
+    return [
+        mask.path
+        for mask in visible_masks(described)
+        if mask.is_folder and any(is_below(each, mask.path) for each in inside)
+    ]
+
+
+def _visible(described: Confinement) -> Iterator[str]:
+    """Yield toolchains, roots and git folders: read-only, or writable above level `read`."""
+    bind = "--ro-bind" if described.level == "read" else "--bind"
+    hidden = (*described.system.scratch, *_folders_to_empty(described)) if described.sees_disk else ("/",)
+    for path in _by_depth(described.toolchains):
+        if is_within(path, hidden) and not is_within(path, described.roots):
+            yield from ("--ro-bind", path, path)
+    for path in _by_depth(described.roots):
+        yield from (bind, path, path)
+    for git in described.git:
+        if git.common:
+            yield from (bind, git.common, git.common)
+        if described.level == "read":
+            continue
+        for path in git.pinned:
+            yield from ("--bind", path, path)
+    if described.level == "read":
+        return
+    for path in _by_depth(described.caches):
+        if not is_within(path, described.roots):
+            yield from ("--bind", path, path)
+    fixed = (*described.fixed, *(path for git in described.git for path in git.protected))
+    for path in _by_depth((*fixed, *_parents(fixed, described))):
+        yield from ("--ro-bind" if path in fixed else "--bind", path, path)
+
+
+def _parents(paths: Iterable[str], described: Confinement) -> Iterator[str]:
+    """Yield the writable folders above these paths, to be mounts too: else a renamed folder takes them along."""
+    writable = (*described.roots, *(git.common for git in described.git if git.common), *described.caches)
+    for path in paths:
+        parent = path.rpartition("/")[0]
+        while is_within(parent, writable) and parent not in writable:
+            yield parent
+            parent = parent.rpartition("/")[0]
+
+
+def _masked(described: Confinement) -> Iterator[str]:
+    emptied = _folders_to_empty(described)
+    for mask in visible_masks(described):
+        if mask.path not in emptied:
+            yield from ("--ro-bind", placeholder(described, mask), mask.path)
+    if described.level == "read":
+        for path in (path for git in described.git for path in git.hooks):
+            yield from ("--ro-bind", placeholder(described, Mask(path, is_folder=True)), path)
+
+
+def _writable(described: Confinement) -> Iterator[str]:
+    yield from ("--bind", described.temporary, described.temporary)
+    for path in _folders_to_empty(described):
+        yield from ("--remount-ro", path)
+    if described.level == "read":
+        for path in described.system.scratch if described.sees_disk else _PRIVATE:
+            yield from ("--remount-ro", path)
+    if not described.sees_disk:
+        yield from ("--remount-ro", "/")
+
+
+def _by_depth(paths: Iterable[str]) -> list[str]:
+    """Return the paths, each before what lies in it."""
+    return sorted(dict.fromkeys(paths), key=lambda path: (path.rstrip("/").count("/"), path))
+
+
+def _depth_of_mask(mask: Mask) -> tuple[int, str]:
+    return mask.path.count("/"), mask.path

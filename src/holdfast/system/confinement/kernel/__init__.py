@@ -1,0 +1,1 @@
+"""What the kernel is asked for: filters of system calls, and rules of Landlock."""

@@ -1,0 +1,127 @@
+"""What this machine has that a wall shows or hides: system folders, toolchains, caches and secrets."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from holdfast.system.confinement.description import Mask, SystemView, is_below, is_within
+
+_SYSTEM = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/sys",
+    "/var/lib/dpkg", "/var/cache/man", "/var/cache/fontconfig",
+)  # fmt: skip
+_SCRATCH = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - each is covered by an empty one
+
+_TOOLCHAIN_VARIABLES = (
+    "CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "GOPATH", "GOROOT", "JAVA_HOME", "VIRTUAL_ENV",
+)  # fmt: skip
+_TOOLCHAINS_AT_HOME = (
+    ".cargo", ".rustup", ".pyenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rbenv", ".gem", "go", ".m2",
+    ".gradle", ".npm", ".cache", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".gitconfig",
+    ".config/git", ".bashrc", ".profile",
+)  # fmt: skip
+_PROGRAM_FOLDERS = ("bin", "shims", ".bin", "sbin")
+
+_CACHES_AT_HOME = (
+    ".cache/pip", ".cache/uv", ".cache/go-build", ".cache/yarn", ".cache/pypoetry", ".cache/ruff", ".cache/mypy",
+    ".npm/_cacache", ".npm/_logs", ".cargo/registry", ".cargo/git", "go/pkg/mod", ".m2/repository", ".gradle/caches",
+    ".bun/install/cache", ".local/share/pnpm/store",
+)  # fmt: skip
+"""Where package tools keep what they fetched. Not all of `.cache`, where programs keep tokens and sockets too."""
+
+_SYSTEM_SECRETS = (
+    "shadow", "shadow-", "gshadow", "gshadow-", "ssl/private", "sudoers", "sudoers.d", "wireguard",
+    "NetworkManager/system-connections", "letsencrypt", "kubernetes", "krb5.keytab", "ppp/chap-secrets",
+)  # fmt: skip
+_SECRETS_AT_HOME = (
+    ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".config/gh", ".config/gcloud", ".config/op", ".netrc",
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials", ".pgpass", ".my.cnf",
+    ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".mozilla",
+    ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".password-store", ".vault-token",
+    ".terraform.d", ".cache/huggingface/token", ".huggingface",
+)  # fmt: skip
+
+
+def system_view(environ: Mapping[str, str]) -> SystemView:
+    """Return the system's folders and links that exist here, and the private folders that a whole view must cover."""
+    folders = [path for path in _SYSTEM if Path(path).is_dir() and not Path(path).is_symlink()]
+    links = [(path, str(Path(path).readlink())) for path in _SYSTEM if Path(path).is_symlink()]
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    scratch = {os.path.realpath(path) for path in (*_SCRATCH, runtime) if path and os.access(f"{path}/.", os.F_OK)}
+    covered = sorted(path for path in scratch if not any(path != each and is_below(path, each) for each in scratch))
+    return SystemView(tuple(folders), tuple(links), tuple(covered))
+
+
+def toolchain_folders(environ: Mapping[str, str], home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders of programs outside the system's and the workspace's, each with all that belongs to it."""
+    candidates = [f"{home}/{name}" for name in _TOOLCHAINS_AT_HOME]
+    candidates += [environ[name].partition(":")[0] for name in _TOOLCHAIN_VARIABLES if environ.get(name)]
+    for entry in environ.get("PATH", "").split(":"):
+        path = Path(entry)
+        if path.is_absolute():
+            is_part = path.name in _PROGRAM_FOLDERS and not _is_wide(os.path.realpath(path.parent), home)
+            candidates.append(str(path.parent if is_part else path))
+    return _existing(candidates, home, roots)
+
+
+def cache_folders(home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the caches of package tools that exist."""
+    return _existing([f"{home}/{name}" for name in _CACHES_AT_HOME], home, roots)
+
+
+def _existing(paths: Iterable[str], home: str, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the real paths of what exists, without what would show too much or is shown anyway."""
+    shown = (*(path for path in _SYSTEM if not Path(path).is_symlink()), *roots)
+    found: list[str] = []
+    for path in paths:
+        real = os.path.realpath(path)
+        if os.access(real, os.R_OK) and not _is_wide(real, home) and not is_within(real, shown) and real not in found:
+            found.append(real)
+    return tuple(found)
+
+
+def _is_wide(real: str, home: str) -> bool:
+    """Return whether a folder holds far more than a toolchain: home, what home lies in, or a folder of the root."""
+    return is_below(os.path.realpath(home), real) or real == "/" or str(Path(real).parent) == "/"
+
+
+def python_folders() -> tuple[str, ...]:
+    """Return the folders of the Python that runs this, which opens the way out at level `network`."""
+    return _existing([sys.base_prefix], "/", ())
+
+
+def credential_masks(home: str, extra: Iterable[str] = ()) -> tuple[Mask, ...]:
+    """Return the masks of the machine's and the user's credentials, and of the `extra` paths, as far as they exist."""
+    paths = [f"/etc/{name}" for name in _SYSTEM_SECRETS]
+    paths += [f"{home}/{name}" for name in _SECRETS_AT_HOME]
+    return masks_of([*paths, *_host_keys(), *extra])
+
+
+def _host_keys() -> Iterator[str]:
+    try:
+        yield from (str(path) for path in Path("/etc/ssh").iterdir() if path.name.endswith("_key"))
+    except OSError:  # no server of ssh here
+        return
+
+
+def masks_of(paths: Iterable[str]) -> tuple[Mask, ...]:
+    """Return a mask for each path that exists and that this user can read; others need none."""
+    found: dict[str, Mask] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        try:
+            status = Path(real).stat()
+        except OSError:  # it does not exist, or this user does not see it
+            continue
+        if os.access(real, os.R_OK) and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+            is_folder = stat.S_ISDIR(status.st_mode)
+            found[real] = Mask(
+                real, is_folder, 0 if is_folder else status.st_size, 0 if is_folder else status.st_mtime_ns
+            )
+    return tuple(found.values())

@@ -1,0 +1,143 @@
+"""How a command ended, and what the model reads of its output.
+
+The output is always read from the file that it was spooled to, so recovery sees what the model would have seen.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from holdfast.text import valid_unicode
+from holdfast.tools.process.end_record import open_regular_file
+from holdfast.tools.process.orphans import OrphanReport
+from holdfast.tools.truncation import beginning
+
+HEAD = 10_000
+TAIL = 20_000
+"""Bytes of the beginning and of the end of an output that the model reads."""
+
+
+class RefusedHost(msgspec.Struct, frozen=True):
+    """An address that a confined command asked for and did not get."""
+
+    host: str = ""
+    port: int = 0
+    why: str = ""
+
+
+class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
+    """The command ended by itself or was ended. `unkept` says why output is missing in the spool.
+
+    `has_begun` is False if the wall around it could not be built, so that nothing was run. `refused` are the addresses
+    that it was not allowed to reach, `moved` the files that it put where git obeys them. `wall` is what confined it.
+    """
+
+    call: str
+    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded"]
+    status: int | None
+    seconds: float
+    seen: int
+    unkept: str
+    leftovers: int
+    survivors: int
+    has_begun: bool = True
+    refused: tuple[RefusedHost, ...] = ()
+    wall: str = ""
+    moved: tuple[str, ...] = ()
+
+
+class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command ended.
+
+    `cause` is what ended it: itself, its timeout, a stop, or the supervisor: it received a signal (`signalled`), its
+    watchdog died (`unguarded`), or it died itself (`lost`). One of `code` and `signal` is set unless it is lost.
+    `leftovers` counts leftover processes that were ended, `survivors` those that could not be; None if unknown.
+    `unkept` says why output is missing from `text`, or is ""; `is_cut` whether `text` leaves out a part of a long one.
+    `refused`, `wall` and `moved` are as in `CommandEnded`.
+    """
+
+    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded", "lost"]
+    code: int | None
+    signal: int | None
+    seconds: float
+    text: str
+    leftovers: int = 0
+    survivors: int | None = 0
+    unkept: str = ""
+    is_cut: bool = False
+    refused: tuple[RefusedHost, ...] = ()
+    wall: str = ""
+    moved: tuple[str, ...] = ()
+
+
+def stored_output(spool: Path) -> str:
+    """Return the stored output of a command, truncated for the model; "" if there is none."""
+    try:
+        return _excerpt(spool, seen=0)
+    except OSError:
+        return ""  # a command without output looks like one that never started
+
+
+def is_cut(spool: Path) -> bool:
+    """Return whether `stored_output` leaves out a part of the stored output. Never raises."""
+    try:
+        return spool.stat().st_size > HEAD + TAIL
+    except OSError:
+        return False
+
+
+def _excerpt(spool: Path, *, seen: int) -> str:
+    """Return the beginning and the end of the file, and how much of the `seen` bytes is missing in between."""
+    with open_regular_file(spool) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        if size <= HEAD + TAIL:
+            return valid_unicode(file.read().decode(errors="replace"))
+        # A character cut in two is dropped, not shown as damage.
+        head = beginning(file.read(HEAD))
+        file.seek(-TAIL, os.SEEK_END)
+        tail = file.read(3).lstrip(bytes(range(0x80, 0xC0))) + file.read()
+    cut = max(seen, size) - HEAD - TAIL
+    return valid_unicode(f"{head}\n[... {cut} bytes of output were cut here ...]\n{tail.decode(errors='replace')}")
+
+
+def command_result(ended: CommandEnded, spool: Path) -> CommandFinished:
+    """Return how a command ended, with the output for the model."""
+    unkept = ended.unkept
+    try:
+        text = _excerpt(spool, seen=ended.seen)
+    except OSError as error:  # the command may have deleted the file itself
+        text, unkept = "", str(error)
+    exited = ended.status is not None and ended.status >= 0
+    return CommandFinished(
+        cause=ended.cause,
+        code=ended.status if exited else None,
+        signal=-ended.status if ended.status is not None and not exited else None,
+        seconds=ended.seconds,
+        text=text,
+        leftovers=ended.leftovers,
+        survivors=ended.survivors,
+        unkept=unkept,
+        is_cut=ended.seen > HEAD + TAIL,
+        refused=ended.refused,
+        wall=ended.wall,
+        moved=ended.moved,
+    )
+
+
+def lost_command(seconds: float, spool: Path, found: OrphanReport, *, sure: bool) -> CommandFinished:
+    """Return the end of a command whose supervisor died; `sure` is whether nothing of it can be left."""
+    return CommandFinished(
+        cause="lost",
+        code=None,
+        signal=None,
+        seconds=seconds,
+        text=stored_output(spool),
+        leftovers=len(found.ended),
+        survivors=0 if sure else len(found.left) or None,
+        is_cut=is_cut(spool),
+    )
