@@ -163,8 +163,8 @@ class HoldfastApp(App[int]):
         self.controller.start()
         self.environment.begin(self.first_theme)
         self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
-        notices = (self.first_theme.problem, *self._start.notices, *self._key_faults)
-        self.dialogs.notify("\n".join(filter(None, notices)))
+        if notices := [text for text in (self.first_theme.problem, *self._start.notices, *self._key_faults) if text]:
+            self.dialogs.notify("\n".join(notices), also=True)  # a key before this may have said something
         if self._start.choose:
             from holdfast.ui.tui.sessions.session_list import pick_session  # noqa: PLC0415 - when it is asked for
 
