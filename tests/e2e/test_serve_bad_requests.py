@@ -48,6 +48,8 @@ def test_a_bad_request_gets_a_true_status_and_the_safe_headers(one_world: World)
         ("POST", "/sessions", {"model": LONG}),
         ("POST", inbox, {"kind": "recall"}),
         ("POST", inbox, {"kind": "prompt", "text": "\ud800"}),
+        ("POST", inbox, {"kind": "prompt", "text": "a\x00b"}),
+        ("POST", inbox, {"kind": "steer", "text": "\\\x00"}),
         ("POST", inbox, {"kind": [1]}),
         ("POST", inbox, b'{"kind": "recall", "id": ' + DIGITS.encode() + b"}"),
         ("POST", inbox, b"[" * 100_000),
@@ -62,6 +64,8 @@ def test_a_bad_request_gets_a_true_status_and_the_safe_headers(one_world: World)
         answer = served.client.request(method, path, content=data)
         assert 400 <= answer.status_code < 500, (method, path[:80], str(body)[:80], answer.status_code, answer.text)
         expect_safe(answer)
+    escaped = {"kind": "rename", "title": r"a\u0000b \\u0000"}
+    assert served.client.post(inbox, json=escaped).status_code == 202
     for path, headers in (
         (f"/sessions/{session}/events", {"last-event-id": DIGITS}),
         (f"/sessions/{session}/events", {"last-event-id": "-1"}),

@@ -119,6 +119,10 @@ def test_a_thread_id_that_is_a_path_removes_nothing(one_world: World, store_url:
             timeout=20,
         )
         assert (answer.status_code, "not valid" in answer.text) == (400, True), (thread, answer.text)
+    begun = served.client.post("/sessions", json={"place": place}).json()["id"]
+    for text in ("a\x00b", "\\\x00"):
+        answer = served.client.post(f"/sessions/{begun}/inbox", json={"kind": "prompt", "text": text})
+        assert (answer.status_code, "NUL" in answer.text) == (400, True), answer.text
     for bad in ({**place, "saved": "x"}, {**place, "base": "--orphan"}, {"kind": "worktree", "repo": "ext::touch x"}):
         assert served.client.post("/sessions", json={"prompt": "go", "place": bad}).status_code == 400
     record = database.Database(store_url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ LONGEST_BODY = 32 * 1024 * 1024
 """Maximum bytes of a request's body."""
 LONGEST_LOGIN = 64 * 1024
 """Maximum bytes of a body that comes without a token."""
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # PostgreSQL keeps no text with one; not an escaped backslash before it
 _LOGIN_WITHIN = 10.0
 _STALLED = 60.0
 """Seconds after which the next bytes of a body must have arrived."""
@@ -129,6 +131,8 @@ async def body_of(request: Request, kind: type[T], *, most: int = LONGEST_BODY) 
         data += chunk
         if len(data) > most:
             raise too_long
+    if _NUL.search(data):
+        raise ApiError(400, r"The body is not valid: a text in it has a NUL (\u0000). Send it without.")
     try:
         return decode_json(bytes(data), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
