@@ -68,6 +68,8 @@ def lines(name: str, number: Any, token: Any) -> Pieces:
         yield BROKEN[name](number) + b"\n"
     elif name == "ends":
         yield head(number) + b'"error":{"code":-32000,"message":"quota is used up"}}\n'
+    elif name == "no_id":
+        yield b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON"}}\n'
     elif name == "shot":
         yield from large(number, 3 * MEGABYTE)
         yield b"\n"
@@ -111,6 +113,7 @@ def packed(pieces: Pieces) -> Pieces:
 TOOLS = (
     *BROKEN,
     "ends",
+    "no_id",
     "shot",
     "wide",
     "values",
@@ -194,7 +197,7 @@ class Request(BaseHTTPRequestHandler):
         meta: dict[str, Any] = params.get("_meta") or {}
         name, number, token = params["name"], message["id"], meta.get("progressToken")
         match name:
-            case "large" | "shot" | "wide" | "values" | "ends":
+            case "large" | "shot" | "wide" | "values" | "ends" | "no_id":
                 self.send(200, "application/json", (each.rstrip(b"\n") for each in lines(name, number, token)))
             case "bomb":
                 self.send(200, "application/json", packed(large(number, 1800 * MEGABYTE)), encoding="gzip")

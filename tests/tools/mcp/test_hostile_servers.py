@@ -91,6 +91,16 @@ async def test_the_reason_is_the_true_one(tmp_path: Path, kind: str) -> None:
             assert len((await output_of(connections, "shot")).text) > 20_000
 
 
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+async def test_an_error_without_an_id_ends_the_only_request_that_waits(tmp_path: Path, kind: str) -> None:
+    with hostile(kind) as server:
+        async with connected(server, tmp_path) as connections:
+            began = time.monotonic()
+            with pytest.raises(ToolFailed, match=r"answered with an error: no JSON \(code -32700\)\.$"):
+                await output_of(connections, "no_id")
+            expect_within(5, began)
+
+
 async def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
     assert "it is not UTF-8 (byte 68)" in (await answered("stdio", "not_utf8", tmp_path)).text
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest, JSONRPCResponse, RequestId, Tool
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId, Tool
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
@@ -85,12 +85,17 @@ class Traffic:
         self.cancels_by_closing = False
         self.version = _FIRST_VERSION
         self.unusable: list[UnusableTool] = []
+        self._open: set[RequestId] = set()
         self._lists: set[RequestId] = set()
         self._listed = 0
 
     def sent(self, message: SessionMessage) -> None:
         """Note what is sent."""
         request = message.message
+        if isinstance(request, JSONRPCRequest):
+            self._open.add(request.id)
+        elif isinstance(request, JSONRPCNotification) and request.method == "notifications/cancelled":
+            self._open.discard((request.params or {}).get("requestId", ""))
         if isinstance(request, JSONRPCRequest) and request.method == "tools/call":
             self.call, self.status = request.id, 0
         if isinstance(request, JSONRPCRequest) and request.method == "tools/list":
@@ -99,8 +104,16 @@ class Traffic:
                 self.unusable, self._listed = [], 0
 
     def received(self, message: SessionMessage) -> SessionMessage:
-        """Return what the SDK gets of a message: of a list of tools, those that can be used."""
+        """Return what the SDK gets of a message: of a list of tools, those that can be used.
+
+        An error without an id (the server could not read the request) gets that of the only request that waits.
+        """
         answer = message.message
+        if isinstance(answer, JSONRPCError) and answer.id is None and len(self._open) == 1:
+            answer = answer.model_copy(update={"id": next(iter(self._open))})
+            message = SessionMessage(answer, metadata=message.metadata)
+        if isinstance(answer, JSONRPCError | JSONRPCResponse) and answer.id is not None:
+            self._open.discard(answer.id)
         if not isinstance(answer, JSONRPCResponse) or answer.id not in self._lists:
             return message
         self._lists.discard(answer.id)
