@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 from launching import World
+from test_plain import PlainTerminal
+from test_terminal import screen
 
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, ServerFailed
 from holdfast.testing.script import Call, Say
@@ -63,6 +65,31 @@ def test_a_server_that_fails_in_a_turn_is_reported_with_its_call(one_world: Worl
     (line,) = ran.of("server_failed")
     assert (line["server"], line["reason"], line["tools"]) == ("srv", entry.reason, list(entry.tools))
     world.verify()
+
+
+SHOWN = "MCP server lost failed: It exited with code 4."
+
+
+def test_the_screen_says_at_once_and_after_the_next_prompt_that_a_server_failed(one_world: World) -> None:
+    configure(one_world, lost="broken")
+    one_world.script([Say("Hello.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("MCP server 'lost' cannot be reached: It exited with code 4.")
+        assert "To see its states: /mcp." in terminal.text()
+        terminal.send("go\r")
+        terminal.wait_text("Hello.")
+        terminal.wait_text(SHOWN)
+        assert "cannot be reached" not in terminal.text()
+    assert len(failed(one_world)) == 1
+
+
+def test_plain_mode_says_at_the_next_prompt_that_a_server_failed(one_world: World) -> None:
+    configure(one_world, lost="broken")
+    one_world.script([Say("Hello.")])
+    with PlainTerminal(one_world, "-m", one_world.model, "--plain") as terminal:
+        terminal.type("go")
+        terminal.wait_text("Hello.")
+        assert SHOWN in terminal.text()
 
 
 def test_doctor_reports_servers(one_world: World) -> None:

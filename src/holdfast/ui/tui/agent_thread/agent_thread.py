@@ -85,7 +85,12 @@ class AgentThread:
 
     def start(self) -> None:
         """Start the thread; commands submitted before are served first."""
-        self._commands.start(self._servers.begin)
+
+        async def begin() -> None:
+            await self._servers.begin()
+            self._servers.when_known(self._report_servers)
+
+        self._commands.start(begin)
 
     def stop(self, cause: StopCause | None = None) -> None:
         """Stop running work now, and submitted work as soon as it starts."""
@@ -186,6 +191,11 @@ class AgentThread:
             self._commands.submit_user_action(show)
         else:
             self._commands.submit(show)
+
+    def _report_servers(self) -> None:
+        """Say at once which servers failed: the next prompt journals it, for the model, too."""
+        for why in self._servers.failures.values():
+            self._send(ErrorMessage(f"{why.removesuffix(' Nothing was sent.')} To see its states: /mcp."))
 
     def forbid(self, pattern: Pattern) -> None:
         """Remove a pattern that is always allowed in this folder."""
