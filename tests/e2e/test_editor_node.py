@@ -10,6 +10,7 @@ import os
 import random
 import signal
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from node_client import NodeClient
 from holdfast.session.journal.entries import CallEnded, TurnEnded
 from holdfast.testing.script import Hold, Say
 from needs import EDITORS
-from polling import HANGS, eventually
+from polling import HANGS, eventually, expect_within
 from process_leaks import alive as marked
 from skips import needs
 from tiers import DEEP, one_of
@@ -98,8 +99,9 @@ def client(world: World, which: str, *options: str) -> Generator[NodeEditor]:
 @pytest.mark.parametrize("which", one_of(list(PACKAGES), "node"))
 def test_a_session_with_a_question_is_loaded_after_a_kill(one_world: World, which: str) -> None:
     world = one_world
+    rest = f"600.{os.getpid()}"  # found from outside: in the sandbox the shell has another pid
     world.script(
-        (Say("I run it. "), bash("echo $$ > pid; touch ran; sleep 600")),
+        (Say("I run it. "), bash(f"touch ran; sleep {rest}")),
         (Say("Whole."),),
         (bash("echo $$ > again; sleep 600"),),
     )
@@ -109,9 +111,12 @@ def test_a_session_with_a_question_is_loaded_after_a_kill(one_world: World, whic
         eventually((world.folder / "ran").exists)
         editor.client.until(lambda line: line.get("update", {}).get("status") == "in_progress")
         shown = [each["toolCallId"] for each in editor.updates("tool_call")]
+        eventually(lambda: marked(rest))
         os.kill(editor.agent, signal.SIGKILL)
+        killed = time.monotonic()
         eventually(lambda: not alive([str(editor.agent)]))
-    eventually(lambda: not alive(world.lines("pid")), 1.0)
+    eventually(lambda: not marked(rest))
+    expect_within(1.0, killed)
     with client(world, which, "--yolo") as editor:
         assert "done" in editor.client.ask(do="load", cwd=str(world.folder), session=session)
         assert [each["toolCallId"] for each in editor.updates("tool_call")] == shown

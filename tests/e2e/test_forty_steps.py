@@ -115,7 +115,7 @@ def test_the_first_task(one_world: World) -> None:  # noqa: PLR0915 - one story,
             terminal.wait_text(
                 r"Edit prices\.py\?\n(.*\n)+?.* 6 - +return sum\(prices\) / 2\n.* 6 \+ +return sum\(prices\) / len"
             )
-            terminal.wait_text(r"✓ bash mkdir made; echo built\n +built")
+            terminal.wait_text(r"✓ bash mkdir made; echo built  confined: workspace\n +built")
             assert terminal.text().count("/ len(prices)") == 1
         with step(5, "allowed: the diff stays in the transcript, and the turn ends with the answer"):
             terminal.send("1")

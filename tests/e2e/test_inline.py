@@ -41,6 +41,10 @@ class InlineTerminal(Terminal):
         with self._lock:
             return self.screen.rows()
 
+    def lowest(self) -> str:
+        """Return the lowest row that is not empty: a region that was higher leaves empty rows below."""
+        return next((row for row in reversed(self.rows()) if row), "")
+
     def count(self, pattern: str) -> int:
         """Return how often something is in the history and on the screen."""
         return len(re.findall(pattern, "\n".join(self.rows())))
@@ -90,10 +94,10 @@ def test_a_session(one_world: World) -> None:
         terminal.line("three please")
         terminal.wait_text("Third, which")
         terminal.resize(60, 20)
-        at_new_size = re.compile(r" ask \S writing .*esc to interrupt .{1,20}")
         terminal.wait_for(
-            lambda: any(at_new_size.fullmatch(row) and 50 < len(row) <= 60 for row in terminal.rows()[-12:]),
-            "the status at the new size",
+            lambda: re.fullmatch(r" ask . writing .*esc to interrupt .+", lowest := terminal.lowest()) is not None
+            and 50 < len(lowest) < 60,
+            "the status at the new size, as the lowest row",
         )
         terminal.send(Key.ESC)
         terminal.wait_text("Interrupted|interrupted|stopped")
