@@ -95,8 +95,10 @@ def test_a_session(one_world: World) -> None:
         terminal.wait_text("Third, which")
         terminal.resize(60, 20)
         terminal.wait_for(
-            lambda: re.fullmatch(r" ask . writing .*esc to interrupt .+", lowest := terminal.lowest()) is not None
-            and 50 < len(lowest) < 60,
+            lambda: (
+                re.fullmatch(r" ask . writing .*esc to interrupt .+", lowest := terminal.lowest()) is not None
+                and 50 < len(lowest) < 60
+            ),
             "the status at the new size, as the lowest row",
         )
         terminal.send(Key.ESC)

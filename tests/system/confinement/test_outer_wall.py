@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import walls
 from escape_attempts import ALLOWED, ATTEMPTS, WORKSPACE
 from holdfast.system.confinement.probe import outer_obstacle
 from holdfast.tools.process.environment import child_environment
+from tiers import sampled
 
 PROGRAM = Path(__file__).parents[2] / "place_program.py"
 USERS = dict.fromkeys((os.geteuid(), walls.NOBODY))
@@ -26,8 +28,7 @@ IN_THE_PLACE = {
 WITH_NETWORK = {"connect by TCP to the machine", "send by UDP"}
 
 
-@pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize(("network", "user"), sampled(product([False, True], USERS), 4))
 def test_only_what_a_place_allows_gets_out(open_folder: Path, *, network: bool, user: int) -> None:
     walls.need("bwrap")
     walls.need_user(user)

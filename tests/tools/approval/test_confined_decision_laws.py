@@ -94,12 +94,15 @@ def is_lawful(  # noqa: PLR0911 - a return for each mode and level
 
 
 def test_nothing_runs_unasked_beyond_what_the_user_allowed() -> None:
-    arguments = list(product(COMMANDS, (LANDLOCK, BUBBLEWRAP), NETWORKS, ("", "why"), (False, True), (False, True)))
+    arguments = product(COMMANDS, (LANDLOCK, BUBBLEWRAP), NETWORKS, ("", "why"), (False, True), (False, True))
+    plans = [
+        plan(command, levels, network=network, leaves=leaves, required=required, hides=hides)
+        for command, levels, network, leaves, required, hides in arguments
+    ]
     seen: set[str] = set()
     for mode, allowed in product(MODES, ALLOWED):
         by = policy(mode, allowed)
-        for command, levels, network, leaves, required, hides in arguments:
-            planned = plan(command, levels, network=network, leaves=leaves, required=required, hides=hides)
+        for planned in plans:
             decision = decided(planned, by)
             seen.add(f"{type(decision).__name__} {decision.confined if isinstance(decision, Allow) else ''}")
             assert is_lawful(planned, mode, allowed, decision), (mode, allowed, planned, decision)
