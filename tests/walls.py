@@ -105,8 +105,14 @@ class Wall:
     def workspace(self) -> Path:
         return self.folder / "ws"
 
-    def run(self, *lines: str, seconds: float = 120.0, environ: dict[str, str] | None = None) -> list[Ran]:
-        """Return how each line ended, one after the other in one wall."""
+    def run(
+        self,
+        *lines: str,
+        seconds: float = 120.0,
+        environ: dict[str, str] | None = None,
+        before: Sequence[str] = (),
+    ) -> list[Ran]:
+        """Return how each line ended, one after the other in one wall; `before` are words before the whole program."""
         need(self.kind)
         need_user(self.user)
         request: dict[str, Any] = {
@@ -127,7 +133,7 @@ class Wall:
             "networks": self.networks,
             "seconds": seconds,
         }
-        words = [python_for(self.user), "-I", "-S", "-X", "utf8", str(_PROGRAM), str(SOURCES)]
+        words = [*before, python_for(self.user), "-I", "-S", "-X", "utf8", str(_PROGRAM), str(SOURCES)]
         done = as_user(self.user, words, json.dumps(request).encode())
         assert done.returncode == 0, done.stderr.decode()
         return [Ran(**each) for each in json.loads(done.stdout)]

@@ -41,6 +41,7 @@ LINES = {
         "cat sub/../data/../secret.txt",
         "xxd data/../secret.txt | xxd -r",
         "cat */../secret.txt",
+        "cat */secret.txt",
     ],
     "links that the program finds": [
         "grep -R TOPSECRET .",
@@ -147,7 +148,7 @@ def test_a_line_that_is_hard_to_judge_asks(line: str, tmp_path: Path) -> None:
         ("ls;" * 256 + "ls", "ls;" * 255 + "ls"),
         ("ls " + "a " * 2_048, "ls " + "a " * 2_000),
         ('echo "$(' * 40 + "ls" + ')"' * 40, 'echo "$(' * 8 + "ls" + ')"' * 8),
-        ("cat " + "*/" * 33 + "x", "cat " + "*/" * 9 + "x"),
+        ("cat " + "x*/" * 33 + "x", "cat " + "x*/" * 9 + "x"),
     ],
 )
 def test_a_line_above_a_limit_asks_and_one_below_does_not(above: str, below: str, tmp_path: Path) -> None:

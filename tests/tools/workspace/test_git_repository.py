@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.workspace.command_files import disk_surroundings
-from holdfast.tools.workspace.git_repository import read_repositories
+from holdfast.tools.workspace.git_repository import MOST_NAMES, read_repositories
 
 
 class Place:
@@ -161,3 +161,55 @@ def test_an_index_in_a_form_that_shortens_names_asks_if_it_has_submodules(place:
     place.repository(place.root / "sub")
     place.git("add", "sub", at=place.root)
     assert "makes git run a program" in place.more("git status")
+
+
+LEADS_OUT = {
+    "a link in the place of its folder": 'mv .git ../x; ln -s "$PWD/../x" .git',
+    "a file that names another folder": "mv .git ../x; echo gitdir: ../x > .git",
+    "a file that names another folder for its settings": "cp -r .git ../x; echo ../../x > .git/commondir",
+    "another folder with objects": 'cp -r .git ../x; echo "$PWD/../x/objects" > .git/objects/info/alternates',
+    "a link to a file of names to ignore": "mkdir -p .git/info; ln -sf ../../../program .git/info/exclude",
+    "a link in the place of a branch": "cp -r .git ../x; "
+    "for f in .git/refs/heads/*; do ln -sf ../../../../x/${f#.git/} $f; done",
+    "a link in the place of the objects": "mv .git/objects ../x; ln -s ../../x .git/objects",
+}
+
+
+@pytest.mark.parametrize("kind", LEADS_OUT)
+def test_a_repository_that_makes_git_read_outside_of_the_workspace(place: Place, kind: str) -> None:
+    assert place.more("git status") == ""
+    subprocess.run(["/bin/bash", "-ec", LEADS_OUT[kind]], cwd=place.root, check=True, env=place.environ, timeout=60)
+    for command in ("git log", "git -C . status"):
+        assert "outside the workspace" in place.more(command)
+    assert place.more("ls") == ""
+
+
+def test_settings_in_the_folder_that_a_repository_names(place: Place) -> None:
+    subprocess.run(["cp", "-r", ".git", "x"], cwd=place.root, check=True, timeout=60)
+    (place.root / ".git/commondir").write_text("../x\n")
+    assert place.more("git status") == ""
+    place.git("config", "-f", "x/config", "core.fsmonitor", str(place.program), at=place.root)
+    assert place.runs("git status")
+    assert "core.fsmonitor" in place.more("git status")
+
+
+def test_a_working_tree_and_a_submodule_have_their_repository_elsewhere(place: Place) -> None:
+    origin, other = place.home / "origin", place.home / "other"
+    place.git("worktree", "add", "-q", str(other), at=place.root)
+    place.repository(origin)
+    place.git("submodule", "add", "-q", str(origin), "sub", at=place.root)
+    for root in (other, place.root / "sub"):
+        parts = command_parts("git log", root=str(root), around=disk_surroundings()).parts
+        assert [each.more for each in parts] == [""]
+    (other / ".git").rename(other / "sub.git")
+    (other / "deep").mkdir()
+    (other / "sub.git").rename(other / "deep/.git")  # the same words in another folder, to which nothing points back
+    parts = command_parts("git log", root=str(other / "deep"), around=disk_surroundings()).parts
+    assert "outside the workspace" in parts[0].more
+
+
+def test_a_repository_with_more_names_than_are_looked_at_asks(place: Place) -> None:
+    (place.root / ".git/many").mkdir()
+    for at in range(MOST_NAMES):
+        (place.root / ".git/many" / str(at)).touch()
+    assert "'?'" in place.more("git status")

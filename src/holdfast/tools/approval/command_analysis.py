@@ -178,11 +178,21 @@ class _Place(msgspec.Struct, frozen=True):
         )
 
     def found(self, path: str) -> Iterator[str]:
-        """Yield where a path leads, as the kernel finds it, and all that match it if it is a pattern."""
+        """Yield where a path leads, as the kernel finds it, and all that match it if it is a pattern.
+
+        For a pattern bash lists folders, whether something in them matches or not: those outside count too.
+        """
         yield self.around.real(path)
         if _WILDCARD.search(path):
-            matches = self.around.matches(path)
-            yield from (ELSEWHERE,) if matches is None else map(self.around.real, matches)
+            yield from self.matching(path)
+            parts = path.split("/")
+            listed = ("/".join(parts[:at]) for at, part in enumerate(parts) if at and _WILDCARD.search(part))
+            yield from (each for above in listed for each in self.matching(above) if not self.inside(each))
+
+    def matching(self, path: str) -> Iterator[str]:
+        """Yield where the paths that match a pattern lead; a path without wildcards is its own match."""
+        matches = self.around.matches(path) if _WILDCARD.search(path) else (path,)
+        yield from (ELSEWHERE,) if matches is None else map(self.around.real, matches)
 
     def walk(self, command: SimpleCommand, folders: tuple[str, ...], more: str) -> tuple[Below, str]:
         """Return what a command may find below the folders that it is given, and why it does `more` than reading."""
@@ -237,10 +247,12 @@ class _Place(msgspec.Struct, frozen=True):
         return ""
 
     def git_starts(self, folder: str) -> str:
-        """Return what git would start while it reads in a folder, as the end of a sentence, "" if nothing."""
+        """Return what git would start in a folder, or read outside, as the end of a sentence, "" if nothing."""
         found = self.around.repositories(folder)
         if found.hook:
             return f"the repository's hook {found.hook!r} is a program that git runs"
+        if out := next((path for path in found.leads if not self.inside(path)), ""):
+            return f"the repository makes git read {out!r}, outside the workspace"
         setting = setting_that_starts_program(found.settings)
         return f"the repository's setting {setting!r} makes git run a program" if setting else ""
 

@@ -6,7 +6,8 @@ them as reading: pagers (`less`, `man`), which start programs from their keys an
 looks at; `cargo`, `rustc` and `go`, also with `--version`, because they download the version of themselves that a
 project names; what asks a server (`npm view`, `gh`, `docker`); `nm`, `size` and `readelf`, which load plugins, read
 options out of a file (`@file`) and may download debug information; `arch`, which runs a program on other systems;
-`ag`, whose options may take the next word or not; `hostname -f`, which asks a server of names.
+`ag`, whose options may take the next word or not; `hostname -f`, which asks a server of names; `java`, which writes its
+statistics below `/tmp` whatever it is asked.
 
 Options that follow links (`grep -R`, `ls -L`, `find -L`), that read names out of a file (`wc --files0-from`,
 `md5sum -c`) or that go through two folders following links (`diff -r`) are in no row.
@@ -228,7 +229,6 @@ VERSIONS: dict[str, frozenset[str]] = {
         ("uv", "--version -V"),
         ("npm", "--version -v"),
         ("ruby bash git gcc g++ cc clang make cmake jq rg fd tar curl docker sed gawk find", "--version"),
-        ("java javac", "--version -version"),
     )
     for name in names.split()
 }
