@@ -7,7 +7,6 @@ the law's name, whatever the store raised.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.journal import entries as e
@@ -16,6 +15,8 @@ from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, Th
 from holdfast.session.journal.store import Store
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.testing.named_law import NamedLaw
+from holdfast.testing.store_faults import loses_nothing_on_a_full_disk, loses_nothing_when_killed_in_a_write
+from holdfast.testing.store_harness import Harness, append, expect, prompt
 from holdfast.tool_calls import (
     FileChange,
     FileSeen,
@@ -191,14 +192,6 @@ _TEXTS = (
 _SIZES = (32 * 1024 - 200, 32 * 1024, 32 * 1024 + 1, 1_000_000)
 
 
-class Harness(Protocol):
-    """A journal that can be closed and opened again."""
-
-    def open(self) -> Store:
-        """Open the journal: empty the first time, later with what it held when it was last closed."""
-        ...
-
-
 def check_store(make: Callable[[], Harness]) -> None:
     """Raise `AssertionError` with the law's name if a store breaks one; `make` returns a new, empty journal."""
     for law in (
@@ -217,35 +210,15 @@ def check_store(make: Callable[[], Harness]) -> None:
         harness = make()
         with NamedLaw(f"a store {law.__name__.strip('_').replace('_', ' ')}"):
             law(harness)
-
-
-def _prompt(text: str) -> e.PromptAccepted:
-    return e.PromptAccepted(turn=1, text=text)
-
-
-def _append(store: Store, *entries: e.Entry) -> None:
-    before = store.length
-    length = store.append(entries, expected=before)
-    assert length == before + len(entries), f"append returned {length} (expected {before + len(entries)})"
-    assert store.length == length, f"its length is {store.length} after append returned {length}"
-
-
-def _expect(store: Store, *entries: e.Entry) -> None:
-    """Assert that the store holds exactly these entries, numbered from 1, without a finding."""
-    reading = store.read()
-    assert not reading.findings, f"it reported {reading.findings[0].what!r} in an undamaged journal"
-    found = [record.entry for record in reading.records]
-    assert len(found) == len(entries), f"{len(found)} entries were read (expected {len(entries)})"
-    for seq, (record, entry) in enumerate(zip(reading.records, entries, strict=True), start=1):
-        assert record.seq == seq, f"entry {seq} has the number {record.seq}"
-        assert record.entry == entry, f"entry {seq} was read as {str(record.entry)[:200]}, not {str(entry)[:200]}"
-    assert store.length == len(entries), f"its length is {store.length} (expected {len(entries)})"
+    for fault_law in (loses_nothing_on_a_full_disk, loses_nothing_when_killed_in_a_write):
+        with NamedLaw(f"a store {fault_law.__name__.replace('_', ' ')}"):
+            fault_law(make)
 
 
 def _conflict(store: Store, *, expected: int) -> AppendConflict | None:
     """Return the error of an append with a wrong length, None if the append succeeded."""
     try:
-        store.append([_prompt("never")], expected=expected)
+        store.append([prompt("never")], expected=expected)
     except AppendConflict as conflict:
         return conflict
     return None
@@ -253,17 +226,17 @@ def _conflict(store: Store, *, expected: int) -> AppendConflict | None:
 
 def _starts_empty(harness: Harness) -> None:
     store = harness.open()
-    _expect(store)
+    expect(store)
     store.close()
 
 
 def _keeps_order(harness: Harness) -> None:
     store = harness.open()
-    entries = [_prompt(str(number)) for number in range(30)]
+    entries = [prompt(str(number)) for number in range(30)]
     for entry in entries[:10]:
-        _append(store, entry)
-    _append(store, *entries[10:])
-    _expect(store, *entries)
+        append(store, entry)
+    append(store, *entries[10:])
+    expect(store, *entries)
     times = [record.at for record in store.read().records]
     assert times == sorted(times), "later entries have earlier times"
     store.close()
@@ -271,99 +244,99 @@ def _keeps_order(harness: Harness) -> None:
 
 def _keeps_every_kind(harness: Harness) -> None:
     store = harness.open()
-    _append(store, *EXAMPLES)
-    _expect(store, *EXAMPLES)
+    append(store, *EXAMPLES)
+    expect(store, *EXAMPLES)
     store.close()
 
 
 def _keeps_any_text(harness: Harness) -> None:
     store = harness.open()
-    entries = [_prompt(text) for text in _TEXTS]
-    _append(store, *entries)
-    _expect(store, *entries)
+    entries = [prompt(text) for text in _TEXTS]
+    append(store, *entries)
+    expect(store, *entries)
     store.close()
 
 
 def _keeps_any_size(harness: Harness) -> None:
     store = harness.open()
-    large = [_prompt("x" * size) for size in _SIZES]
-    entries = [*large, _prompt("small"), large[-1]]  # the same large body twice
+    large = [prompt("x" * size) for size in _SIZES]
+    entries = [*large, prompt("small"), large[-1]]  # the same large body twice
     for entry in entries:
-        _append(store, entry)
-    _expect(store, *entries)
+        append(store, entry)
+    expect(store, *entries)
     store.close()
     store = harness.open()
-    _expect(store, *entries)
+    expect(store, *entries)
     store.close()
 
 
 def _appends_nothing(harness: Harness) -> None:
     store = harness.open()
-    _append(store)
-    _append(store, _prompt("one"))
-    _append(store)
-    _expect(store, _prompt("one"))
+    append(store)
+    append(store, prompt("one"))
+    append(store)
+    expect(store, prompt("one"))
     store.close()
 
 
 def _appends_all_or_none(harness: Harness) -> None:
     store = harness.open()
-    _append(store, _prompt("kept"))
-    cannot_be_encoded = _prompt("\ud800")
+    append(store, prompt("kept"))
+    cannot_be_encoded = prompt("\ud800")
     try:
-        store.append([_prompt("first"), cannot_be_encoded, _prompt("last")], expected=1)
+        store.append([prompt("first"), cannot_be_encoded, prompt("last")], expected=1)
     except (ValueError, StateError):
         pass
     else:
         raise AssertionError("it accepted text that is not valid Unicode")
-    _expect(store, _prompt("kept"))
+    expect(store, prompt("kept"))
     store.close()
     store = harness.open()
-    _expect(store, _prompt("kept"))
+    expect(store, prompt("kept"))
     store.close()
 
 
 def _refuses_a_conflict(harness: Harness) -> None:
     store = harness.open()
-    _append(store, _prompt("one"), _prompt("two"))
+    append(store, prompt("one"), prompt("two"))
     for expected in (0, 1, 3):
         conflict = _conflict(store, expected=expected)
         assert conflict is not None, f"it appended to 2 entries although the caller passed expected={expected}"
         assert (conflict.expected, conflict.found) == (expected, 2), "its conflict has other lengths"
-        _expect(store, _prompt("one"), _prompt("two"))
+        expect(store, prompt("one"), prompt("two"))
     store.close()
 
 
 def _goes_on_after_a_failure(harness: Harness) -> None:
     store = harness.open()
-    for entry in (_prompt("a"), _prompt("b")):
+    for entry in (prompt("a"), prompt("b")):
         _conflict(store, expected=99)
-        _append(store, entry)
-    _expect(store, _prompt("a"), _prompt("b"))
+        append(store, entry)
+    expect(store, prompt("a"), prompt("b"))
     store.close()
 
 
 def _reopens_the_same(harness: Harness) -> None:
     store = harness.open()
-    _append(store, *EXAMPLES)
+    append(store, *EXAMPLES)
     before = store.read()
     store.close()
     store = harness.open()
     assert store.read() == before, "after reopening, it reads something else than before"
-    _append(store, _prompt("more"))
+    append(store, prompt("more"))
     store.close()
     store = harness.open()
-    _expect(store, *EXAMPLES, _prompt("more"))
+    expect(store, *EXAMPLES, prompt("more"))
     store.close()
 
 
 def _refuses_once_closed(harness: Harness) -> None:
     store = harness.open()
-    _append(store, _prompt("one"))
+    append(store, prompt("one"))
     store.close()
     store.close()
     try:
-        store.append([_prompt("two")], expected=1)
+        store.append([prompt("two")], expected=1)
     except AppendConflict as conflict:
         raise AssertionError("a closed store reports a conflict instead of being closed") from conflict
     except StateError:
@@ -371,5 +344,5 @@ def _refuses_once_closed(harness: Harness) -> None:
     else:
         raise AssertionError("it appended although it was closed")
     store = harness.open()
-    _expect(store, _prompt("one"))
+    expect(store, prompt("one"))
     store.close()

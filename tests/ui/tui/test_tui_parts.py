@@ -105,6 +105,18 @@ async def test_lines_history_and_what_is_kept_for_later() -> None:
         assert app.sent[-1] == ("later", True)
 
 
+async def test_what_is_sent_leaves_the_composer_at_that_moment() -> None:
+    """Also before anything has taken it: a second Enter, or text that is typed next, does not send it again."""
+    app = Writing()
+    async with app.run_test() as pilot:
+        app.composer.load_text("once")
+        for key, character in (("enter", "\r"), ("enter", "\r"), ("n", "n"), ("enter", "\r")):
+            app.post_message(events.Key(key, character))
+        await pilot.pause()
+        assert app.sent == [("once", False), ("n", False)]
+        assert app.composer.text == ""
+
+
 async def test_a_long_paste_is_one_mark_and_sent_whole() -> None:
     app = Writing()
     text = "\n".join(f"line {number}" for number in range(FOLD_LINES + 5))

@@ -19,6 +19,7 @@ turn ends as it does on a full disk.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Sequence
 
@@ -29,6 +30,7 @@ from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal.entries import FORMAT, Entry, TurnEnded, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
+from holdfast.session.storage.lease import forked
 from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
 
 _APPEND = (
@@ -83,6 +85,7 @@ class PostgresStore:
         self._match_rows = match_rows
         self._rows_done = rows_done
         self._closed = False
+        self._pid = os.getpid()
         self.summary = FleetSummary()
 
     @property
@@ -212,6 +215,8 @@ class PostgresStore:
             self._length, self._link = length, link
 
     def _refuse_closed(self) -> None:
+        if os.getpid() != self._pid:  # both processes would speak over one connection
+            raise forked(f"The journal of session {self._session!r}", self._pid)
         if self._closed:
             raise StateError(f"The journal of session {self._session!r} is closed. Open the session again.")
 

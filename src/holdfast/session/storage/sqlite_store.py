@@ -29,7 +29,7 @@ _REMOVING = 0.2  # seconds that another process may take to remove an empty fold
 
 
 class SqliteStore:
-    """Keeps a journal in `<folder>/session.db`. One thread at a time.
+    """Keeps a journal in `<folder>/session.db`. One thread at a time, and only in the process that opened it.
 
     Laws (`tests/session/journal/test_store_laws.py`): those of `Store`, also across `kill -9` and on a full disk.
     """
@@ -46,6 +46,7 @@ class SqliteStore:
         """The time of the last append, as stored in its entries; 0 before the first."""
         self._blobs.clear()
         self._connection, self._findings = database.attach(self._path)
+        lease.guard(self._connection)
         try:
             sync_path(folder)  # SQLite also syncs the name of a new log, but ignores a failure
         except OSError:
@@ -104,6 +105,7 @@ class SqliteStore:
                 self._connection.close()
                 try:
                     self._connection, found = database.salvage(self._path, damage.what)
+                    self._lease.guard(self._connection)
                     rows = database.read_rows(self._connection)
                 except BaseException:
                     self.close()
@@ -159,10 +161,12 @@ class SqliteStore:
                 raise
 
     def close(self) -> None:
-        """Close the database and release the lease. Closing twice is fine."""
+        """Close the database and release the lease. Closing twice is fine. In a forked process nothing is closed."""
         if self._closed:
             return
         self._closed = True
+        if self._lease.is_inherited:
+            return
         try:
             self._connection.close()
         finally:
@@ -187,6 +191,7 @@ class SqliteStore:
         return seq, stored if isinstance(stored, bytes) else b""
 
     def _refuse_closed(self) -> None:
+        self._lease.refuse_in_child(f"Journal {str(self._path)!r}")
         if self._closed:
             raise StateError(f"Journal {str(self._path)!r} is closed. Open the session again.")
 

@@ -23,7 +23,7 @@ from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import AgentMessage
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer_model, pick_prompt, pick_turn
-from holdfast.ui.tui.command_parser import parse_slash_command
+from holdfast.ui.tui.command_parser import is_command, parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.environment.environment import ScreenEnvironment
 from holdfast.ui.tui.keys.key_order import KeyOrder
@@ -242,11 +242,15 @@ class HoldfastApp(App[int]):
         self._order.handled()
 
     def on_composer_sent(self, sent: Composer.Sent) -> None:
-        """Run a command or start a turn; on an error the text stays in the composer."""
+        """Run a command or start a turn; a prompt that is refused returns to the composer, a command to its history."""
         self.dialogs.notify("")
         if self.dialogs.attempt(lambda: self._submit_text(sent.text, later=sent.later)):
             self.composer.accept(sent.text)
             self.transcript.follow()
+        elif is_command(sent.text):
+            self.composer.accept(sent.text)
+        else:
+            self.composer.give_back(sent.text)
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer completions for the word before the cursor."""

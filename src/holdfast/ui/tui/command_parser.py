@@ -98,12 +98,10 @@ def parse_slash_command(text: str) -> SlashInput | None:
 
     Raise `UsageError` for an unknown command, or for arguments that the command does not take.
     """
-    if not text.startswith("/") or "\n" in text.strip():
+    if not _is_slash_command(text):
         return None
     name, _, rest = text.strip()[1:].partition(" ")
     rest = rest.strip()
-    if "/" in name or name.startswith("mcp__"):  # a prompt of a server
-        return None
     command = _BY_NAME.get(name)
     if command is None:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
@@ -112,6 +110,17 @@ def parse_slash_command(text: str) -> SlashInput | None:
     if rest and not command.arguments:
         raise UsageError(f"/{command.name} takes no arguments.")
     return SlashInput(command, rest)
+
+
+def is_command(text: str) -> bool:
+    """Return whether `text` is a command to holdfast or to the shell, known or not, and no prompt."""
+    return bool(text.startswith("!") and text.lstrip("!").strip()) or _is_slash_command(text)
+
+
+def _is_slash_command(text: str) -> bool:
+    """Return whether `text` is a line that begins with a command's name, and neither a path nor a server's prompt."""
+    name = text.strip()[1:].partition(" ")[0]
+    return text.startswith("/") and "\n" not in text.strip() and "/" not in name and not name.startswith("mcp__")
 
 
 class Match(msgspec.Struct, frozen=True):

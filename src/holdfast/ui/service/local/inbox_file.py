@@ -128,6 +128,7 @@ class InboxFile:
         except BaseException:
             connection.close()
             raise
+        self._lease.guard(connection)
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -227,10 +228,12 @@ class InboxFile:
             return tuple(str(session) for (session,) in self._execute("SELECT session FROM driven").rows)
 
     def close(self) -> None:
-        """Close the file. Closing twice is fine."""
+        """Close the file. Closing twice is fine, and in a forked process nothing is closed."""
         with self._lock:
             if not self._closed:
                 self._closed = True
+                if self._lease.is_inherited:
+                    return
                 try:
                     self._connection.close()
                 finally:
@@ -254,6 +257,7 @@ class InboxFile:
             return None
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> _Result:
+        self._lease.refuse_in_child("The inbox")
         if self._closed:
             raise StateError("The inbox is closed. Start `holdfast serve` again.")
         try:

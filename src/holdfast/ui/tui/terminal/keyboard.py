@@ -29,6 +29,7 @@ from textual.geometry import Size
 from textual.widgets import Input, TextArea
 
 from holdfast.ui.tui.environment.background_colour import TerminalReplies
+from holdfast.ui.tui.keys.pasted_keys import LONG_READ, LONGEST, MORE_WITHIN, mark_pasted_enters
 from holdfast.ui.tui.terminal.frames import PlacedText, is_full_frame, pieces_of
 from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.terminal.terminal_pace import ANSWER_LOST, OVERDUE, Pacing, ShownRows, StatusAnswers, lowest
@@ -163,16 +164,19 @@ class Keyboard(JobControl):
             pending = False
             while not self._can_receive_keys() and not self.exit_event.wait(EARLY):
                 pass  # the terminal buffers typed input
+            typed_ahead = bool(selector.select(0))  # key by key while nothing read it, and so in one read
             while not self.exit_event.is_set():
                 if selector.select(PENDING if pending else IDLE):
-                    data = os.read(self.fileno, CHUNK)
+                    data = self._read(selector)
                     if not data:  # the terminal is closed; SIGHUP ends the application
                         break
                     pending = _ESC.encode() in data
                     typed = replies.take(self._without_answers(decode(data)))
                     typed = typed if PASTED in typed else typed.replace(ALT_ENTER, AS_IN_KITTY)
-                    for event in parser.feed(typed) if typed else ():  # "" would end the parser
+                    read = list(parser.feed(typed)) if typed else []  # "" would end the parser
+                    for event in read if typed_ahead else mark_pasted_enters(read):
                         self.process_message(event)
+                    typed_ahead = False
                     while replies.found:
                         reply = replies.found.pop(0)
                         if self.on_reply is not None:
@@ -189,6 +193,14 @@ class Keyboard(JobControl):
                 self.process_message(event)
         except (EOFError, ParseError):
             pass  # an incomplete sequence at the end is dropped
+
+    def _read(self, selector: selectors.BaseSelector) -> bytes:
+        """Return what the terminal has; a paste that fills its buffer is read to its end."""
+        data = piece = os.read(self.fileno, CHUNK)
+        while len(piece) >= LONG_READ and len(data) < LONGEST and selector.select(MORE_WITHIN):
+            piece = os.read(self.fileno, CHUNK)
+            data += piece
+        return data
 
     def _without_answers(self, data: str) -> str:
         """Return the input without the terminal's status answers."""

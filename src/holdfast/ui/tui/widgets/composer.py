@@ -12,6 +12,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Selection
 
 from holdfast.ui.tui.keys.key_order import run_own_binding
+from holdfast.ui.tui.keys.pasted_keys import is_pasted_enter
 from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, text_for_drop
 from holdfast.ui.tui.prompt.pastes import Pastes
 from holdfast.ui.tui.prompt.prompt_history import PromptHistory
@@ -56,7 +57,7 @@ class Composer(TextArea):
     ]
 
     class Sent(Message):
-        """The user sent `text`; `later` if it is for the next turn."""
+        """The user sent `text`, which the composer no longer holds; `later` if it is for the next turn."""
 
         def __init__(self, text: str, *, later: bool) -> None:
             self.text = text
@@ -242,6 +243,11 @@ class Composer(TextArea):
             await self._edit_key(event)
 
     async def _edit_key(self, event: events.Key) -> None:
+        if is_pasted_enter(event):
+            self.insert("\n")
+            event.stop()
+            event.prevent_default()
+            return
         sends = event.key in self.send_keys
         enters = sends or event.key == "enter"
         if enters or event.key == "tab":
@@ -309,16 +315,15 @@ class Composer(TextArea):
         self.focus()
 
     def _send(self, *, later: bool) -> None:
+        """Send what stands here, and empty the composer at once: a second Enter must not send it again."""
         prompt = self.prompt
         if prompt.strip():
+            self._clear()
             self.post_message(self.Sent(prompt, later=later))
 
     def accept(self, prompt: str) -> None:
-        """Move an accepted `prompt` into the history; only text typed since stays in the composer."""
+        """Add a sent `prompt` to the history."""
         self.past_prompts.add(prompt)
-        since = self.prompt.removeprefix(prompt) if self.prompt.startswith(prompt) else ""
-        self._clear()
-        self.insert(self.pastes.collapse(since))
 
     def _clear(self) -> None:
         self.load_text("")
