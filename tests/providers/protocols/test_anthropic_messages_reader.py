@@ -206,7 +206,7 @@ def test_an_unknown_reason_is_an_incomplete_response(reason: str) -> None:
     [
         (b"<html>", "JSONDecodeError"),
         (b'{"id": "x"}', "it has no content"),
-        (b'{"content": "so"}', "content has the wrong type"),
+        (b'{"content": 5}', "content has the wrong type"),
         (b'{"type": "error", "error": {"type": "api_error", "message": "It fell over."}}', "It fell over."),
     ],
 )

@@ -212,7 +212,7 @@ def test_a_count_that_is_none_is_nothing(count: object) -> None:
         (event({"functionCall": "x"}), "functionCall has the wrong type"),
         (event({"functionCall": {}}), "a call has no name"),
         (event({"functionCall": {"name": 3}}), "name has the wrong type"),
-        (event({"functionCall": {"name": "a", "args": "{}"}}), "args has the wrong type"),
+        (event({"functionCall": {"name": "a", "args": 5}}), "args has the wrong type"),
         (event({"functionCall": {"name": "a", "id": 3}}), "id has the wrong type"),
     ],
 )

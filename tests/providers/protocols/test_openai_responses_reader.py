@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from holdfast.errors import ProviderFailed
+from holdfast.history.formats.format import is_arguments
 from holdfast.providers.model import CallDelta, StreamFinished, TextDelta, ThinkingDelta
 from holdfast.providers.model_table import cost_of, facts_of
 from holdfast.providers.protocols.openai_responses import WIRE
@@ -114,14 +115,15 @@ def test_the_items_of_the_last_event_are_not_read_again() -> None:
     assert finished.parts == (called("a", "{}"),)
 
 
-def test_arguments_that_the_last_event_has_otherwise_stay_as_they_were_shown() -> None:
+def test_arguments_that_the_last_event_has_otherwise_are_no_object_so_the_call_is_refused() -> None:
     _, finished = read(
         event("output_item.added", output_index=0, item=call("a")),
         event("function_call_arguments.delta", output_index=0, item_id="a", delta='{"n":1}'),
         event("function_call_arguments.done", output_index=0, item_id="a", arguments='{"n": 2}'),
         COMPLETED,
     )
-    assert finished.parts == (called("a", '{"n":1}'),)
+    assert finished.parts == (called("a", '{"n":1}{"n": 2}'),)
+    assert not is_arguments('{"n":1}{"n": 2}')
 
 
 def test_arguments_before_their_call_wait_for_it() -> None:

@@ -8,15 +8,14 @@ started again is another block, because some gateways number them all 0. A kind 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import Json, is_object
 from holdfast.providers.error_mapping import stream_failure
-from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
@@ -25,18 +24,6 @@ from holdfast.providers.protocols.response_parts import ResponseParts
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 
-_FINISH: Mapping[str, ModelFinish] = MappingProxyType(
-    {
-        "end_turn": "stop",
-        "stop_sequence": "stop",
-        "pause_turn": "stop",  # of a tool that the provider runs itself
-        "compaction": "stop",
-        "tool_use": "calls",
-        "max_tokens": "max_tokens",
-        "model_context_window_exceeded": "max_tokens",
-        "refusal": "refusal",
-    }
-)
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
@@ -52,6 +39,8 @@ class AnthropicMessagesReader:
         self._blocks: dict[int, int | None] = {}  # the part of each index, None for a kind that is ignored
         self._block_count = 0
         self._calls: set[int] = set()
+        self._stopped: set[int | None] = set()
+        self._begun: int | None = None  # the last block that began
         self._counts: dict[str, int] = {}
         self._reason = ""
         self._closed = False
@@ -80,7 +69,7 @@ class AnthropicMessagesReader:
             raise stream_failure(self._model, message)
         if "content" not in message:
             raise self._json.invalid_response("it has no content")
-        blocks = self._json.objects_in(message, "content")
+        blocks = self._contents(message)
         deltas = [delta for block in blocks for delta in self._block(self._next(), block, complete=True)]
         self._count(message)
         self._reason = self._json.text_in(message, "stop_reason") or ""
@@ -101,16 +90,22 @@ class AnthropicMessagesReader:
         )
         if self._counts:  # what was not counted has no price
             usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
-        return StreamFinished(parts, finish_for(self._model, self._reason, _FINISH, parts), usage)
+        return StreamFinished(parts, finish_for(self._model, self._reason, parts), usage)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:
         match kind:
             case "message_start":
-                self._count(self._json.object_in(event, "message") or {})
+                message = self._json.object_in(event, "message") or {}
+                self._count(message)
+                for block in self._contents(message):  # empty, but for a gateway that streams whole answers
+                    yield from self._block(self._next(), block, complete=True)
+                self._reason = self._json.text_in(message, "stop_reason") or ""
             case "content_block_start":
                 yield from self._block_start(event)
             case "content_block_delta":
                 yield from self._block_delta(event)
+            case "content_block_stop":
+                self._stopped.add(self._blocks.get(self._json.number_in(event, "index") or 0))
             case "message_delta":
                 self._count(event)
                 delta = self._json.object_in(event, "delta") or {}
@@ -120,12 +115,13 @@ class AnthropicMessagesReader:
             case "error":
                 raise stream_failure(self._model, event)
             case _:
-                pass  # the stop of a block, and events that are newer than this
+                pass  # events that are newer than this
 
     def _block_start(self, event: Json) -> Iterator[Delta]:
         block = self._json.object_in(event, "content_block") or {}
         known = self._json.text_in(block, "type") in _BLOCKS
         key = self._blocks[self._json.number_in(event, "index") or 0] = self._next() if known else None
+        self._begun = key
         if key is not None:
             yield from self._block(key, block, complete=False)
 
@@ -150,24 +146,35 @@ class AnthropicMessagesReader:
 
     def _block_delta(self, event: Json) -> Iterator[Delta]:
         index, delta = self._json.number_in(event, "index") or 0, self._json.object_in(event, "delta") or {}
+        kind = self._json.text_in(delta, "type")
+        if kind == "input_json_delta" and (open_call := self._open_call(index)) is not None:
+            yield from self._parts.add_call(open_call, "", self._json.text_in(delta, "partial_json") or "")
+            return
         if index not in self._blocks:
             self._blocks[index] = self._next()
         key = self._blocks[index]
         if key is None:
             return
-        match self._json.text_in(delta, "type"):
+        match kind:
             case "text_delta":
                 yield from self._text(key, delta)
             case "thinking_delta":
                 yield from self._parts.add_thinking(key, self._json.text_in(delta, "thinking") or "")
             case "signature_delta":
                 self._sign(key, self._json.text_in(delta, "signature"))
-            case "input_json_delta" if key in self._calls:
-                yield from self._parts.add_call(key, "", self._json.text_in(delta, "partial_json") or "")
             case "input_json_delta":  # without its name and id a call cannot be run, and must not be left out
                 raise self._json.invalid_response(f"arguments arrived for block {index}, which is not a call")
             case _:
                 pass
+
+    def _open_call(self, index: int) -> int | None:
+        """Return the call that a piece of arguments belongs to, None if there is none.
+
+        Blocks come one after the other, so a piece with an index of no open call belongs to the call that began last.
+        """
+        named = self._blocks.get(index)
+        calls = [key for key in (named, self._begun) if key in self._calls]
+        return next((key for key in calls if key not in self._stopped), named if named in self._calls else None)
 
     def _text(self, key: int, holder: Json) -> Iterator[Delta]:
         if text := self._json.text_in(holder, "text"):
@@ -176,6 +183,15 @@ class AnthropicMessagesReader:
     def _sign(self, key: int, signature: str | None) -> None:
         if signature:
             self._parts.thinking(key).signature = signature
+
+    def _contents(self, message: Json) -> list[Json]:
+        """Return the blocks of a message; a text in their place is one of them."""
+        content = message.get("content")
+        return (
+            [{"type": "text", "text": content}]
+            if isinstance(content, str)
+            else self._json.objects_in(message, "content")
+        )
 
     def _next(self) -> int:
         self._block_count += 1

@@ -1,4 +1,10 @@
-"""Why a response ended, in holdfast's terms."""
+"""Why a response ended, in holdfast's terms: one table of every protocol's reasons, for all of them.
+
+Gateways speak one protocol with the reasons of another (`end_turn` in a Chat chunk, `tool_calls` in a Message), and
+write them in their own way (`STOP`, `content-filter`). So a reason is looked up by its letters, whatever protocol it
+came in. The table is closed: a reason that is not in it is an error, because some servers end a broken response
+regularly, with a reason such as "error" or "network_error".
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from holdfast.errors import ProviderFailed
+from holdfast.history.formats.format import is_arguments
 from holdfast.providers.model import ModelFinish
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart
@@ -13,25 +20,96 @@ from holdfast.session.journal.parts import CallPart
 _LONGEST = 500
 """Characters of an unknown reason to quote."""
 
-_NONSTANDARD: Mapping[str, ModelFinish] = MappingProxyType(
-    {"eos": "stop", "eos_token": "stop", "end": "stop", "model_length": "max_tokens"}
+CLOSED = "[closed]"
+"""In place of a reason: the event came that closes the stream, and none had one."""
+
+_REASONS: Mapping[ModelFinish, tuple[str, ...]] = MappingProxyType(
+    {
+        "stop": (
+            "stop",  # Chat, Ollama
+            "end_turn",  # Anthropic, Bedrock
+            "stop_sequence",  # Anthropic, Cohere, Text Generation Inference
+            "pause_turn",  # Anthropic: of a tool that the provider runs itself
+            "compaction",  # Anthropic
+            "completed",  # Responses
+            "complete",  # Cohere
+            "eos",  # Together, llama.cpp
+            "eos_token",  # Text Generation Inference, watsonx
+            "end",
+            "stopped",
+            "word",  # llama.cpp: a stop word
+        ),
+        "calls": (
+            "tool_calls",  # Chat
+            "tool_call",  # Cohere, pydantic-ai
+            "tool_use",  # Anthropic, Bedrock
+            "function_call",  # Chat, before there were tools
+            "function_calls",
+        ),
+        "max_tokens": (
+            "length",  # Chat, Ollama, Text Generation Inference
+            "max_tokens",  # Anthropic, Gemini, Cohere
+            "max_output_tokens",  # Responses
+            "max_length",
+            "model_length",  # Mistral
+            "limit",  # llama.cpp
+            "token_limit",  # watsonx
+            "model_context_window_exceeded",  # Anthropic, Zhipu
+            "continuation",  # Gemini: the limit of one request, not of the answer, see `gemini.py`
+        ),
+        "refusal": (
+            "refusal",  # Anthropic, Responses
+            "content_filter",  # Chat, Responses
+            "content_filtered",  # Bedrock
+            "guardrail_intervened",  # Bedrock
+            "sensitive",  # Zhipu
+            "safety",  # Gemini, as those below
+            "recitation",
+            "blocklist",
+            "prohibited_content",
+            "spii",
+            "model_armor",
+            "image_safety",
+            "image_prohibited_content",
+        ),
+    }
 )
-"""Reasons of servers that mean a complete response, in whatever protocol they speak."""
+"""Reasons with which a response is complete. With any other, such as MALFORMED_FUNCTION_CALL, it is cut off."""
 
 
-def finish_for(model: str, reason: str, known: Mapping[str, ModelFinish], parts: tuple[Part, ...]) -> ModelFinish:
-    """Return how a response ended, by the `known` reasons of its protocol.
+def _letters(reason: str) -> str:
+    """Return a reason as it is compared: its letters, without case, separators and Google's prefix for its names."""
+    folded = "".join(each for each in reason.casefold() if each.isalnum())
+    return folded.removeprefix("finishreason") or folded
 
-    Raise `ProviderFailed` if the reason is an error or unknown: some servers end a broken response regularly, with a
-    reason such as "error" or "network_error".
+
+_KNOWN: Mapping[str, ModelFinish] = MappingProxyType(
+    {_letters(reason): finish for finish, reasons in _REASONS.items() for reason in reasons}
+)
+
+
+def known_finish(reason: str) -> ModelFinish | None:
+    """Return what a reason means, in any protocol's words and spelling; None if it is no end of a complete response."""
+    return _KNOWN.get(_letters(reason[:_LONGEST]))
+
+
+def finish_for(model: str, reason: str, parts: tuple[Part, ...]) -> ModelFinish:
+    """Return how a response ended. Raise `ProviderFailed` if the reason is an error or unknown.
+
+    A response that was only `CLOSED` is complete if it holds something, and each of its calls whole arguments.
     """
-    finish = known.get(reason) or _NONSTANDARD.get(reason)
+    calls = [part for part in parts if isinstance(part, CallPart)]
+    if reason == CLOSED:
+        complete = parts and all(is_arguments(call.arguments) for call in calls)
+        finish: ModelFinish | None = "stop" if complete else None
+        words = "without a reason"
+    else:
+        finish, words = known_finish(reason), f"with {reason[:_LONGEST]!r}"
     if finish is None:
         raise ProviderFailed(
-            f"Model {model!r} ended its response with {reason[:_LONGEST]!r}: the response is incomplete. "
-            "No call in it was run.",
+            f"Model {model!r} ended its response {words}: the response is incomplete. No call in it was run.",
             fault="cut",
         )
-    if finish == "stop" and any(isinstance(part, CallPart) for part in parts):
+    if finish == "stop" and calls:
         return "calls"  # some servers use the same reason for both
     return finish

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from holdfast.history.formats.format import Json
 from holdfast.providers.error_mapping import stream_failure
-from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
@@ -33,23 +32,6 @@ _CACHED = ("cachedContentTokenCount",)
 _COUNTED = frozenset({*_INPUT, *_OUTPUT, *_CACHED})
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
-
-_FINISHES: Mapping[str, ModelFinish] = MappingProxyType(
-    {
-        "STOP": "stop",
-        "MAX_TOKENS": "max_tokens",
-        "CONTINUATION": "max_tokens",  # the limit of one request, not of the answer: see `gemini.py`
-        "SAFETY": "refusal",
-        "RECITATION": "refusal",
-        "BLOCKLIST": "refusal",
-        "PROHIBITED_CONTENT": "refusal",
-        "SPII": "refusal",
-        "MODEL_ARMOR": "refusal",
-        "IMAGE_SAFETY": "refusal",
-        "IMAGE_PROHIBITED_CONTENT": "refusal",
-    }
-)
-"""Reasons with which a response is complete. With any other, such as MALFORMED_FUNCTION_CALL, it is cut off."""
 
 
 class GeminiReader:
@@ -87,9 +69,7 @@ class GeminiReader:
         parts = self._parts.parts()
         if self._blocked:
             return StreamFinished(parts, "refusal", self._usage())
-        written = self._reason.upper()
-        reason = written if written in _FINISHES else self._reason
-        return StreamFinished(parts, finish_for(self._name, reason, _FINISHES, parts), self._usage())
+        return StreamFinished(parts, finish_for(self._name, self._reason, parts), self._usage())
 
     def _read(self, response: Json) -> Iterator[Delta]:
         if response.get("error") is not None:
@@ -140,11 +120,12 @@ class GeminiReader:
         name = self._json.text_in(call, "name")
         if name is None:
             raise self._json.invalid_response("a call has no name")
-        arguments = self._json.object_in(call, "args")
+        arguments = call.get("args")  # an object, but some gateways encode it
+        if not isinstance(arguments, str):
+            found = self._json.object_in(call, "args")
+            arguments = "" if found is None else json.dumps(found, ensure_ascii=False)
         key = self._part_key("")
-        yield from self._parts.add_call(
-            key, name, "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
-        )
+        yield from self._parts.add_call(key, name, arguments)
         draft: CallDraft = self._parts.call(key)
         draft.wire_id = self._json.text_in(call, "id")
         if signature:

@@ -10,22 +10,21 @@ Why values are checked one by one and not decoded into types: one odd field of a
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.history.formats.format import Json, is_array, is_object
 from holdfast.providers.error_mapping import stream_failure
-from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
-from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.finish_reasons import CLOSED, finish_for
 from holdfast.providers.protocols.openai.object_scan import ObjectScan
 from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
-from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts, ThinkingDraft
+from holdfast.providers.protocols.response_parts import CallDraft, PartDraft, ResponseParts, TextDraft, ThinkingDraft
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 
@@ -43,16 +42,6 @@ THINKING_PARTS = "thinking"
 
 DETAILS = "reasoning_details"
 
-_REASONS: Mapping[str, ModelFinish] = MappingProxyType(
-    {
-        "stop": "stop",
-        "length": "max_tokens",
-        "content_filter": "refusal",
-        "tool_calls": "calls",
-        "function_call": "calls",
-    }
-)
-
 
 class ChatReader:
     """Reads one response."""
@@ -65,7 +54,7 @@ class ChatReader:
         self._compat = target.provider.compat
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(self._provider)
-        self._calls = _Calls()
+        self._calls = _Calls(self._json)
         self._tags = ThinkTags() if self._compat.think_tags else None
         self._runs = {"text": 0, "thinking": 0}
         self._details: ReasoningDetails | None = None
@@ -80,7 +69,7 @@ class ChatReader:
 
     @property
     def complete(self) -> bool:
-        return self._reason is not None
+        return self._reason is not None or (self._closed and bool(self._parts.drafts()))
 
     def event(self, name: str, data: bytes) -> Iterable[Delta]:  # noqa: ARG002 - events of this protocol have no name
         """Read one chunk."""
@@ -99,7 +88,7 @@ class ChatReader:
         if thinking is not None and self._details is not None and (details := self._details.all()):
             thinking.details = {DETAILS: details}  # of the whole message: it goes back in one piece
         parts = self._parts.parts()
-        finish = "refusal" if self._refused else finish_for(self._name, self._reason or "", _REASONS, parts)
+        finish = "refusal" if self._refused else finish_for(self._name, self._reason or CLOSED, parts)
         return StreamFinished(parts, finish, self._final_usage())
 
     # --- chunks ------------------------------------------------------------------------------------------------------
@@ -109,12 +98,33 @@ class ChatReader:
             raise stream_failure(self._name, error)
         if is_object(usage := chunk.get("usage")):  # totals so far: the last one counts
             self._usage = usage
-        for choice in self._json.objects_in(chunk, "choices")[:1]:
+        choices = self._json.objects_in(chunk, "choices")
+        for choice in choices[:1]:
             if (delta := self._json.object_in(choice, holder)) is not None:
                 yield from self._read_delta(delta, complete=holder == "message")
+            elif (other := self._elsewhere(choice)) is not None:
+                yield from self._read_delta(other, complete=True)
             if reason := self._json.text_in(choice, "finish_reason"):
                 self._reason = reason
                 yield from self._flush_tags()
+        for choice in choices[1:]:  # one answer was asked for: a gateway put the calls beside the text
+            further = self._json.object_in(choice, holder) or {}
+            if self._json.objects_in(further, "tool_calls") and not self._has(CallDraft):
+                yield from self._read_delta({"tool_calls": further["tool_calls"]}, complete=holder == "message")
+
+    def _elsewhere(self, choice: Json) -> Json | None:
+        """Return what a choice says in another field than it should, without what was read already."""
+        if (message := self._json.object_in(choice, "message")) is None:
+            message = {"content": choice.get("text")}
+        left_out = {
+            *(("content", "refusal") if self._has(TextDraft) else ()),
+            *(("tool_calls", "function_call") if self._has(CallDraft) else ()),
+            *((*REASONING_FIELDS, DETAILS) if self._has(ThinkingDraft) else ()),
+        }
+        return {key: value for key, value in message.items() if key not in left_out}
+
+    def _has(self, kind: type[PartDraft]) -> bool:
+        return any(isinstance(draft, kind) for draft in self._parts.drafts())
 
     def _flush_tags(self) -> Iterator[Delta]:
         if self._tags is not None:
@@ -127,7 +137,10 @@ class ChatReader:
         if refusal := self._json.text_in(delta, "refusal"):
             self._refused = True
             yield from self._add_text(refusal, thinking=False)
-        for number, call in enumerate(self._json.objects_in(delta, "tool_calls")):
+        calls = self._json.objects_in(delta, "tool_calls")
+        function = self._json.object_in(delta, "function_call")  # from before an answer could have several
+        alone: list[Json] = [{"index": 0, "function": function}] if function and not calls else []
+        for number, call in enumerate(calls or alone):
             yield from self._call(call, number if complete else None)
 
     def _reasoning(self, delta: Json) -> Iterable[Delta]:
@@ -201,11 +214,15 @@ class ChatReader:
         )
         index, wire_id = call.get("index", number), self._json.text_in(call, "id") or ""
         place = index if isinstance(index, int) and not isinstance(index, bool) else None
-        key, name = self._calls.find(place, wire_id, self._json.text_in(function, "name") or "", arguments=written)
+        name = self._json.text_in(function, "name") or ""
+        if number is None:
+            key, name = self._calls.find(place, wire_id, name, arguments=written)
+        else:
+            key = self._calls.new_key()
         if key not in self._parts:
             self._end_other_parts("call")
         draft = self._parts.call(key)
-        self._calls.register(key, draft, place, wire_id)
+        self._calls.register(key, draft, place if name or wire_id else None, wire_id)
         if call.get("extra_content"):
             draft.details, draft.provider = {"extra_content": call["extra_content"]}, self._provider
         self._calls.write(key, written)
@@ -244,8 +261,9 @@ class ChatReader:
 class _Calls:
     """Finds the call that a piece continues: that of its index, else that of its ID, else the last one."""
 
-    def __init__(self) -> None:
+    def __init__(self, response: ResponseJson) -> None:
         """Create it for one response."""
+        self._json = response
         self._drafts: dict[Hashable, CallDraft] = {}
         self._by_index: dict[int, Hashable] = {}
         self._by_id: dict[str, Hashable] = {}
@@ -260,24 +278,37 @@ class _Calls:
 
         The second value is the text that the piece adds to the name.
         """
-        if index is not None:
-            key = self._by_index.get(index)
-        elif wire_id:
+        key = None if index is None else self._by_index.get(index)
+        if key is None and wire_id and (index is None or not name):
             key = self._by_id.get(wire_id)
-        else:
-            key = None if name else next(reversed(self._drafts), None)
+        elif key is None and not name:
+            key = self._open_call(is_sure=index is None)
         draft = None if key is None else self._drafts[key]
         if key is None or draft is None:
-            return len(self._drafts), name
+            return self.new_key(), name
         if name:
             same = bool(wire_id) and draft.wire_id in (None, wire_id)
             repeated = name == "".join(draft.name)
             another = self._scans[key].complete and (bool(arguments) or not repeated)
             if not same and (another or (wire_id and draft.wire_id)):
-                return len(self._drafts), name  # a server that gives each call the same index
+                return self.new_key(), name  # a server that gives each call the same index
             if draft.size and repeated:
                 return key, ""  # a server that repeats the name in each piece
         return key, name
+
+    def new_key(self) -> Hashable:
+        """Return the key of a call that begins."""
+        return len(self._drafts)
+
+    def _open_call(self, *, is_sure: bool) -> Hashable | None:
+        """Return the call that was begun last, for a piece that names none; refuse it if it may be another's.
+
+        `is_sure` unless the piece has an index that no call began with: some servers count pieces, not calls.
+        """
+        *earlier, last = self._drafts or (None,)
+        if not is_sure and any(not self._drafts[key].size for key in earlier):
+            raise self._json.invalid_response("a piece of a call's arguments has the index of no call")
+        return last
 
     def register(self, key: Hashable, draft: CallDraft, index: int | None, wire_id: str) -> None:
         """Record the index and the ID of a call, to find it again."""

@@ -7,27 +7,25 @@ events of an item have all of it: content that no delta brought is added then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import Json, is_object
 from holdfast.providers.error_mapping import stream_failure
-from holdfast.providers.model import ModelFinish, StreamFinished, ThinkingDelta
+from holdfast.providers.model import StreamFinished, ThinkingDelta
 from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.openai.brought_items import BroughtItems
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import ResponseParts, ThinkingDraft
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 
-_FINISH: Mapping[str, ModelFinish] = MappingProxyType(
-    {"completed": "stop", "max_output_tokens": "max_tokens", "content_filter": "refusal", "refusal": "refusal"}
-)
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_NOT_YET = frozenset({"in_progress", "queued"})
 
 
 class OpenAIResponsesReader:
@@ -78,7 +76,7 @@ class OpenAIResponsesReader:
             draft = self._parts.thinking(("thinking", key, 0))
             draft.details = {"raw_content": ["".join(texts[index]) for index in sorted(texts)]}
         parts = self._parts.parts()
-        return StreamFinished(parts, finish_for(self._model, self._reason, _FINISH, parts), self._usage)
+        return StreamFinished(parts, finish_for(self._model, self._reason, parts), self._usage)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:
         match kind:
@@ -117,22 +115,54 @@ class OpenAIResponsesReader:
             case _:
                 pass  # begins and ends of parts, and events that are newer than this
 
-    def _end(self, response: Json, status: str) -> Iterator[Delta]:
+    def _end(self, response: Json, status_of_event: str) -> Iterator[Delta]:
         """Read the response that ends a stream, or that was not streamed."""
         if error := response.get("error"):
             raise stream_failure(self._model, error)
-        if not self._parts.drafts():
-            for index, item in enumerate(self._json.objects_in(response, "output")):
-                yield from self._item(self._begin(item, index), item)
+        yield from self._last_items(self._json.objects_in(response, "output"))
+        if not self._parts.drafts() and isinstance(text := response.get("output_text"), str):  # of some gateways
+            yield from self._text((self._begin({}, 0), 0), text)
         usage = response.get("usage")
         if is_object(usage):
             counted = _usage(usage, self._json.object_in(usage, "input_tokens_details") or {})
             tier = self._json.text_in(response, "service_tier") or ""
             self._usage = msgspec.structs.replace(counted, cost=cost_of(self._facts, counted, service_tier=tier))
-        status = self._json.text_in(response, "status") or status
+        status = self._json.text_in(response, "status") or status_of_event
         details = self._json.object_in(response, "incomplete_details") or {}
         why = self._json.text_in(details, "reason") or ("" if status == "incomplete" else status)
+        if why in _NOT_YET and status_of_event == "completed":  # a gateway that repeats an earlier snapshot
+            why = "completed"
         self._reason = "refusal" if self._refused else why
+
+    def _last_items(self, items: list[Json]) -> Iterator[Delta]:
+        """Read the items of the last event: some gateways send items, or the rest of one, only there."""
+        known = [self._by_id.get(self._json.text_in(item, "id") or "") for item in items]
+        brought = BroughtItems(self._parts.items(), known)
+        for index, (item, same) in enumerate(zip(items, known, strict=True)):
+            number = self._number_like(item, brought) if same is None else same
+            yield from self._item(self._begin(item, index) if number is None else number, item)
+
+    def _number_like(self, item: Json, brought: BroughtItems) -> int | None:
+        """Return the number of the item that was brought under another ID, None if there is none."""
+        match item.get("type"):
+            case "function_call":
+                call_id, name, arguments = (
+                    self._json.text_in(item, field) or "" for field in ("call_id", "name", "arguments")
+                )
+                return brought.take_call(call_id, name, arguments)
+            case "message":
+                return brought.take_message(
+                    "".join(self._json.text_in(part, "text") or "" for part in self._contents(item))
+                )
+            case "reasoning":
+                return brought.take_reasoning()
+            case _:
+                return None
+
+    def _contents(self, item: Json) -> list[Json]:
+        """Return the contents of a message; a text in their place is one of them."""
+        content = item.get("content")
+        return [{"text": content}] if isinstance(content, str) else self._json.objects_in(item, "content")
 
     # --- items --------------------------------------------------------------------------------------------------------
 
@@ -166,7 +196,7 @@ class OpenAIResponsesReader:
         """Read a complete item, and yield the content that no delta brought."""
         match item.get("type"):
             case "message":
-                for index, part in enumerate(self._json.objects_in(item, "content")):
+                for index, part in enumerate(self._contents(item)):
                     if part.get("type") == "refusal":
                         self._refused = True
                     yield from self._rest_of_text((key, index), self._json.text_in(part, "text") or "")
@@ -184,8 +214,7 @@ class OpenAIResponsesReader:
             yield from self._parts.add_text(("text", *place), text)
 
     def _rest_of_text(self, place: tuple[int, int], text: str) -> Iterator[Delta]:
-        if text and ("text", *place) not in self._parts:
-            yield from self._text(place, text)
+        yield from self._parts.state_text(("text", *place), text)
 
     # --- reasoning ----------------------------------------------------------------------------------------------------
 
@@ -236,11 +265,8 @@ class OpenAIResponsesReader:
             yield from self._parts.add_call(("call", key), "", arguments)
 
     def _rest_of_call(self, key: int, arguments: str) -> Iterator[Delta]:
-        if ("call", key) not in self._parts:
-            return
-        draft = self._parts.call(("call", key))
-        if len(arguments) > draft.size and arguments.startswith("".join(draft.arguments)):
-            yield from self._arguments(key, arguments[draft.size :])
+        if ("call", key) in self._parts:
+            yield from self._parts.state_arguments(("call", key), arguments)
 
     def _error_payload(self, data: bytes) -> object:
         try:

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.providers.model import CallDelta, TextDelta, ThinkingDelta
 from holdfast.providers.protocols.answer_bounds import check_calls, check_name, check_parts
+from holdfast.providers.protocols.call_arguments import has_surplus, tool_name, whole_arguments
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 
@@ -17,6 +18,7 @@ class TextDraft(msgspec.Struct):
     """A text, and the signature of the thinking before it, if its protocol signs texts."""
 
     text: list[str] = msgspec.field(default_factory=list[str])
+    size: int = 0  # characters of the text
     signature: str | None = None
 
 
@@ -36,12 +38,16 @@ class CallDraft(msgspec.Struct):
     index: int
     name: list[str] = msgspec.field(default_factory=list[str])
     arguments: list[str] = msgspec.field(default_factory=list[str])
+    statements: list[str] = msgspec.field(default_factory=list[str])  # texts that came as all of the arguments
     size: int = 0  # characters of the arguments
     wire_id: str | None = None
     item_id: str | None = None
     provider: str | None = None
     details: dict[str, object] | None = None
 
+
+_MOST_STATEMENTS = 4
+"""Texts to keep that differ and that a server sent as all arguments of one call: two are enough to refuse the call."""
 
 PartDraft = TextDraft | ThinkingDraft | CallDraft
 _D = TypeVar("_D", TextDraft, ThinkingDraft, CallDraft)
@@ -61,8 +67,18 @@ class ResponseParts:
 
     def add_text(self, key: Hashable, text: str) -> tuple[TextDelta, ...]:
         """Add to the text of this key, created if new. Return the delta."""
-        self.text(key).text.append(text)
+        draft = self.text(key)
+        draft.text.append(text)
+        draft.size += len(text)
         return (TextDelta(text),) if text else ()
+
+    def state_text(self, key: Hashable, text: str) -> tuple[TextDelta, ...]:
+        """Read what a server sent as the whole text of this key. Return the delta if it continues the pieces."""
+        draft = self._drafts.get(key)
+        size = draft.size if isinstance(draft, TextDraft) else 0
+        if len(text) <= size or (isinstance(draft, TextDraft) and not text.startswith("".join(draft.text))):
+            return ()
+        return self.add_text(key, text[size:])
 
     def add_thinking(self, key: Hashable, text: str) -> tuple[ThinkingDelta, ...]:
         """Add to the thinking of this key, created if new. Return the delta."""
@@ -81,6 +97,16 @@ class ResponseParts:
             draft.size += len(arguments)
         return (CallDelta(draft.index, name, arguments),) if is_new or name or arguments else ()
 
+    def state_arguments(self, key: Hashable, arguments: str) -> tuple[CallDelta, ...]:
+        """Record what a server sent as all arguments of this call. Return the delta if it continues the pieces."""
+        draft = self.call(key)
+        if not arguments or arguments in draft.statements or len(draft.statements) == _MOST_STATEMENTS:
+            return ()
+        draft.statements.append(arguments)
+        if len(arguments) > draft.size and arguments.startswith("".join(draft.arguments)):
+            return self.add_call(key, "", arguments[draft.size :])
+        return ()
+
     def text(self, key: Hashable) -> TextDraft:
         """Return the text of this key, created if new."""
         return self._draft(key, TextDraft, TextDraft)
@@ -93,13 +119,23 @@ class ResponseParts:
         """Return the call of this key, created if new."""
         return self._draft(key, CallDraft, lambda: CallDraft(len(self._drafts)))
 
+    def items(self) -> tuple[tuple[Hashable, PartDraft], ...]:
+        """Return the parts with their keys, in order."""
+        return tuple(self._drafts.items())
+
     def drafts(self) -> tuple[PartDraft, ...]:
         """Return the parts in order, to be completed."""
         return tuple(self._drafts.values())
 
     def parts(self) -> tuple[Part, ...]:
-        """Return the parts in order. A signed text has an empty, signed thinking before it, as the journal keeps it."""
-        return tuple(part for draft in self._drafts.values() for part in self._parts_of(draft))
+        """Return the parts in order. A signed text has an empty, signed thinking before it, as the journal keeps it.
+
+        Arguments that do not fit are no JSON text of an object, so their call is not run. Beside them, a call that has
+        none may be the one that some of them belong to, so it gets the same.
+        """
+        calls = [draft for draft in self._drafts.values() if isinstance(draft, CallDraft)]
+        misplaced = next(("".join(each.arguments) for each in calls if has_surplus(each.arguments)), "")
+        return tuple(part for draft in self._drafts.values() for part in self._parts_of(draft, misplaced))
 
     def _draft(self, key: Hashable, kind: type[_D], new: Callable[[], _D]) -> _D:
         draft = self._drafts.get(key)
@@ -119,7 +155,7 @@ class ResponseParts:
         else:
             check_parts(len(self._drafts) - self._calls)
 
-    def _parts_of(self, draft: PartDraft) -> Iterator[Part]:
+    def _parts_of(self, draft: PartDraft, misplaced: str) -> Iterator[Part]:
         match draft:
             case TextDraft():
                 if draft.signature:
@@ -134,10 +170,11 @@ class ResponseParts:
                     details=draft.details,
                 )
             case CallDraft():
+                arguments = whole_arguments(draft.arguments, draft.statements)
                 yield CallPart(
                     id="",
-                    name="".join(draft.name),
-                    arguments="".join(draft.arguments),
+                    name=tool_name("".join(draft.name)),
+                    arguments=arguments if arguments.strip() else misplaced or arguments,
                     wire_id=draft.wire_id,
                     item_id=draft.item_id,
                     provider=draft.provider,

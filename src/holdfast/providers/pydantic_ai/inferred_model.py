@@ -7,10 +7,9 @@ error may quote a key of the environment; it is redacted here, because the messa
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from threading import Lock
-from types import MappingProxyType
 
 os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # read at import; the banner would garble the output
 
@@ -23,9 +22,9 @@ from pydantic_ai.settings import ModelSettings
 from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers import error_mapping
 from holdfast.providers.credentials.redaction import redact, secrets_of
-from holdfast.providers.model import CallDelta, ModelFinish, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.model import CallDelta, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
 from holdfast.providers.model_table import cost_of
-from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.finish_reasons import finish_for, known_finish
 from holdfast.providers.protocols.response_json import token_count
 from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
 from holdfast.providers.registry import ModelEndpoint
@@ -34,9 +33,6 @@ from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import Usage
 from holdfast.typed_data import convert_value
 
-_FINISHES: Mapping[str, ModelFinish] = MappingProxyType(
-    {"stop": "stop", "length": "max_tokens", "content_filter": "refusal", "tool_call": "calls"}
-)
 _ENVIRON_LOCK = Lock()
 """Held while keys are in the environment: a second model would find those of the first, and not remove them."""
 
@@ -114,7 +110,7 @@ class InferredModel:
         raw_parts = tuple(ours for part in response.parts for ours in from_part(part))
         parts = convert_value(msgspec.to_builtins(raw_parts), tuple[Part, ...])  # a value of a wrong type ends here
         reason = response.finish_reason or ""
-        reason = reason if reason in _FINISHES else str(details.get("finish_reason"))
+        reason = reason if known_finish(reason) else str(details.get("finish_reason"))
         counted = response.usage
         usage = Usage(
             input_tokens=token_count(counted.input_tokens),
@@ -124,7 +120,7 @@ class InferredModel:
         )
         if counted.has_values():  # what was not counted has no price
             usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
-        yield StreamFinished(parts, finish_for(self.name, reason, _FINISHES, parts), usage)
+        yield StreamFinished(parts, finish_for(self.name, reason, parts), usage)
 
 
 def infer(target: ModelEndpoint) -> InferredModel:
