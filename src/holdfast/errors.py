@@ -47,6 +47,7 @@ ProviderFault = Literal[
     "silent",  # a deadline on events passed
     "cut",  # the stream ended without its terminal event
     "malformed",  # bytes that are not the provider's protocol
+    "empty",  # a complete answer with neither text nor a call
     "flood",  # more than one answer, or the answers of one turn, may have
     "redirected",  # 3xx: the server is elsewhere
     "not_loaded",  # the provider's library was not imported in time

@@ -139,8 +139,8 @@ def stop_cause_of(error: BaseException) -> StopCause:
     match error:
         case ApprovalUnavailable():
             stop_cause = StopCause("approval", message)
-        case ProviderFailed(fault="flood"):
-            stop_cause = StopCause("flood", message.rstrip("."))
+        case ProviderFailed(fault="flood" | "empty" as fault):
+            stop_cause = StopCause(fault, message.rstrip("."))
         case ProviderFailed() | UsageError():  # a usage error here means an unusable model
             stop_cause = StopCause("provider", message)
         case StateError():  # nothing can be journalled: disk full, journal closed, or another process writes it

@@ -40,6 +40,7 @@ COMMAND_LINE: Mapping[Fault, str] = {
     "malformed": (
         'Try again: holdfast -c -p "continue", or choose another model with -m PROVIDER:MODEL. Nothing was lost.'
     ),
+    "empty": 'Try again: holdfast -c -p "continue", or choose another model with -m PROVIDER:MODEL. Nothing was lost.',
     "flood": "Check the model's server, or choose another model with -m PROVIDER:MODEL, then continue with -c.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
     "not_loaded": "Try again when this machine is less busy.",
@@ -62,6 +63,7 @@ SCREEN: Mapping[Fault, str] = {
     "silent": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
     "cut": "Type 'continue' to try again. Nothing was lost.",
     "malformed": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
+    "empty": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
     "flood": "Check the model's server, or choose another model with /model, then type 'continue'.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
     "not_loaded": "Try again when this machine is less busy.",
@@ -84,6 +86,7 @@ EDITOR: Mapping[Fault, str] = {
     "silent": "Send 'continue' to try again, or choose another model. Nothing was lost.",
     "cut": "Send 'continue' to try again. Nothing was lost.",
     "malformed": "Send 'continue' to try again, or choose another model. Nothing was lost.",
+    "empty": "Send 'continue' to try again, or choose another model. Nothing was lost.",
     "flood": "Check the model's server, or choose another model, then send 'continue'.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
     "not_loaded": "Try again when this machine is less busy.",

@@ -38,6 +38,7 @@ from holdfast.agent.turn.tool_runner import Calls
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, InvalidRequest, ProviderFailed, ProviderFault, StateError
 from holdfast.session.conversation.prune_results import prune_entry
+from holdfast.session.journal.causes import OF_THE_PROVIDER
 from holdfast.session.journal.entries import TurnEnded
 
 _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval"})
@@ -85,7 +86,7 @@ class Turn:
         finally:
             self._deadline.pause()
             end = await self._exit(stop_cause)
-        if fault is not None and end.cause in ("provider", "flood"):
+        if fault is not None and end.cause in OF_THE_PROVIDER:
             self._context.emit(TurnFailed(fault))
         return end
 

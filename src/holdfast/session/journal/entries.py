@@ -19,6 +19,8 @@ from holdfast.session.journal.calls import CallEnded as CallEnded  # noqa: PLC04
 from holdfast.session.journal.calls import CallLate as CallLate  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.calls import CallStarted as CallStarted  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.calls import ProcessStarted as ProcessStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.causes import Cause as Cause  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.causes import StopReason as StopReason  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
@@ -36,31 +38,6 @@ from holdfast.typed_data import json_decoder
 
 FORMAT = 2
 """The version of this journal format. A journal with a higher one is refused, never rewritten."""
-
-StopReason = Literal["end_turn", "max_tokens", "max_steps", "max_cost", "refusal", "cancelled", "timeout", "error"]
-"""Why a turn stopped, in the words of the Agent Client Protocol, plus `max_cost`, `timeout` and `error`."""
-
-Cause = Literal[
-    "finished",  # the model ended its answer
-    "max_tokens",  # the model's output limit
-    "max_steps",  # holdfast's limit on requests per turn
-    "max_cost",  # the user's limit on what a run costs
-    "refusal",  # the model or its filter refused
-    "user",  # ESC, Ctrl+C
-    "signal",  # SIGTERM, SIGHUP
-    "output",  # the output has no reader, or cannot be written
-    "external",  # an asyncio cancellation from the embedding program
-    "timeout",  # the turn's deadline
-    "approval",  # a call needed approval and no user could be asked
-    "provider",  # the provider refused, failed or fell silent
-    "flood",  # the answer or the turn went over a bound of size or count
-    "storage",  # the journal could not be written
-    "crash",  # found at recovery: the process ended without recording why
-    "bug",  # an exception in holdfast itself
-    "fork",  # the session was copied in the middle of the turn; the original may continue
-    "import",  # the imported document ends in the middle of the turn
-]
-"""What ended a turn or cut a response. Set by holdfast's own code, never guessed from a library's exception."""
 
 When = Literal["steer", "later"]
 """When a message sent during a turn is delivered: with its next request, or as the prompt of the next turn."""

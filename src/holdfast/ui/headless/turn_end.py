@@ -14,6 +14,7 @@ from holdfast.errors import (
     ProviderFault,
 )
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.causes import OF_THE_PROVIDER
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.ui.headless.denied_calls import DeniedCalls
 from holdfast.ui.headless.output_format import RunEnded
@@ -38,7 +39,7 @@ class TurnWatch:
 
     def ended(self, turn: TurnEnded, conversation: Conversation) -> RunEnded:
         """Return the end of the run, with the conversation at that time."""
-        fault = self._fault if turn.cause in ("provider", "flood") else None
+        fault = self._fault if turn.cause in OF_THE_PROVIDER else None
         return RunEnded(
             turn=turn,
             conversation=conversation,

@@ -70,8 +70,8 @@ def render_block(
             return call_fragments(block, opened=opened, now=now)
         case Note():
             return _note(block, opened=opened)
-        case TurnEnd(text=text, cause=cause):
-            tone: Tone = "failed" if cause in ("provider", "flood", "storage", "crash", "bug") else "warning"
+        case TurnEnd(text=text, reason=reason):
+            tone: Tone = "failed" if reason == "error" else "warning"
             return _note_fragments(text, ("■", tone), opened=opened) if text else []
         case _:
             assert_never(block)
