@@ -141,7 +141,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         usage=st.just(Usage(input_tokens=1)),
         cut=st.one_of(st.none(), causes),
     ),
-    st.builds(ApprovalAsked, call=ids, why=texts),
+    st.builds(ApprovalAsked, call=ids, why=texts, repeats=st.sampled_from([0, 0, 9])),
     st.builds(
         ApprovalAnswered,
         call=ids,
@@ -169,6 +169,8 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         seen=st.one_of(st.none(), files),
         images=images,
         seen_also=st.lists(files, max_size=2).map(tuple),
+        repeats=st.sampled_from([0, 0, 0, 3, 6]),
+        same_as=st.sampled_from(["", "", "", "a"]),
     ),
     st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
     st.builds(ShellStarted, id=ids, command=texts, shared=st.booleans()),

@@ -48,6 +48,7 @@ ProviderFault = Literal[
     "cut",  # the stream ended without its terminal event
     "malformed",  # bytes that are not the provider's protocol
     "empty",  # a complete answer with neither text nor a call
+    "periodic",  # an answer that repeats itself without an end
     "flood",  # more than one answer, or the answers of one turn, may have
     "redirected",  # 3xx: the server is elsewhere
     "not_loaded",  # the provider's library was not imported in time

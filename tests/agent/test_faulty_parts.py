@@ -137,7 +137,7 @@ async def test_a_recovery_that_is_cancelled_can_be_done_again() -> None:
 
 @pytest.mark.parametrize("at", range(1, 11))
 async def test_a_listener_that_raises_ends_the_turn_and_forks_nothing(at: int) -> None:
-    rig = Rig(ScriptedModel([[Call("quick", {}), Call("quick", {})], [Say("done")]]), [says("quick")])
+    rig = Rig(ScriptedModel([[Call("quick", {}), Call("quick", {"at": 2})], [Say("done")]]), [says("quick")])
     facts = 0
 
     def emit(event: Event) -> None:

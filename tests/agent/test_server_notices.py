@@ -75,7 +75,7 @@ async def test_a_failure_in_a_turn_follows_the_outcome_of_its_call() -> None:
         return ToolOutput(text="cannot be reached", ok=False)
 
     toolbox = FunctionToolbox((FunctionTool("look", "read", run),), servers=servers)
-    rig = Rig(ScriptedModel([[Call("look", {}), Call("look", {})], [Say("ok")]]), toolbox=toolbox)
+    rig = Rig(ScriptedModel([[Call("look", {}), Call("look", {"at": 2})], [Say("ok")]]), toolbox=toolbox)
     await rig.agent.run("go")
     (entry,) = failed(rig)
     assert (entry.reason, entry.note) == (CODE, "")

@@ -76,7 +76,10 @@ def test_no_call_that_needs_approval_starts_and_the_turn_ends_by_itself(steps: l
 
 
 async def _denies(steps: list[list[str]]) -> None:
-    unattended = rig([*([Call(name, {}) for name in names] for names in steps), [Say("done")]])
+    calls = [
+        [Call(name, {"at": (step, place)}) for place, name in enumerate(names)] for step, names in enumerate(steps)
+    ]
+    unattended = rig([*calls, [Say("done")]])
     assert (await unattended.agent.run("do it")).cause == "finished"
     called = [name for names in steps for name in names]
     fates = [entry.outcome for entry in unattended.entries if isinstance(entry, CallEnded)]

@@ -12,6 +12,7 @@ from launching import MEASURED, MODELS, World
 from holdfast.session.journal.entries import Entry, RequestStarted, ResponseEnded, TurnEnded
 from holdfast.session.journal.parts import TextPart
 from holdfast.testing.script import Call, Headers, Ping, Raw, Reply, Say, Think, WireName
+from long_texts import prose
 from polling import eventually, expect_within
 from tiers import one_of, sampled
 
@@ -22,7 +23,7 @@ ROOM = 200 * 1024
 
 FOR_EVER = 1_000_000
 FIRST, LAST = "It begins here. ", " It ends nowhere."
-TEXT = FIRST + "lorem ipsum dolor sit amet " * 380_000 + LAST  # 10 MB
+TEXT = FIRST + prose(10_000_000, "lorem ipsum") + LAST  # 10 MB
 TOUCH: dict[str, object] = {"command": "touch ran"}
 
 GEMINI_CALL = (

@@ -13,6 +13,7 @@ import pytest
 from launching import PRODUCT, World, bash
 
 from holdfast.testing.script import Call, Fail, Hold, Say, Think
+from long_texts import prose
 from polling import eventually
 
 WHOLE = (Say("Whole again."),)
@@ -80,7 +81,7 @@ def test_standard_input_is_appended_to_the_prompt(world: World) -> None:
 
 def test_a_reader_that_leaves(one_world: World) -> None:
     world = one_world
-    world.script((bash("echo one >> ran"),), (Say("x " * 5000, delay=0.002),), WHOLE)
+    world.script((bash("echo one >> ran"),), (Say(prose(10_000), delay=0.002),), WHOLE)
     reader, writer = os.pipe()
     agent = world.start(
         *("-m", world.model, "--yolo", "-p", "much", "--output-format", "stream-json"), stdout=writer, cold=True

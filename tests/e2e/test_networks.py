@@ -12,6 +12,7 @@ from launching import Ran, World
 
 from certificates import Authority, authority
 from holdfast.testing.script import Reply, Say
+from long_texts import prose
 from proxies import Mode, Proxy
 from skips import needs
 from socket_servers import OK, OldServer, Recorder, Redirects, environ, listening
@@ -107,7 +108,7 @@ def test_a_proxy_that_dies_before_the_tunnel_is_asked_again(one_world: World, tr
 
 def test_a_proxy_that_dies_within_the_answer_has_not_finished_it(one_world: World, trusted: Authority) -> None:
     async def story() -> None:
-        reply = (Say("word " * 4_000),)
+        reply = (Say(prose(20_000)),)
         async with company(trusted, "leaves within the stream", reply=reply) as (proxy, recorder, variables):
             ended = await ran(one_world, variables)
             assert (ended.code, len(proxy.asked)) == (75, 1), ended.err  # what was shown is not requested again

@@ -15,6 +15,7 @@ from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.model_notices import CLAUSES
 from holdfast.testing.script import Call, Cut, Fail, Finish, Hold, Reply, Reset, Say, Wait
 from launcher import COLD
+from long_texts import prose
 from polling import eventually, expect_within
 
 WHOLE = (Say("Whole again."),)
@@ -189,7 +190,7 @@ sys.exit(main())
 
 def test_a_stop_while_a_turn_that_ended_is_closed_waits_for_no_reader(one_world: World) -> None:
     world = one_world
-    world.script((Say("x" * 150_000, chunk=4000),))  # more than a pipe holds
+    world.script((Say(prose(150_000), chunk=4000),))  # more than a pipe holds
     reader, writer = os.pipe()
     agent = world.start(
         "-m", world.model, "-p", "go", "--output-format", "stream-json", program=CLOSING, stdout=writer, cold=True

@@ -27,6 +27,7 @@ from holdfast.testing.script import (
     Wait,
     WireName,
 )
+from long_texts import prose
 
 TOOL = "touch"
 CALL = Call(TOOL, {"path": "a"})
@@ -284,14 +285,14 @@ def modes(wire: WireName) -> list[Mode]:
         ),
         _broken(
             "text for ever",
-            Say("x" * 9_000_000, chunk=60_000),
+            Say(prose(9_000_000), chunk=60_000),
             faults={"flood"},
             sentence="more than 8 MiB of text, thinking and arguments in one answer",
             shown="left out here",
         ),
         _broken(
             "thinking for ever",
-            Think("x" * 9_000_000, chunk=60_000),
+            Think(prose(9_000_000), chunk=60_000),
             faults={"flood"},
             sentence="more than 8 MiB of text, thinking and arguments in one answer",
             shown=" ",

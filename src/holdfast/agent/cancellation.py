@@ -139,7 +139,7 @@ def stop_cause_of(error: BaseException) -> StopCause:
     match error:
         case ApprovalUnavailable():
             stop_cause = StopCause("approval", message)
-        case ProviderFailed(fault="flood" | "empty" as fault):
+        case ProviderFailed(fault="flood" | "empty" | "periodic" as fault):
             stop_cause = StopCause(fault, message.rstrip("."))
         case ProviderFailed() | UsageError():  # a usage error here means an unusable model
             stop_cause = StopCause("provider", message)

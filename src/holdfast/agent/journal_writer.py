@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.errors import AppendConflict
+from holdfast.session.conversation.call_repeats import CallRepeats
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import Entry, Repaired, ServerFailed
@@ -43,8 +44,10 @@ class JournalWriter:
         """The fold of the journal, to be read: only `append` adds to it."""
         self.failed_servers: dict[str, str] = {}
         """Why MCP servers failed of which the journal says so, until they are known to work again."""
+        self.repeats = CallRepeats()
+        """How often the calls of the turn repeat, to be read."""
         for record in reading.records:
-            self._note_server(record.entry)
+            self._note(record.entry)
         self._length = self._store.length
 
     @property
@@ -75,13 +78,14 @@ class JournalWriter:
         self._reported = ""
         for entry in entries:
             self.fold.add(entry)
-            self._note_server(entry)
+            self._note(entry)
             if isinstance(entry, Repaired):
                 self._checks.add_journalled(entry.findings)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
 
-    def _note_server(self, entry: Entry) -> None:
+    def _note(self, entry: Entry) -> None:
+        self.repeats.add(entry)
         if isinstance(entry, ServerFailed):
             self.failed_servers[entry.server] = entry.reason
 

@@ -114,6 +114,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         level="network",
         hosts=("api.example.org",),
         notice="Commands are not confined: bubblewrap is not installed.",
+        repeats=9,
     ),
     e.ApprovalAnswered(
         call="c1",
@@ -162,6 +163,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
         seen=FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
         images=(_IMAGE,),
         seen_also=(FileSeen(path="b.py", size=7),),
+        repeats=3,
+        same_as="c0",
     ),
     e.CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
     e.ShellStarted(id="s13", command="git status", shared=True, spool="s13.out"),

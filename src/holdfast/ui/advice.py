@@ -41,6 +41,7 @@ COMMAND_LINE: Mapping[Fault, str] = {
         'Try again: holdfast -c -p "continue", or choose another model with -m PROVIDER:MODEL. Nothing was lost.'
     ),
     "empty": 'Try again: holdfast -c -p "continue", or choose another model with -m PROVIDER:MODEL. Nothing was lost.',
+    "periodic": "Choose another model with -m PROVIDER:MODEL, or a higher temperature, then continue with -c.",
     "flood": "Check the model's server, or choose another model with -m PROVIDER:MODEL, then continue with -c.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
     "not_loaded": "Try again when this machine is less busy.",
@@ -64,6 +65,7 @@ SCREEN: Mapping[Fault, str] = {
     "cut": "Type 'continue' to try again. Nothing was lost.",
     "malformed": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
     "empty": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
+    "periodic": "Choose another model with /model, or a higher temperature, then type 'continue'.",
     "flood": "Check the model's server, or choose another model with /model, then type 'continue'.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
     "not_loaded": "Try again when this machine is less busy.",
@@ -87,6 +89,7 @@ EDITOR: Mapping[Fault, str] = {
     "cut": "Send 'continue' to try again. Nothing was lost.",
     "malformed": "Send 'continue' to try again, or choose another model. Nothing was lost.",
     "empty": "Send 'continue' to try again, or choose another model. Nothing was lost.",
+    "periodic": "Choose another model, or a higher temperature, then send 'continue'.",
     "flood": "Check the model's server, or choose another model, then send 'continue'.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
     "not_loaded": "Try again when this machine is less busy.",

@@ -22,6 +22,7 @@ from holdfast.testing.script import Call, Fail, Finish, Reply, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Instruction, ToolContext, ToolOutput
+from long_texts import prose
 
 
 def looking(*, window: int, fixed: int, result: int, why: str = "") -> Rig:
@@ -147,7 +148,7 @@ async def test_a_second_giant_is_left_out_as_the_first_was() -> None:
 
 
 async def test_nothing_is_summarized_if_the_note_would_be_as_long() -> None:
-    rig = Rig(uncounted([[Say("ok")], [Say("b" * 4 * 1_500)], [Say("sum")]]))
+    rig = Rig(uncounted([[Say("ok")], [Say(prose(6_000))], [Say("sum")]]))
     await rig.agent.run("p" * 4 * 600)
     await rig.agent.run("two")
     with pytest.raises(UsageError, match="Nothing to compact"):
@@ -156,7 +157,7 @@ async def test_nothing_is_summarized_if_the_note_would_be_as_long() -> None:
 
 
 async def test_a_summary_that_saves_nothing_changes_nothing() -> None:
-    rig = await long_session([Say("word " * 12_000)])
+    rig = await long_session([Say(prose(60_000))])
     before = rig.agent.conversation
     with pytest.raises(ProviderFailed, match="saves no tokens"):
         await rig.agent.compact()

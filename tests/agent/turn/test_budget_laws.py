@@ -77,7 +77,7 @@ def test_a_turn_ends_before_the_first_request_over_the_bound(cents: int, afforda
 async def _ends(cents: int, affordable: int) -> None:
     price = Usage(cost=str(Decimal(cents) / 100))
     rig = Rig(
-        ScriptedModel([[Call("quick", {})] for _ in range(affordable + 3)], usage=price),
+        ScriptedModel([[Call("quick", {"at": at})] for at in range(affordable + 3)], usage=price),
         [says("quick")],
         limits=Limits(max_cost=affordable * cents / 100, max_steps=None),
     )

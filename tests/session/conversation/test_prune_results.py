@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.history.profiles import PROFILES
@@ -181,6 +181,7 @@ def test_whatever_came_before_the_newest_turns_are_protected(journal: list[Entry
         assert ("zz" in pruned(entries, settings)) == (turns == 1)
 
 
+@example([*turn(1, ("a", "read", "ok", BIG)), *turn(2, ("b", "read", "ok", BIG), signature="s")], {"a": "[left out]"})
 @given(journals, st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from(["[left out]", " "]), min_size=1))
 def test_only_those_results_and_later_signed_thinking_change(journal: list[Entry], outputs: dict[str, str]) -> None:
     before = fold([opened, *journal]).messages

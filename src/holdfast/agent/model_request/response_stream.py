@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
+from holdfast.agent.model_request.periodic_text import Periodic, PeriodicText
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
@@ -66,6 +67,7 @@ class Stream:
         self._pump: asyncio.Task[None] | None = None
         self._dropped = False
         self._size = AnswerSize(room)
+        self._periods = PeriodicText(), PeriodicText()  # of the text, of the thinking
         self._text: list[str] = []  # since the last checkpoint
         self._thinking: list[str] = []
         self._shown = False
@@ -242,6 +244,17 @@ class Stream:
                     else:
                         self._size.add(event)
                     await self._put(event)
+                    match event:
+                        case TextDelta():
+                            self._periods[0].add(event.text)
+                        case ThinkingDelta():
+                            self._periods[1].add(event.text)
+                        case _:
+                            pass
+        except Periodic as periodic:
+            ended = ProviderFailed(
+                f"Model {self._model.name!r} sent {periodic}. It was cut off there.", fault="periodic"
+            )
         except Flood as flood:
             ended = ProviderFailed(f"Model {self._model.name!r} sent {flood}. It was cut off there.", fault="flood")
         except ProviderFailed as failed:

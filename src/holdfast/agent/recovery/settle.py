@@ -29,6 +29,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from holdfast.agent.model_request.periodic_text import written_once
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import Conversation, OpenCall
@@ -108,7 +109,11 @@ def settle(
 
 
 def _text_of_cut(text: str, stop_cause: StopCause) -> str:
-    """Return what is kept of an unfinished answer: of a flood its beginning and its end, so that it can be sent."""
+    """Return what is kept of an unfinished answer: what can be sent.
+
+    A text that repeats itself at its end is kept once, of a flood its beginning and its end.
+    """
+    text = written_once(text)
     is_flood = stop_cause.cause == "flood" or len(text) > LONGEST_CUT
     return cap(text, KEPT_OF_FLOOD) if is_flood else text
 

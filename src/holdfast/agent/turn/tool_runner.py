@@ -15,6 +15,7 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
@@ -48,6 +49,7 @@ class Calls:
         self._stop = stop
         self._to = to
         self._running: dict[str, _Running] = {}
+        self._repeated = RepeatedCalls(context, stop, to)
         self._questions: ServerQuestions | None = None
 
     def seconds(self) -> dict[str, float]:
@@ -58,14 +60,19 @@ class Calls:
     async def run(self, calls: tuple[OpenCall, ...]) -> None:
         """Give every call its outcome, in order. Adjacent calls that only read run together; any other call runs alone.
 
+        So the reads before the first call that acts run together, and those behind it wait for what it did.
+
         Raises `ApprovalUnavailable`, and `TurnStopped` on a stop. Calls that were not reached by then are not started.
         """
         together: list[asyncio.Task[None]] = []
-        for call in calls:
-            tool = self._toolbox.tools.get(call.part.name)
-            alone = tool is None or tool.effect != "read"
+        self._repeated.begin_response()
+        for each in calls:
+            tool = self._toolbox.tools.get(each.part.name)
+            alone = tool is not None and tool.effect != "read"
             if alone:
                 await self._finish(together)
+            if (call := await self._repeated.admitted(each, tool, lambda: self._finish(together))) is None:
+                continue
             plan = await self._plan(call.part, tool)
             if plan is None:
                 continue
@@ -105,7 +112,7 @@ class Calls:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
-        self._journal.append(e.CallEnded(call=call.id, outcome="failed", text=valid_unicode(text)))
+        self._journal.append(self._repeated.outcome_of(call.id, "failed", text))
         return None
 
     def _reject_stale(self, plan: Plan) -> Plan:
@@ -154,7 +161,7 @@ class Calls:
                     words = answered.words
                     denied = "Denied by the user; not started." + (f" They said: {words}" if words.strip() else "")
         if denied:
-            self._journal.append(e.CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
+            self._journal.append(self._repeated.outcome_of(call.part.id, "denied", denied))
             return None
         return allowed
 
@@ -162,10 +169,12 @@ class Calls:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         call_id = call.part.id
         question_entry = () if call.approval_request else (_question_entry(call, plan, why),)
-        denied = valid_unicode(model_notices.denied_without_user(why, level=plan.asks_level, hosts=plan.network))
+        denied = model_notices.denied_without_user(why, level=plan.asks_level, hosts=plan.network)
+        ended = self._repeated.outcome_of(call_id, "denied", denied)
         if plan.is_for_the_user:
             denied = model_notices.PLAN_WITHOUT_USER if plan.presents else model_notices.QUESTION_WITHOUT_USER
-        self._journal.append(*question_entry, e.CallEnded(call=call_id, outcome="denied", text=denied))
+            ended = e.CallEnded(call=call_id, outcome="denied", text=denied)
+        self._journal.append(*question_entry, ended)
 
     async def _ask_user(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
         """Journal the question, unless that is done, and return the user's answer."""
@@ -324,6 +333,7 @@ class Calls:
                 images=output.images,
                 seen_also=output.more_snapshots,
             )
+            ended = self._repeated.with_notice(ended)
             try:
                 self._journal.append(ended, *self._context.recovery.server_failures(noted=False))
             except StateError:  # a full disk, or another process appended in between

@@ -41,7 +41,9 @@ from holdfast.session.conversation.prune_results import prune_entry
 from holdfast.session.journal.causes import OF_THE_PROVIDER
 from holdfast.session.journal.entries import TurnEnded
 
-_CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval"})
+_CONNECTION_STAYS = frozenset(
+    {"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval", "loop", "text_call"}
+)
 
 
 class Turn:

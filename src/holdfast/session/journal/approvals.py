@@ -12,7 +12,8 @@ class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval
 
     If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None. `level` is what
     the command asks for, if it can be confined, with the `hosts` that it names. `notice` says, once in a run, why
-    commands are not confined.
+    commands are not confined. `repeats` is how often in a row the call had the same result, if the question is only
+    whether that may go on; 0 for a question about the call itself.
     """
 
     call: str
@@ -22,6 +23,7 @@ class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval
     level: Leaving = ""
     hosts: tuple[str, ...] = ()
     notice: str = ""
+    repeats: int = 0
 
 
 class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-answered", omit_defaults=True):

@@ -49,6 +49,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     SessionClosed,
     SessionOpenedMessage,
 )
+from long_texts import prose
 from polling import HANGS
 
 MODEL = "openai-chat:scripted"
@@ -365,7 +366,7 @@ def test_a_session_that_does_not_close_well_is_still_given_up(tmp_path: Path) ->
 
 def long_turns(screen: Screen, count: int) -> None:
     """Open a session and run so many turns in it, each with a long answer."""
-    screen.model.extend(*([Say(f"answer {turn} " + "long " * 2_000)] for turn in range(count)))
+    screen.model.extend(*([Say(f"answer {turn} " + prose(10_000, "long"))] for turn in range(count)))
     screen.agent.open(screen.session)
     for turn in range(count):
         screen.idle(turn + 1)
