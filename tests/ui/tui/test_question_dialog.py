@@ -289,3 +289,33 @@ async def test_what_is_dangerous_is_on_the_screen(tmp_path: Path, name: str, col
         assert "a.txt" in visible(screen)
         assert "! " not in visible(screen)
         assert not screen.approval.has_class("-dangerous")
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(60, 20), (100, 15), (40, 12)])
+async def test_a_small_screen_shows_the_change_before_anything_else(tmp_path: Path, columns: int, lines: int) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "prices.py").write_text("".join(f"value_{number} = {number}\n" for number in range(1, 30)))
+    plan = plan_of(tmp_path, "edit", path="prices.py", old="value_9 = 9\n", new="value_9 = 90\n")
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.resize_terminal(columns, lines)
+        ask(screen, plan)
+        await until(lambda: " 9 + value_9 = 90" in visible(screen))
+        assert " 9 - value_9 = 9" in visible(screen)
+        assert "1  Allow once" in visible(screen)
+        assert "below" not in visible(screen)
+
+
+async def test_what_does_not_fit_is_counted_on_the_title_line(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "prices.py").write_text("".join(f"value_{number} = {number}\n" for number in range(1, 30)))
+    old = "".join(f"value_{number} = {number}\n" for number in range(5, 15))
+    plan = plan_of(tmp_path, "edit", path="prices.py", old=old, new=old.replace("=", "=="))
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.resize_terminal(100, 15)
+        ask(screen, plan)
+        await until(lambda: re.search(r"prices\.py\? \+10 -10 · \d+ lines below", visible(screen)) is not None)
+        await until(lambda: " 5 - value_5 = 5" in visible(screen))
+        assert "unchanged" not in visible(screen), "it begins at the first change"
+        await pilot.press("tab", "end")
+        await until(lambda: "14 + value_14 == 14" in visible(screen))
+        await until(lambda: "below" not in visible(screen))
