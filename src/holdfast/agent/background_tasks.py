@@ -32,7 +32,7 @@ from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Outcome, ProcessId
 from holdfast.tools.printed_text import printed_text
-from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
+from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput, tool_output
 
 MOST_TASKS = 8
 """How many tasks may run at once."""
@@ -362,7 +362,7 @@ def unsent_task_ends(conversation: Conversation) -> tuple[TaskEndSent, ...]:
 
 
 async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
-    return await plan.run(context)
+    return tool_output(await plan.run(context))
 
 
 def _how_to(output_file: str) -> str:

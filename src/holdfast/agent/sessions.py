@@ -43,7 +43,7 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
 def create(  # noqa: PLR0913 - what a session begins with
     catalog: Catalog,
     *,
-    cwd: Path,
+    cwd: str | Path,
     model: str,
     settings: ModelSettings = NO_SETTINGS,
     tools: Container[str] | None = None,
@@ -57,7 +57,7 @@ def create(  # noqa: PLR0913 - what a session begins with
     Its id is `session_id`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of
     MCP servers. Its system prompt is the user's own `system`, or holdfast's, and ends with their `instructions`.
     """
-    session = session_id or catalog.new_id()
+    cwd, session = Path(cwd), session_id or catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
         from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - when there is a session
