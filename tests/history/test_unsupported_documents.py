@@ -9,7 +9,7 @@ import pytest
 from holdfast.errors import DamageError, UsageError
 from holdfast.history import check, repair
 
-UI_MESSAGES = [
+UI_MESSAGES: list[object] = [
     {"id": "1", "role": "user", "parts": [{"type": "text", "text": "x"}]},
     {
         "id": "2",
@@ -17,22 +17,22 @@ UI_MESSAGES = [
         "parts": [{"type": "tool-ls", "toolCallId": "c1", "state": "input-available", "input": {}}],
     },
 ]
-LANGCHAIN = [
+LANGCHAIN: list[object] = [
     {"type": "human", "content": "x", "additional_kwargs": {}, "response_metadata": {}, "id": None},
     {"type": "ai", "content": "y", "additional_kwargs": {}, "tool_calls": [], "id": "run-1"},
 ]
-LANGCHAIN_DICTS = [{"type": "human", "data": {"content": "x", "type": "human"}}]
-ADK = [
+LANGCHAIN_DICTS: list[object] = [{"type": "human", "data": {"content": "x", "type": "human"}}]
+ADK: list[object] = [
     {"author": "user", "invocation_id": "e-1", "content": {"role": "user", "parts": [{"text": "x"}]}},
     {"author": "a", "invocationId": "e-1", "content": {"role": "model", "parts": [{"text": "y"}]}},
 ]
-TRANSCRIPT = [{"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": "x"}}]
-SIGNED = [
+TRANSCRIPT: list[object] = [{"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": "x"}}]
+SIGNED: list[object] = [
     {"role": "user", "parts": [{"text": "x"}]},
     {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]},
     {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "a"}}}]},
 ]
-HELLO = [{"role": "user", "content": "x"}]
+HELLO: list[object] = [{"role": "user", "content": "x"}]
 
 
 @pytest.mark.parametrize(
