@@ -26,7 +26,9 @@ ADK: list[object] = [
     {"author": "user", "invocation_id": "e-1", "content": {"role": "user", "parts": [{"text": "x"}]}},
     {"author": "a", "invocationId": "e-1", "content": {"role": "model", "parts": [{"text": "y"}]}},
 ]
-TRANSCRIPT: list[object] = [{"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": "x"}}]
+TRANSCRIPT: list[object] = [
+    {"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": "x"}}
+]
 SIGNED: list[object] = [
     {"role": "user", "parts": [{"text": "x"}]},
     {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]},

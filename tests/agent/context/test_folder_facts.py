@@ -107,6 +107,12 @@ def test_an_export_that_is_imported_has_the_facts_of_the_new_session_alone(facts
     assert "go" in texts
 
 
+def test_an_export_has_the_facts_as_a_system_prompt() -> None:
+    document = msgspec.json.decode(msgspec.json.encode(export(fold([OPENED, PromptAccepted(turn=1, text="go")]))))
+    kinds = [(part["part_kind"], part["content"]) for part in document["messages"][0]["parts"]]
+    assert kinds == [("system-prompt", "SYSTEM"), ("system-prompt", FACTS), ("user-prompt", "go")]
+
+
 def test_a_journal_that_has_them_in_its_system_prompt_is_sent_as_it_always_was() -> None:
     conversation = fold([opened(), PromptAccepted(turn=1, text="go")])
     assert sent_texts(conversation) == [("go",)]

@@ -17,6 +17,7 @@ COLUMNS, LINES = 20, 8
 
 Step = tuple[Literal["print"], int] | tuple[Literal["frame"], int] | tuple[Literal["erase"], int]
 
+
 class Tmux(pyte.HistoryScreen):
     """A terminal that keeps what is cleared from its first place, as tmux does with `scroll-on-clear`."""
 
