@@ -11,6 +11,7 @@ import pytest
 from agent_harness import FAST
 from holdfast.agent.agent import Agent
 from holdfast.agent.sessions import OpenSession, create, first_entry, new_store, resume
+from holdfast.errors import UsageError
 from holdfast.providers.model import Model
 from holdfast.session.catalog import Catalog
 from holdfast.session.conversation.fold import fold
@@ -18,7 +19,7 @@ from holdfast.session.journal.entries import CallEnded
 from holdfast.testing.script import Call, Reply, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tool_calls import EditDialect
-from holdfast.tools.tool_choice import chosen_tools
+from holdfast.tools.tool_choice import SMALL_WINDOW, chosen_tools, wanted_tools
 from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
@@ -65,8 +66,6 @@ async def test_a_new_session_has_them_all(tmp_path: Path) -> None:
         "write",
         "edit",
         "bash",
-        "task",
-        "stop_task",
         "grep",
         "glob",
         "fetch",
@@ -102,5 +101,30 @@ def test_files_are_edited_as_the_model_was_trained_to(
     for box in (session.toolbox, again.toolbox):
         names = [schema.name for schema in box.schemas]
         assert [name for name in names if name in ("edit", "apply_patch")] == [edits_with]
-        assert set(box.tools) == set(names)
+        assert set(box.tools) == {*names, "task", "stop_task"}  # for the first background task
     again.store.close()
+
+
+def test_nobody_is_asked_where_nobody_can_answer() -> None:
+    left_out = chosen_tools(MODEL) - chosen_tools(MODEL, has_user=False)
+    assert left_out == {"ask_user", "present_plan"}
+
+
+@pytest.mark.parametrize(("window", "count"), [(0, 10), (SMALL_WINDOW - 1, 6), (SMALL_WINDOW, 10)])
+def test_a_small_window_gets_few_tools(window: int, count: int) -> None:
+    tools = chosen_tools(MODEL, window=window)
+    assert len(tools) == count
+    assert {"read", "write", "edit", "bash", "grep", "glob"} <= tools
+
+
+def test_the_tools_that_a_user_names_are_the_only_ones() -> None:
+    wanted = wanted_tools(["Read", " bash", "TodoWrite", "Edit"], source="--tools", search=False)
+    assert wanted == {"read", "bash", "todo", "edit"}
+    assert chosen_tools(MODEL, only=wanted, window=4096) == wanted
+    assert chosen_tools("openai:gpt-5.5", only=wanted) == {"read", "bash", "todo", "apply_patch"}
+    assert chosen_tools(MODEL, only=wanted_tools([""], source="--tools", search=False)) == set()
+    with pytest.raises(UsageError, match=r"--tools names an unknown tool 'rea' \(expected some of "):
+        wanted_tools(["rea"], source="--tools", search=False)
+    with pytest.raises(UsageError, match="'search', which needs a search service"):
+        wanted_tools(["search"], source="--tools", search=False)
+    assert wanted_tools(["search"], source="--tools", search=True) == {"search"}

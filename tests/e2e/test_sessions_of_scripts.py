@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 
-from launching import World, alive, bash, gone_within, systems
+from launching import World, alive, bash, gone_within, messages, systems
 
 from holdfast.session.journal.entries import SessionOpened
 from holdfast.testing.script import Call, Hold, Say
@@ -43,6 +43,28 @@ def test_instructions_come_from_a_file_and_what_cannot_be_read_is_said(one_world
         refused = world.ask("x", f"--append-system-prompt{options[0]}", *options[1:])
         assert refused.code == 2, refused.err
         assert "--append-system-prompt" in refused.err
+
+
+def test_a_script_chooses_the_system_prompt_and_the_tools(one_world: World) -> None:
+    world = one_world
+    (world.folder / "AGENTS.md").write_text("Only here.")
+    world.script(WHOLE)
+    assert world.ask("first", "--system-prompt", "You are terse.", "--tools", "Read,bash").code == 0
+    (opened,) = [entry for entry in world.entries() if isinstance(entry, SessionOpened)]
+    assert opened.system == "You are terse."
+    assert [tool.name for tool in opened.tools] == ["read", "bash"]
+    assert "Only here." in opened.facts
+    sent = json.dumps(messages(world.provider.requests[0]))
+    assert sent.count("Only here.") == 1
+    assert sent.count("where you work") == 1
+    for options in (
+        ["--tools", "reed"],
+        ["--system-prompt", "x", "--system-prompt-file", "y"],
+        ["--system-prompt", ""],
+    ):
+        refused = world.ask("x", *options)
+        assert refused.code == 2, refused.err
+        assert options[0] in refused.err
 
 
 def test_nothing_is_kept_of_a_run_without_a_session(one_world: World) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast import __version__
-from holdfast.agent.context.system_prompt import system_prompt
+from holdfast.agent.context.system_prompt import folder_facts, system_prompt
 from holdfast.agent.recovery.settle import settle, settle_command
 from holdfast.agent.recovery.settle_tasks import settle_task
 from holdfast.agent.stop_cause import StopCause
@@ -43,10 +43,11 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
 def create(  # noqa: PLR0913 - what a session begins with
     catalog: Catalog,
     *,
-    cwd: Path,
+    cwd: str | Path,
     model: str,
     settings: ModelSettings = NO_SETTINGS,
     tools: Container[str] | None = None,
+    system: str = "",
     instructions: str = "",
     remote: tuple[ToolSchema, ...] = (),
     session_id: str = "",
@@ -54,17 +55,15 @@ def create(  # noqa: PLR0913 - what a session begins with
     """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
 
     Its id is `session_id`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of
-    MCP servers. Its system prompt ends with the user's own `instructions`.
+    MCP servers. Its system prompt is the user's own `system`, or holdfast's, and ends with their `instructions`.
     """
-    session = session_id or catalog.new_id()
+    cwd, session = Path(cwd), session_id or catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
         from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - when there is a session
 
         toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools, remote=remote)
-        opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
-        if instructions:
-            opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(instructions)}")
+        opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox, system=system, instructions=instructions)
         chosen = () if settings == NO_SETTINGS else (ModelSettingsChanged(settings=settings),)
         store.append([opened, *chosen], expected=0)
         reading = store.read()
@@ -88,21 +87,27 @@ def new_store(folder: Path) -> Generator[SqliteStore]:
         raise
 
 
-def first_entry(session: str, *, cwd: Path, model: str, toolbox: LocalToolbox) -> SessionOpened:
-    """Return the first entry of a session in `cwd`; raises `UsageError` if the path is not valid UTF-8."""
+def first_entry(
+    session: str, *, cwd: Path, model: str, toolbox: LocalToolbox, system: str = "", instructions: str = ""
+) -> SessionOpened:
+    """Return the first entry of a session in `cwd`; raises `UsageError` if the path is not valid UTF-8.
+
+    `system` is the user's own system prompt, "" for holdfast's; `instructions` are what they append to it.
+    """
     if valid_unicode(str(cwd)) != str(cwd):
         raise UsageError(
             f"Folder {str(cwd)!r} cannot be used: its name is not valid UTF-8. Rename it, or work in another directory."
         )
-    instructions = toolbox.instructions()
+    files = toolbox.instructions()
     return SessionOpened(
         session=session,
         cwd=str(cwd),
         model=model,
-        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=instructions),
+        system=valid_unicode(system_prompt(system, appended=instructions)),
         tools=toolbox.schemas,
         version=__version__,
-        instructions=tuple(each.snapshot for each in instructions),
+        instructions=tuple(each.snapshot for each in files),
+        facts=folder_facts(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=files),
     )
 
 

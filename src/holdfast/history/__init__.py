@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
+from holdfast.errors import UsageError
 from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
 from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
+from holdfast.history.foreign.lookalikes import refuse_lookalike
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import Format, RequestFacts, as_object, project_messages, spliced
 from holdfast.history.formats.sent_messages import SplitFormat, Unit, document_path, document_place
 from holdfast.history.formats.strings import invalid_strings
 from holdfast.history.pairing import pair
-from holdfast.history.profiles import find_profile
-from holdfast.history.request import Request, with_request
+from holdfast.history.profiles import find_profile, without_rules_of_others
+from holdfast.history.request import Request, checked_request, with_request
 from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT, Path, Shape, position
@@ -79,9 +81,11 @@ def check(
     """Return the violations that make the provider refuse the conversation, in order.
 
     `messages` is a list of messages or a whole request body. Facts about the request that it lacks are passed as
-    keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings.
+    keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings. Raises `DamageError`
+    for a conversation of another program, which would be taken for damaged messages.
     """
     try:
+        refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request, hearsay=hearsay)
         return list(
             conversation.in_document(_rules.check_shape(conversation.shape, conversation.profile, hearsay=hearsay))
@@ -101,9 +105,13 @@ def repair(
     """Return the conversation as the provider accepts it, and the edits that make it so.
 
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
-    objects in the result. `profile` is the name of a provider or a custom profile; `request` is as in `check`.
+    objects in the result. `profile` is the name of a provider or a custom profile; `request` is as in `check`, and so
+    is what it raises.
     """
+    if frozen < 0:
+        raise UsageError(f"'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
     try:
+        refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request)
         return _repaired(conversation, messages, frozen)
     except RecursionError as error:
@@ -207,11 +215,13 @@ class _Conversation:
         self.messages = found if isinstance(found, list) else list(found)
         expect_data(self.messages)
         body = as_object(document)
+        request = checked_request(request, lambda tools: self.form.request_facts({"tools": tools}).tools)
         facts = self.form.request_facts(body) if self.key is not None else RequestFacts()
         if facts.thinking is None and (model := facts.model or request.get("model")):
             facts = msgspec.structs.replace(facts, thinking=self.form.request_facts({"model": model}).thinking)
         self._request = request
         self.facts = with_request(facts, request, makers=self.profile.makers)
+        self.profile = without_rules_of_others(self.profile, self.facts.model)
         self.known = self.profile.known_fields(form, thinking=self.facts.thinking is True)
         self._limits = self.profile.limits_to_check(hearsay=hearsay)
         other_fields = {key: value for key, value in body.items() if key != self.key}

@@ -384,3 +384,14 @@ def find_profile(name: str | Profile, format: str) -> Profile:  # noqa: A002 - t
         what = f"Profile {name!r} does not apply to" if name in PROFILES else f"Unknown profile {name!r} for"
         raise UsageError(f"{what} the format {format} (expected one of {', '.join(allowed)}). Name one of them.")
     return PROFILES[name]
+
+
+_UNSIGNED_GEMINI = re.compile(r"gemini-[12](?:\D|$)")
+
+
+def without_rules_of_others(profile: Profile, model: str | None) -> Profile:
+    """Return the profile without rules that this model is known not to have: before Gemini 3, calls are unsigned."""
+    if model is None or "signature-required" not in profile.rules or not _UNSIGNED_GEMINI.search(model):
+        return profile
+    rules = {name: evidence for name, evidence in profile.rules.items() if name != "signature-required"}
+    return msgspec.structs.replace(profile, rules=MappingProxyType(rules))

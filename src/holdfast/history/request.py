@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict
 
 import msgspec
@@ -33,6 +33,25 @@ class Request(TypedDict, total=False):
     store: bool | None
     signed_by: str | None
     signed: Mapping[str, str] | None
+
+
+def checked_request(request: Request, names_in: Callable[[list[object]], frozenset[str]]) -> Request:
+    """Return the facts with the names of the tools; `names_in` returns those of declarations as in a request.
+
+    Raises `UsageError` for a fact that is none, and for tools that have no names.
+    """
+    known = Request.__annotations__
+    if (unknown := next((name for name in request if name not in known), None)) is not None:
+        raise UsageError(f"Unknown fact {unknown!r} about the request (expected some of {', '.join(known)}).")
+    tools = request.get("tools")
+    if tools is None:
+        return request
+    listed: list[object] = list(tools)
+    if all(isinstance(each, str) for each in listed):
+        return {**request, "tools": tuple(str(each) for each in listed)}
+    if not (names := names_in(listed)):
+        raise UsageError("'tools' has no names (expected names, or declarations as in a request of this format).")
+    return {**request, "tools": names}
 
 
 def with_request(facts: RequestFacts, request: Request, *, makers: frozenset[str]) -> RequestFacts:

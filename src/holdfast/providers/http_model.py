@@ -47,12 +47,15 @@ _MOST_LAST_BYTES = 256 * 1024
 
 
 class HttpModel:
-    """A `Model` over one protocol and the HTTP client that it owns."""
+    """A `Model` over one protocol and the HTTP client that it owns. After `aclose`, the next request opens another."""
 
-    def __init__(self, target: ModelEndpoint, protocol: ProviderProtocol, http: httpx2.AsyncClient) -> None:
+    def __init__(
+        self, target: ModelEndpoint, protocol: ProviderProtocol, new_http: Callable[[], httpx2.AsyncClient]
+    ) -> None:
         self._target = target
         self._protocol = protocol
-        self._http = http
+        self._new_http = new_http
+        self._http = new_http()
         self._body_writer = BodyWriter(target, protocol)
 
     @property
@@ -72,6 +75,8 @@ class HttpModel:
         self, conversation: Conversation, *, non_streaming: bool = False
     ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         """Send the conversation and yield its events; `non_streaming` asks for one document. Raise `ProviderFailed`."""
+        if self._http.is_closed:  # `connect` may return the same model again
+            self._http = self._new_http()
         reader = self._protocol.reader(self._target)
         response = await self._translate_errors(self._send(conversation, non_streaming=non_streaming))
         try:
@@ -200,12 +205,17 @@ def create_http_model(
     log: HttpObserver | None = None,
 ) -> HttpModel:
     """Return a connection to the target's model; nothing is sent yet. `http` makes the client, `log` observes it."""
-    client = http() if http else new_client(limits)
-    client.follow_redirects = False
     if log is not None:
         log.hide(secrets_for(target))  # a key from the keyring was unknown when the log started
-        with_observer(client, log)
-    return HttpModel(target, protocol, client)
+
+    def new_http() -> httpx2.AsyncClient:
+        client = http() if http else new_client(limits)
+        client.follow_redirects = False
+        if log is not None:
+            with_observer(client, log)
+        return client
+
+    return HttpModel(target, protocol, new_http)
 
 
 def secrets_for(target: ModelEndpoint) -> tuple[str, ...]:

@@ -64,8 +64,8 @@ class _StoredSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Catalog:
     """Finds sessions under `root`, which need not exist yet."""
 
-    def __init__(self, root: Path, *, now: Callable[[], float] = time.time) -> None:
-        self._root = root
+    def __init__(self, root: str | Path, *, now: Callable[[], float] = time.time) -> None:
+        self._root = Path(root)
         self._now = now
 
     def new_id(self) -> str:

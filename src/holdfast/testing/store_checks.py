@@ -43,6 +43,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         forked_from="20261120-0900-abcd",
         imported_from="chat.json",
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
+        facts="Working directory: /srv/engine",
     ),
     e.ModelChanged(model="openai-chat:n", why="fallback"),
     e.ModelSettingsChanged(
@@ -178,6 +179,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.ToolsChanged(
         tools=(ToolSchema(name="mcp__trip__book", description="Book.", parameters={"type": "object"}),),
         note="[Note: book is new.]",
+        added=True,
     ),
     e.ServerFailed(
         server="trip", reason="it exited with status 3", tools=("mcp__trip__book",), note="[Note: trip has failed.]"

@@ -17,7 +17,10 @@ _Run = Callable[[dict[str, object], ToolContext], Awaitable[ToolOutput]]
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A tool that calls `run`, in the `background` as a task; its arguments are any JSON object."""
+    """A tool that calls `run`, in the `background` as a task; its arguments are any JSON object.
+
+    The model reads its `description` and its `parameters`, a JSON schema of type object.
+    """
 
     name: str
     effect: Effect
@@ -25,11 +28,14 @@ class FunctionTool:
     change: FileChange | None = None
     spool: str | None = None
     background: bool = False
+    description: str = ""
+    parameters: Mapping[str, object] = field(default_factory=lambda: {"type": "object"}, hash=False)
 
     @property
     def schema(self) -> ToolSchema:
-        """Return a schema that accepts any object."""
-        return ToolSchema(name=self.name, description=f"Test tool {self.name}.", parameters={"type": "object"})
+        """Return the declaration; without `parameters`, it accepts any object."""
+        description = self.description or f"Test tool {self.name}."
+        return ToolSchema(name=self.name, description=description, parameters=dict(self.parameters))
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return a plan that runs the function. Raise `ToolFailed` if the arguments are not a JSON object."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TypeVar, cast
 
@@ -27,6 +27,43 @@ def schema_of(name: str, description: str, arguments: type[msgspec.Struct]) -> T
     parameters.pop("description", None)
     parameters.setdefault("required", [])
     return ToolSchema(name=name, description=description, parameters=parameters)
+
+
+_WRITTEN = frozenset({"type", "description", "properties", "required", "items", "enum", "anyOf"})
+"""The words of a schema that tell a model something. Bounds are checked when a call arrives, and named then."""
+
+
+def as_declared(schema: ToolSchema, *, only: Collection[str] | None = None, required: Sequence[str] = ()) -> ToolSchema:
+    """Return a tool's declaration in fewer tokens: without titles, defaults and bounds, with `only` these arguments.
+
+    `required` replaces the arguments that a call must have, if there are any.
+    """
+    properties = cast("dict[str, object]", schema.parameters["properties"])
+    kept = {name: _shortened(value) for name, value in properties.items() if only is None or name in only}
+    parameters: dict[str, object] = {
+        "type": "object",
+        "properties": kept,
+        "required": list(required) or schema.parameters["required"],
+    }
+    return msgspec.structs.replace(schema, parameters=parameters)
+
+
+def _shortened(schema: object) -> object:
+    match schema:
+        case {"properties": dict(properties)}:
+            inner = cast("dict[str, object]", properties)
+            words = _words(cast("dict[str, object]", schema))
+            words.pop("description", None)  # of the struct, for those who read the code
+            return words | {"properties": {name: _shortened(value) for name, value in inner.items()}}
+        case dict():
+            words = _words(cast("dict[str, object]", schema))
+            return words | {"items": _shortened(words["items"])} if "items" in words else words
+        case _:
+            return schema
+
+
+def _words(schema: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in schema.items() if name in _WRITTEN and value not in ("", [])}
 
 
 def _inlined(schema: object, components: Mapping[str, object]) -> object:

@@ -1,23 +1,67 @@
-"""Chooses the tools that a new session declares. They never change in a session: requests begin with them."""
+"""Chooses the tools that a new session declares. They stay in a session: requests begin with them.
+
+Only `task` and `stop_task` come later, with the first background task (`agent/turn/task_declarations.py`).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
+from holdfast.errors import UsageError
 from holdfast.tool_calls import EditDialect
 from holdfast.tools.builtin.declarations import DECLARATIONS
+from holdfast.tools.permission_rules.permission_rule import own_tool_name
 
 _TRAINED_ON_PATCHES = re.compile(r"(?:^|[/:._-])(?:gpt-(?:oss|4\.1|[5-9])|codex|o[34](?:-|$))")
 
-ALWAYS = frozenset(schema.name for schema in DECLARATIONS) - {"edit", "apply_patch", "search"}
-"""The tools that every session has."""
+NAMES = frozenset(schema.name for schema in DECLARATIONS)
+"""All tools that are no server's."""
+EDITORS = frozenset({"edit", "apply_patch"})
+"""The tools that change parts of files: a session has one of them."""
+OF_TASKS = frozenset({"task", "stop_task"})
+"""The tools for background tasks, declared with the first one."""
+FOR_THE_USER = frozenset({"ask_user", "present_plan"})
+"""The tools that somebody must answer."""
+CORE = frozenset({"read", "write", "bash", "grep", "glob"})
+"""All that a small context window has room for, besides a tool that edits."""
+SMALL_WINDOW = 16_384
+"""Tokens; a model with a smaller context window gets the core tools."""
 
 
-def chosen_tools(model: str, *, dialect: EditDialect = "auto", search: bool = False) -> frozenset[str]:
+def chosen_tools(
+    model: str,
+    *,
+    dialect: EditDialect = "auto",
+    search: bool = False,
+    only: Collection[str] | None = None,
+    window: int = 0,
+    has_user: bool = True,
+) -> frozenset[str]:
     """Return the names of the tools of a new session with `model` (PROVIDER:MODEL).
 
-    `search` is whether the web can be searched. `auto` gives models of OpenAI from GPT-4.1 on `apply_patch` instead of
-    `edit`, and all others `edit`.
+    `search` is whether the web can be searched, `window` the model's context window, 0 if unknown, and `has_user`
+    whether somebody can answer. `only` are the tools that the user wants, None for all that suit. `auto` gives models
+    of OpenAI from GPT-4.1 on `apply_patch` instead of `edit`, and all others `edit`.
     """
     patch = dialect == "patch" or (dialect == "auto" and _TRAINED_ON_PATCHES.search(model.lower()) is not None)
-    return ALWAYS | {"apply_patch" if patch else "edit"} | ({"search"} if search else set[str]())
+    editor = "apply_patch" if patch else "edit"
+    if only is not None:
+        return frozenset(editor if name == "edit" else name for name in only)
+    if 0 < window < SMALL_WINDOW:
+        return CORE | {editor}
+    left_out = EDITORS | OF_TASKS | (frozenset[str]() if search else {"search"})
+    return (NAMES - left_out - (frozenset[str]() if has_user else FOR_THE_USER)) | {editor}
+
+
+def wanted_tools(names: Collection[str], *, source: str, search: bool) -> frozenset[str]:
+    """Return holdfast's names of the tools that the user named in `source`, by Claude Code's names or its own.
+
+    Raise `UsageError` for an unknown one, and for `search` without a service.
+    """
+    wanted = {own_tool_name(name.strip()) for name in names if name.strip()}
+    for name in sorted(wanted - NAMES):
+        raise UsageError(f"{source} names an unknown tool {name!r} (expected some of {', '.join(sorted(NAMES))}).")
+    if "search" in wanted and not search:
+        raise UsageError(f"{source} names 'search', which needs a search service. Run holdfast setup search.")
+    return frozenset(wanted)

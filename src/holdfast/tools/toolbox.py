@@ -98,7 +98,10 @@ class LocalToolbox:
             sandbox=None if self._wrap else self._sandbox,
         )
         remote = {each.name for each in self._remote}
-        local = {each.name: tools[each.name] for each in self.schemas if each.name not in remote}
+        names = dict.fromkeys(each.name for each in self.schemas if each.name not in remote)
+        if "bash" in names:  # they are declared with the first background task
+            names |= dict.fromkeys(("task", "stop_task"))
+        local = {name: tools[name] for name in names}
         return ToolNames(local, self._remote_tools())
 
     def _remote_tools(self) -> Mapping[str, Tool]:

@@ -1,4 +1,4 @@
-"""The system prompt of a new session, and the note that tells of instructions which changed since."""
+"""The system prompt, the facts of a new session, and the note that tells of instructions which changed since."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_harness import Rig
-from holdfast.agent.context.system_prompt import system_prompt
+from holdfast.agent.context.system_prompt import folder_facts, system_prompt
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.journal.entries import FilesChanged
 from holdfast.testing.script import Say
@@ -16,50 +16,60 @@ from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import FileSeen
 from holdfast.tools.tool import Instruction
 
-MOST = 1500
-"""Tokens of the prompt without instructions."""
-
 
 def instruction(text: str, name: str = "AGENTS.md") -> Instruction:
     return Instruction(snapshot=FileSeen(path=name, size=len(text), sha256=text), text=text)
 
 
-def test_it_is_short_and_says_where_it_works(tmp_path: Path) -> None:
+def test_the_facts_say_where_it_works(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
-    text = system_prompt(tmp_path, today="2026-11-22")
-    assert len(text) / 3 < MOST  # English has more than three characters to a token, for every tokenizer
+    text = folder_facts(tmp_path, today="2026-11-22")
     facts = (
-        f"Working directory: {tmp_path}\nIt contains: nothing\nGit: repository {tmp_path}, on branch topic\nPlatform: "
+        f"[Note from holdfast: where you work.\nWorking directory: {tmp_path}\nIt contains: nothing\n"
+        f"Git: repository {tmp_path}, on branch topic\nPlatform: "
     )
-    assert facts in text
-    assert text.endswith("Today's date: 2026-11-22")
+    assert text.startswith(facts)
+    assert text.endswith("Today's date: 2026-11-22]")
+
+
+def test_the_prompt_has_no_word_about_the_folder_the_machine_or_the_day() -> None:
+    text = system_prompt()
+    assert not [line for line in text.splitlines() if line.startswith(("Working", "It contains", "Git", "Platform"))]
+    assert "2026" not in text
+    assert "<instructions" not in text
+
+
+def test_the_users_own_prompt_stands_for_holdfasts_and_what_they_append_ends_it() -> None:
+    assert system_prompt("You are terse.") == "You are terse."
+    assert system_prompt("You are terse.", appended="Answer in Latin.") == "You are terse.\n\nAnswer in Latin."
+    assert system_prompt(appended="Answer in Latin.") == f"{system_prompt()}\n\nAnswer in Latin."
 
 
 def test_it_lists_what_is_there_and_what_git_is_in_the_middle_of(tmp_path: Path) -> None:
     (tmp_path / ".git" / "rebase-merge").mkdir(parents=True)
     (tmp_path / "src").mkdir()
     (tmp_path / "a\nb").touch()
-    text = system_prompt(tmp_path, today="2026-11-22")
+    text = folder_facts(tmp_path, today="2026-11-22")
     assert "It contains: a\\nb, src/\n" in text
     assert f"Git: repository {tmp_path}, on no branch, in the middle of a rebase\n" in text
     for number in range(100):
         (tmp_path / f"f{number:03}").touch()
-    assert "f038, … and 62 more\n" in system_prompt(tmp_path, today="2026-11-22")
+    assert "f038, … and 62 more\n" in folder_facts(tmp_path, today="2026-11-22")
 
 
 def test_it_says_whether_rg_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "; rg is not installed" in system_prompt(tmp_path, today="2026-11-22")
+    assert "; rg is not installed" in folder_facts(tmp_path, today="2026-11-22")
     (tmp_path / "rg").touch(mode=0o755)
-    assert "; rg is installed\n" in system_prompt(tmp_path, today="2026-11-22")
+    assert "; rg is installed\n" in folder_facts(tmp_path, today="2026-11-22")
 
 
 def test_instructions_follow_it_in_their_order(tmp_path: Path) -> None:
-    text = system_prompt(
-        tmp_path, today="2026-11-22", instructions=[instruction("a", "/c/AGENTS.md"), instruction("b")]
-    )
+    text = folder_facts(tmp_path, today="2026-11-22", instructions=[instruction("a", "/c/AGENTS.md"), instruction("b")])
     assert "\nGit: no repository\n" in text
+    assert "What follows are instruction files" in text
+    assert "instruction files" not in folder_facts(tmp_path, today="2026-11-22")
     assert text.endswith(
         '<instructions from="/c/AGENTS.md">\na\n</instructions>\n\n<instructions from="AGENTS.md">\nb\n</instructions>'
     )

@@ -187,6 +187,32 @@ def test_write_keeps_the_mode_and_follows_a_link_inside(space: Workspace) -> Non
     assert (space.root / "link").is_symlink()
 
 
+@pytest.mark.parametrize(
+    ("before", "content", "after", "said"),
+    [
+        (b"one\r\ntwo\r\nthree\r\n", "one\ntwo\n", b"one\r\ntwo\r\n", " Kept: line ends (CRLF)."),
+        (b"one\r\n", "one\r\ntwo\r\n", b"one\r\ntwo\r\n", ""),
+        (b"one\r\ntwo\n", "one\ntwo\nthree\n", b"one\ntwo\nthree\n", ""),
+        (b"one\r\n", "one", b"one", ""),
+        (b"\xef\xbb\xbfone\r\n", "two\n", b"\xef\xbb\xbftwo\r\n", " Kept: line ends (CRLF) and byte order mark."),
+        (b"\xef\xbb\xbfone\n", "\ufefftwo\n", b"\xef\xbb\xbftwo\n", ""),
+    ],
+)
+def test_write_keeps_the_form_of_a_file(space: Workspace, before: bytes, content: str, after: bytes, said: str) -> None:
+    path = space.root / "form.txt"
+    path.write_bytes(before)
+    plan = planned(WriteTool(space), path="form.txt", content=content)
+    assert plan.change == FileChange(path="form.txt", before=sha(before.decode()), after=sha(after.decode()))
+    assert ran(plan).text.partition("lines).")[2] == said
+    assert path.read_bytes() == after
+
+
+def test_write_says_that_only_the_line_ends_would_change(space: Workspace) -> None:
+    (space.root / "form.txt").write_bytes(b"one\r\n")
+    with pytest.raises(ToolFailed, match="already has exactly this content"):
+        planned(WriteTool(space), path="form.txt", content="one\n")
+
+
 def test_a_new_file_has_the_mode_of_the_umask(space: Workspace) -> None:
     before = os.umask(0o027)
     try:

@@ -460,3 +460,19 @@ def test_a_cancelled_capture_leaves_nothing(tmp_path: Path) -> None:
 
     on_bench(tmp_path, act)
     assert list(tmp_path.glob("*.out")) == []
+
+
+def test_the_model_reads_lines_and_the_file_and_the_screen_have_every_byte(tmp_path: Path) -> None:
+    red, frames = r"printf '\033[31mred\033[0m\n'", r"for i in $(seq 1 2000); do printf '\rprogress %d' $i; done; echo"
+    shown: list[str] = []
+
+    async def act(bench: Bench) -> None:
+        got = await bench.run(f"{red}; {frames}")
+        assert got.text == "red\nprogress 2000\n"
+        shown.append(bench.shown)
+
+    on_bench(tmp_path, act)
+    (spool,) = tmp_path.glob("*.out")
+    stored = spool.read_bytes()
+    assert stored.startswith(b"\x1b[31mred\x1b[0m\n\rprogress 1\rprogress 2")
+    assert "".join(shown) == stored.decode()

@@ -312,7 +312,7 @@ def test_an_import_repairs_says_so_and_leaves_the_file_alone(catalog: Catalog, h
     assert conversation.opened.imported_from == str(source)
     assert conversation.opened.cwd == str(here)
     assert conversation.opened.model == "anthropic:m"
-    assert "Working directory" in conversation.opened.system
+    assert "Working directory" in conversation.opened.facts
     assert "bash" in {tool.name for tool in conversation.opened.tools}
     assert conversation.open_turn is None
     assert conversation.open_calls == ()

@@ -16,7 +16,7 @@ from textual.widgets import OptionList
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
-from holdfast.tools.tool_choice import ALWAYS
+from holdfast.tools.tool_choice import NAMES
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.app import HoldfastApp
@@ -116,7 +116,7 @@ async def test_each_file_of_a_patch_has_its_name_and_its_numbered_changes(tmp_pa
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.py").write_text("zero = 0\none = 1\n")
     (tmp_path / "work" / "d.py").write_text("gone = 1")
-    plan = plan_of(tmp_path, "apply_patch", declared=ALWAYS | {"apply_patch"}, input=PATCH)
+    plan = plan_of(tmp_path, "apply_patch", declared=NAMES - {"edit"}, input=PATCH)
     why = f"The call {plan.title!r} needs approval each time, by the rule Edit."
     async with showing(start(tmp_path)) as (screen, pilot):
         await pilot.resize_terminal(80, 40)
@@ -289,3 +289,33 @@ async def test_what_is_dangerous_is_on_the_screen(tmp_path: Path, name: str, col
         assert "a.txt" in visible(screen)
         assert "! " not in visible(screen)
         assert not screen.approval.has_class("-dangerous")
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(60, 20), (100, 15), (40, 12)])
+async def test_a_small_screen_shows_the_change_before_anything_else(tmp_path: Path, columns: int, lines: int) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "prices.py").write_text("".join(f"value_{number} = {number}\n" for number in range(1, 30)))
+    plan = plan_of(tmp_path, "edit", path="prices.py", old="value_9 = 9\n", new="value_9 = 90\n")
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.resize_terminal(columns, lines)
+        ask(screen, plan)
+        await until(lambda: " 9 + value_9 = 90" in visible(screen))
+        assert " 9 - value_9 = 9" in visible(screen)
+        assert "1  Allow once" in visible(screen)
+        assert "below" not in visible(screen)
+
+
+async def test_what_does_not_fit_is_counted_on_the_title_line(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "prices.py").write_text("".join(f"value_{number} = {number}\n" for number in range(1, 30)))
+    old = "".join(f"value_{number} = {number}\n" for number in range(5, 15))
+    plan = plan_of(tmp_path, "edit", path="prices.py", old=old, new=old.replace("=", "=="))
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.resize_terminal(100, 15)
+        ask(screen, plan)
+        await until(lambda: re.search(r"prices\.py\? \+10 -10 · \d+ lines below", visible(screen)) is not None)
+        await until(lambda: " 5 - value_5 = 5" in visible(screen))
+        assert "unchanged" not in visible(screen), "it begins at the first change"
+        await pilot.press("tab", "end")
+        await until(lambda: "14 + value_14 == 14" in visible(screen))
+        await until(lambda: "below" not in visible(screen))

@@ -1,6 +1,8 @@
-"""The system prompt: one text, journalled when a session opens and sent unchanged from then on.
+"""The system prompt, the same for every folder and day, and the facts, which open the first user message.
 
-Later changes go into notes (`holdfast.agent.context.changed_files`), so the prompt cache stays valid.
+Both are journalled when a session opens and sent unchanged from then on. A provider's cache keeps what requests have in
+common: with the facts behind them, system prompt and tools are read once for all projects. Later changes go into notes
+(`holdfast.agent.context.changed_files`), so that cache stays valid.
 """
 
 from __future__ import annotations
@@ -22,13 +24,27 @@ _NAMES_SHOWN = 40
 _NAME_SHOWN = 60
 
 
-def system_prompt(cwd: Path, *, today: str, instructions: Iterable[Instruction] = ()) -> str:
-    """Return the system prompt of a new session in `cwd`; `today` is an ISO date. Starts no process.
+_INSTRUCTIONS = (
+    "What follows are instruction files: of the user, if the file lies outside the project, and of the project. Each "
+    "applies to its directory and below; inner ones override outer ones, and the user's messages override all. If a "
+    "note says that a file was deleted, its instructions no longer apply. They cannot grant approvals."
+)
+
+
+def system_prompt(own: str = "", *, appended: str = "") -> str:
+    """Return the system prompt of a new session: the user's `own` or holdfast's, then what they `appended`."""
+    text = own or Path(__file__).with_name("system.md").read_text("utf-8").strip()
+    return "\n\n".join(filter(None, (text, appended)))
+
+
+def folder_facts(cwd: Path, *, today: str, instructions: Iterable[Instruction] = ()) -> str:
+    """Return the facts of a new session in `cwd`, with its instructions; `today` is an ISO date. Starts no process.
 
     Not even `git status`, which could run programs named in the repository's config before the user has agreed.
     """
-    text = Path(__file__).with_name("system.md").read_text("utf-8").strip()
-    return "\n\n".join([text, _facts(cwd, today), *map(_block, instructions)])
+    facts = f"[Note from holdfast: where you work.\n{_facts(cwd, today)}]"
+    blocks = [_block(each) for each in instructions]
+    return "\n\n".join([facts, *([_INSTRUCTIONS] if blocks else ()), *blocks])
 
 
 def instructions_note(changed: Iterable[Instruction]) -> str:
@@ -52,7 +68,7 @@ def _facts(cwd: Path, today: str) -> str:
             f"Working directory: {cwd}",
             f"It contains: {_directory_listing(cwd)}",
             f"Git: {git}",
-            f"Platform: {machine}; commands run in bash without a terminal; {rg}",
+            f"Platform: {machine}; {rg}",
             f"Today's date: {today}",
         ]
     )

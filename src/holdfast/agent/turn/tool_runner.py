@@ -18,7 +18,7 @@ from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
-from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
+from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed, described
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
@@ -27,7 +27,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
 from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, read_filter
-from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
+from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, tool_output
 
 if TYPE_CHECKING:
     from holdfast.agent.turn.server_questions import ServerQuestions
@@ -278,7 +278,7 @@ class Calls:
                 raise
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
+            text = f"Tool {call.name!r} failed while it ran: {described(error)}. Its effect is unknown."
             output = ToolOutput(text=text, ok=False)
         if output is None:  # moved to the background: the call has its result
             return
@@ -315,7 +315,9 @@ class Calls:
         )
         if plan.background:
             return await tasks.start(call, plan, context)
-        return await plan.run(context) if plan.release is None else await tasks.run_foreground(call, plan, context)
+        if plan.release is None:
+            return tool_output(await plan.run(context))
+        return await tasks.run_foreground(call, plan, context)
 
     def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> None:
         text = valid_unicode(output.text)

@@ -28,6 +28,7 @@ import asyncio
 
 from holdfast.agent.background_tasks import unsent_task_ends
 from holdfast.agent.cancellation import StopSignal, TurnStopped, stop_cause_of
+from holdfast.agent.context.task_declarations import task_declarations
 from holdfast.agent.events import TurnFailed
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.deadline import Deadline
@@ -116,7 +117,10 @@ class Turn:
             return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
         context.budget.check(self.stop)
         journal.append(
-            *unsent_task_ends(conversation), *steer_entries(conversation), *prune_entry(conversation, context.settings)
+            *task_declarations(journal.fold, context.toolbox, context.permissions.policy().rules),
+            *unsent_task_ends(conversation),
+            *steer_entries(conversation),
+            *prune_entry(conversation, context.settings),
         )
         if await context.compactor.is_due(self.stop):
             await self._requests.shorten("auto")

@@ -13,6 +13,7 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 
 KIND_SYSTEM = "system prompt"
 KIND_TOOLS = "tool descriptions"
+KIND_FACTS = "folder and instructions"
 KIND_USER_TEXTS = "your messages"
 KIND_SUMMARIES = "summary of older messages"
 KIND_ANSWERS = "answers"
@@ -53,6 +54,7 @@ def context_breakdown(conversation: c.Conversation, *, most: int = 8) -> Context
     if (opened := conversation.opened) is not None:
         totals[KIND_SYSTEM] = tokens_of(opened.system)
         totals[KIND_TOOLS] = sum(CALL + tokens_of(msgspec.json.encode(tool).decode()) for tool in opened.tools)
+        totals[KIND_FACTS] = tokens_of(opened.facts)
     arguments_of: dict[str, str] = {}
     results: list[LargeResult] = []
     note = conversation.compacted.note if conversation.compacted is not None else None

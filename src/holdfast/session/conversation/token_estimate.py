@@ -93,11 +93,11 @@ def of_result(result: c.Result) -> int:
 
 
 def overhead_tokens(opened: SessionOpened | None) -> int:
-    """Return the approximate number of tokens of the system prompt and the tools."""
+    """Return the approximate number of tokens of the system prompt, the tools and the facts."""
     if opened is None:
         return 0
     tools = sum(CALL + tokens_of(msgspec.json.encode(tool).decode()) for tool in opened.tools)
-    return tokens_of(opened.system) + tools
+    return tokens_of(opened.system) + tools + tokens_of(opened.facts)
 
 
 def recounted(

@@ -59,7 +59,8 @@ class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
 class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     """A session began. Every request carries this system prompt and these tools.
 
-    `instructions` are the files whose text is part of the prompt, as they were then.
+    `facts`, if any, open the first user message of every request: the folder, the machine, the day and the text of the
+    `instructions` files, as they were then. In older journals they are part of `system`.
     """
 
     session: str
@@ -72,6 +73,7 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     forked_from: str | None = None
     imported_from: str | None = None
     instructions: tuple[FileSeen, ...] = ()
+    facts: str = ""
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):

@@ -1,4 +1,4 @@
-"""What changes in the MCP servers of a session, as entries of its journal."""
+"""What changes in the tools of a session and in its MCP servers, as entries of its journal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from holdfast.tool_calls import ToolSchema
 
 
 class ToolsChanged(msgspec.Struct, frozen=True, tag_field="kind", tag="tools-changed", omit_defaults=True):
-    """Later requests declare `tools`: all of them. Only between turns; on any branch. `note` opens the next message."""
+    """Later requests declare `tools`: all of them. On any branch. `note` opens the next message.
+
+    `added` is whether none was changed or removed. Only then it may stand in a turn, and signed thinking stays: a turn
+    with calls cannot go on without it.
+    """
 
     tools: tuple[ToolSchema, ...]
     note: str = ""
+    added: bool = False
 
 
 class ServerFailed(msgspec.Struct, frozen=True, tag_field="kind", tag="server-failed", omit_defaults=True):

@@ -36,6 +36,9 @@ def normalize(conversation: c.Conversation, profile: Profile) -> c.Conversation:
 class Normalizer:
     """Normalizes the messages of one conversation in order. The result for one never depends on a later one.
 
+    The facts of the session open the first message here, whichever it is: a compaction or a rewind neither loses nor
+    repeats them.
+
     Only a response with more calls than the provider accepts is `pending` until its results come: it is split with
     them.
     """
@@ -46,6 +49,7 @@ class Normalizer:
         self._profile = profile
         self._model = conversation.model
         self._facts = _facts(conversation)
+        self._opening = conversation.opened.facts if conversation.opened is not None else ""
         self._ids = _Ids()
         sees = conversation.model not in conversation.models_without_vision
         refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
@@ -60,7 +64,8 @@ class Normalizer:
         for message in messages:
             match message:
                 case c.UserMessage():
-                    content = tuple(self._budget.content(message))
+                    opening = (self._opening,) if self._opening and not self.messages else ()
+                    content = (*opening, *self._budget.content(message))
                     normal = user_messages(message.results, content, self._ids, self._model, self._profile)
                 case c.AssistantMessage():
                     normal = (_of_assistant(message, self._ids, self._model, self._profile),)
@@ -81,6 +86,8 @@ class Normalizer:
         no later call changes which it is.
         """
         opened = conversation.opened
+        if opened is not None and self._opening:  # they are in the first message now
+            opened = msgspec.structs.replace(opened, facts="")
         if opened is None or opened.tools or "tools-not-declared" not in self._profile.rules:
             return opened
         calls = (call for each in messages if isinstance(each, c.AssistantMessage) for call in each.calls)

@@ -33,9 +33,8 @@ def export(conversation: Conversation) -> dict[str, object]:
     for message in conversation.messages:
         match message:
             case UserMessage():
-                messages.append(
-                    {"kind": "request", "parts": _request_parts(message, conversation.system, not messages)}
-                )
+                prompts = () if messages or opened is None else (opened.system, opened.facts)
+                messages.append({"kind": "request", "parts": _request_parts(message, prompts)})
             case AssistantMessage():
                 messages.append(_response(message.model, message.parts))
     streaming = conversation.streaming
@@ -56,8 +55,9 @@ def export(conversation: Conversation) -> dict[str, object]:
     return document | {"messages": messages}
 
 
-def _request_parts(message: UserMessage, system: str, first: bool) -> list[dict[str, object]]:  # noqa: FBT001 - private
-    parts: list[dict[str, object]] = [{"part_kind": "system-prompt", "content": system}] if first and system else []
+def _request_parts(message: UserMessage, prompts: tuple[str, ...]) -> list[dict[str, object]]:
+    """Return the parts, first the system `prompts`. The facts of a session are one: an import has its own."""
+    parts: list[dict[str, object]] = [{"part_kind": "system-prompt", "content": text} for text in prompts if text]
     parts.extend(_result(result) for result in message.results)
     images = (image for result in message.results for image in result.images)
     parts.extend({"part_kind": "user-prompt", "content": _content(item)} for item in (*images, *message.content))

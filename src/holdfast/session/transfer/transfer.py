@@ -55,7 +55,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     def changes(self, opened: SessionOpened) -> tuple[str, ...]:
         """Return how a session that begins with `opened` differs from the document, one sentence each."""
-        system = () if self.system in ("", opened.system) else (_SYSTEM,)
+        system = () if self.system in ("", opened.system, _beginning(opened)) else (_SYSTEM,)
         thinking = () if self._keeps_thinking(opened) else (_THINKING,)
         return (*self.repairs, *system, *thinking)
 
@@ -68,8 +68,13 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     def _keeps_thinking(self, opened: SessionOpened) -> bool:
         """Return whether signed thinking is usable: providers accept it only after exactly the same requests."""
-        same = opened.system == self.system and opened.tools == self.tools and not self.repairs
+        same = _beginning(opened) == self.system and opened.tools == self.tools and not self.repairs
         return same or all(without_signatures(entry) == entry for entry in self.body)
+
+
+def _beginning(opened: SessionOpened) -> str:
+    """Return the text that every request of the session begins with: its system prompt and its facts."""
+    return "\n\n".join(filter(None, (opened.system, opened.facts)))
 
 
 def import_document(text: bytes) -> Imported:
@@ -152,7 +157,7 @@ def _of_journal(journal: JournalDocument) -> Imported:
     return Imported(
         session=journal.session,
         model=_last_model(journal.entries) or (opened.model if opened else ""),
-        system=opened.system if opened else "",
+        system=_beginning(opened) if opened else "",
         tools=opened.tools if opened else (),
         body=journal.entries,
         repairs=journal.left_out,

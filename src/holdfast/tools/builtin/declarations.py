@@ -1,4 +1,7 @@
-"""The tools as a model sees them: names, descriptions, arguments. What they do is imported when one is called."""
+"""The tools as a model sees them: names, descriptions, arguments. What they do is imported when one is called.
+
+Every request carries them, so their size is bounded (`tests/contract/test_prompt_size.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,22 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from holdfast.tools.schema import schema_of
+from holdfast.tools.schema import as_declared, schema_of
 
 
 class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `read`."""
 
-    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
-    offset: Annotated[int, msgspec.Meta(ge=1, description="The first line to read, from 1.")] = 1
-    limit: Annotated[int, msgspec.Meta(ge=1, description="How many lines to read at most.")] = 2000
+    path: Annotated[str, msgspec.Meta(description="Relative to the workspace, or absolute.")]
+    offset: Annotated[int, msgspec.Meta(ge=1, description="The first line, from 1.")] = 1
+    limit: Annotated[int, msgspec.Meta(ge=1, description="Most lines (2000).")] = 2000
 
 
 class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `write`."""
 
-    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
-    content: Annotated[str, msgspec.Meta(description="The whole new content of the file.")]
+    path: Annotated[str, msgspec.Meta(description="Relative to the workspace, or absolute.")]
+    content: Annotated[str, msgspec.Meta(description="The whole content.")]
 
 
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,11 +38,9 @@ class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `edit`."""
 
-    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
-    old: Annotated[
-        str, msgspec.Meta(description="The exact text to replace, with its indentation, without line numbers.")
-    ] = ""
-    new: Annotated[str, msgspec.Meta(description="The new text.")] = ""
+    path: Annotated[str, msgspec.Meta(description="Relative to the workspace, or absolute.")]
+    old: Annotated[str, msgspec.Meta(description="The exact text, with its indentation, without line numbers.")] = ""
+    new: Annotated[str, msgspec.Meta(description="")] = ""
     all: Annotated[bool, msgspec.Meta(description="Replace all occurrences.")] = False
     edits: Annotated[
         tuple[Replacement, ...],
@@ -60,35 +61,28 @@ class PatchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `bash`."""
 
-    command: Annotated[str, msgspec.Meta(min_length=1, description="The command, as for `bash -c`.")]
+    command: Annotated[str, msgspec.Meta(min_length=1, description="As for `bash -c`.")]
     timeout: (
         Annotated[
             float,
-            msgspec.Meta(
-                ge=1, le=3600, description="Seconds after which it is ended; 120 if not given, none in the background."
-            ),
+            msgspec.Meta(ge=1, le=3600, description="Most seconds (120; in the background none)."),
         ]
         | msgspec.UnsetType
     ) = msgspec.UNSET
-    cwd: Annotated[
-        str, msgspec.Meta(min_length=1, description="The folder to run in, relative to the workspace or absolute.")
-    ] = "."
-    background: Annotated[
-        bool, msgspec.Meta(description="Run it as a background task: the call ends at once, the command runs on.")
-    ] = False
+    cwd: Annotated[str, msgspec.Meta(min_length=1, description="The folder to run in.")] = "."
+    background: Annotated[bool, msgspec.Meta(description="Run it as a background task: the call ends at once.")] = False
     network: Annotated[
         tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=253)], ...],
         msgspec.Meta(
             max_length=20,
-            description="Hosts that it must reach over HTTP(S), such as pypi.org. "
-            "Without them a confined command has no network.",
+            description="Hosts that it must reach, such as pypi.org.",
         ),
     ] = ()
     outside: Annotated[
         str,
         msgspec.Meta(
             max_length=500,
-            description="Why it must run without the sandbox. The user is asked. Leave it out if it need not.",
+            description="Why it must run without the sandbox, if it must. The user is asked.",
         ),
     ] = ""
 
@@ -111,30 +105,26 @@ class StopTaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 class GrepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `grep`."""
 
-    pattern: Annotated[str, msgspec.Meta(min_length=1, description="A regular expression, matched line by line.")]
-    path: Annotated[str, msgspec.Meta(description="The folder or file to search.")] = "."
-    glob: Annotated[
-        str, msgspec.Meta(description="Search only matching files: '*.py' in any folder, 'src/**/*.py'.")
-    ] = "*"
-    ignore_case: Annotated[bool, msgspec.Meta(description="Match upper and lower case alike.")] = False
-    context: Annotated[int, msgspec.Meta(ge=0, le=20, description="Lines to show around each match.")] = 0
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000, description="How many matching lines to show at most.")] = 100
+    pattern: Annotated[str, msgspec.Meta(min_length=1, description="A regular expression.")]
+    path: Annotated[str, msgspec.Meta(description="A folder or file.")] = "."
+    glob: Annotated[str, msgspec.Meta(description="Only these files: '*.py' in any folder, 'src/**/*.py'.")] = "*"
+    ignore_case: Annotated[bool, msgspec.Meta(description="")] = False
+    context: Annotated[int, msgspec.Meta(ge=0, le=20, description="Lines around each match.")] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000, description="Most matches (100).")] = 100
 
 
 class GlobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `glob`."""
 
-    pattern: Annotated[
-        str, msgspec.Meta(description="Like 'src/**/*.py', '*.{ts,tsx}' or 'docs/*'; ** is any number of folders.")
-    ]
+    pattern: Annotated[str, msgspec.Meta(description="Like 'src/**/*.py', '*.{ts,tsx}' or 'docs/*'.")]
     path: Annotated[str, msgspec.Meta(description="The folder to look in.")] = "."
 
 
 class FetchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `fetch`."""
 
-    url: Annotated[str, msgspec.Meta(description="The address, with http:// or https://.")]
-    offset: Annotated[int, msgspec.Meta(ge=0, description="The first character of the text to show, from 0.")] = 0
+    url: Annotated[str, msgspec.Meta(description="With http:// or https://.")]
+    offset: Annotated[int, msgspec.Meta(ge=0, description="The first character, from 0.")] = 0
 
 
 class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,14 +137,14 @@ class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One task."""
 
-    text: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="The task, in one line.")]
-    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Status.")] = "open"
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="In one line.")]
+    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="")] = "open"
 
 
 class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `todo`."""
 
-    items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list, in order.")]
+    items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list.")]
 
 
 class PresentPlanArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,7 +154,7 @@ class PresentPlanArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
         str,
         msgspec.Meta(
             max_length=20_000,
-            description="The whole plan in Markdown: what changes where, how it is checked, what is risky.",
+            description="In Markdown: what changes where, how it is checked, what is risky.",
         ),
     ]
 
@@ -172,40 +162,35 @@ class PresentPlanArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 class AskedOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One option of a question."""
 
-    label: Annotated[str, msgspec.Meta(max_length=100, description="The answer, in a few words.")]
+    label: Annotated[str, msgspec.Meta(max_length=100, description="In a few words.")]
     description: Annotated[str, msgspec.Meta(max_length=300, description="What follows from it.")] = ""
 
 
 class AskUserArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `ask_user`."""
 
-    question: Annotated[
-        str, msgspec.Meta(max_length=4_000, description="One question, with what the user must know to answer it.")
-    ]
-    options: Annotated[
-        tuple[AskedOption, ...], msgspec.Meta(description="2 to 4 answers, the one that you recommend first.")
-    ]
-    several: Annotated[bool, msgspec.Meta(description="Several options may be chosen.")] = False
+    question: Annotated[str, msgspec.Meta(max_length=4_000, description="With what the user must know to answer it.")]
+    options: Annotated[tuple[AskedOption, ...], msgspec.Meta(description="2 to 4, the one that you recommend first.")]
+    several: Annotated[bool, msgspec.Meta(description="Several may be chosen.")] = False
 
 
 READ_SCHEMA = schema_of(
     "read",
-    "Read a text file, or look at an image. Lines are prefixed with their number and a tab. Long files are "
-    "paginated: the last line gives the next offset. Other binary files are refused.",
+    "Read a text file, or look at an image. Each line begins with its number and a tab. If a file goes on, the last "
+    "line gives the next offset.",
     ReadArguments,
 )
 
 WRITE_SCHEMA = schema_of(
     "write",
-    "Create a file, or replace all of its content. Missing folders are created. "
-    "To change part of a file that exists, use edit.",
+    "Create a file, or replace all of its content. Missing folders are created. To change a part, edit it instead.",
     WriteArguments,
 )
 
 EDIT_SCHEMA = schema_of(
     "edit",
-    "Replace an exact piece of text in a file, or several with `edits`. Each `old` must occur exactly once, unless "
-    "`all` is true: include enough surrounding lines to make it unique.",
+    "Replace an exact piece of text in a file. It must occur exactly once, unless `all` is true: include enough lines "
+    "around it.",
     EditArguments,
 )
 
@@ -227,12 +212,10 @@ fits or nothing is written."""
 PATCH_SCHEMA = schema_of("apply_patch", _PATCH, PatchArguments)
 
 _BASH = """Run a shell command and return its output, stdout and stderr together.
-Every command starts in a new shell in the workspace folder, or in `cwd`. It has no terminal and no input, so nothing \
-can be answered: use flags such as --yes. When the command ends, the processes it left behind are ended too. What must \
-run on, such as a server or a watcher, is a background task: set `background`. Commands may run in a sandbox, where \
-they write only in the workspace and reach only the hosts in `network`; a result says if that stood in the way. Of a \
-long output you see the beginning \
-and the end, and the name of a file with all of it."""
+Each starts in a new shell in the workspace. It has no terminal and no input: use flags such as --yes. What it leaves \
+running is ended with it; for a server or a watcher set `background`. A sandbox may let it write only in the workspace \
+and reach only the hosts in `network`; the result says if that stood in the way. Of a long output you see the \
+beginning, the end, and the name of a file with all of it."""
 
 BASH_SCHEMA = schema_of("bash", _BASH, BashArguments)
 
@@ -250,22 +233,21 @@ STOP_TASK_SCHEMA = schema_of(
 GREP_SCHEMA = schema_of(
     "grep",
     "Search text files line by line for a regular expression; results are path:line:text. "
-    "Binary files and files that .gitignore leaves out are not searched.",
+    "Skips binary files and what .gitignore leaves out.",
     GrepArguments,
 )
 
 GLOB_SCHEMA = schema_of(
     "glob",
-    "List files whose path matches a pattern, the newest first. Files that .gitignore leaves out are not listed. "
-    "Folders end with / and are listed only by patterns without **.",
+    "List files whose path matches a pattern, the newest first, without what .gitignore leaves out. "
+    "Folders end with /; a pattern with ** lists none.",
     GlobArguments,
 )
 
 FETCH_SCHEMA = schema_of(
     "fetch",
-    "Fetch a page by HTTP GET and read it as text; HTML becomes Markdown. Only public addresses can be asked, "
-    "without cookies or passwords. A redirect to another host is reported, not followed. "
-    "Long pages are paginated: the last line gives the next offset.",
+    "Read a public page by HTTP GET, as Markdown, without cookies or passwords. A redirect to another host is "
+    "reported, not followed. If a page goes on, the last line gives the next offset.",
     FetchArguments,
 )
 
@@ -278,41 +260,48 @@ SEARCH_SCHEMA = schema_of(
 
 TODO_SCHEMA = schema_of(
     "todo",
-    "Keep a task list, for work of three steps or more. Each call replaces the whole list: give "
-    "every item that still matters, with its state. Mark an item done once you have seen that it is.",
+    "Keep a task list, for work of three steps or more. Each call replaces the whole list: give every item that still "
+    "matters. An item is done once you have seen that it is.",
     TodoArguments,
 )
 
 PRESENT_PLAN_SCHEMA = schema_of(
     "present_plan",
-    "Show the user your plan and ask whether to carry it out. In plan mode, call this once you know what has to be "
-    "done; outside it, only if the user asked for a plan. The user approves it, has it changed, or leaves plan mode "
-    "without it; the result says which. Call nothing else together with it.",
+    "Show the user your plan and ask whether to carry it out. In plan mode only reading is allowed: look until you "
+    "know what has to be done, then call this. Outside it, only if they asked for a plan. The result has their "
+    "decision; a plan that was not approved is not carried out. Call nothing else together with it.",
     PresentPlanArguments,
 )
 
 ASK_USER_SCHEMA = schema_of(
     "ask_user",
-    "Ask the user one question that only they can answer and that decides how you continue. They choose one of your "
-    "options, or answer in their own words; the result has their answer. Do not ask what you can find out yourself, "
-    "and not for approval: calls that need it ask by themselves. Call nothing else together with it.",
+    "Ask the user one question that only they can answer and that decides how you continue. Do not ask what you can "
+    "find out, nor for approval: calls that need it ask by themselves. Call nothing else together with it.",
     AskUserArguments,
 )
 
-DECLARATIONS = (
-    READ_SCHEMA,
-    WRITE_SCHEMA,
-    EDIT_SCHEMA,
-    PATCH_SCHEMA,
-    BASH_SCHEMA,
-    TASK_SCHEMA,
-    STOP_TASK_SCHEMA,
-    GREP_SCHEMA,
-    GLOB_SCHEMA,
-    FETCH_SCHEMA,
-    TODO_SCHEMA,
-    PRESENT_PLAN_SCHEMA,
-    ASK_USER_SCHEMA,
-    SEARCH_SCHEMA,
+_ONE_WAY = {"edit": ("path", "old", "new", "all")}
+"""The arguments that a model is told of. Others are understood if one gives them, but one way is enough."""
+_REQUIRED = {"edit": ("path", "old", "new")}
+"""What a model must give if it is told of one way."""
+
+DECLARATIONS = tuple(
+    as_declared(schema, only=_ONE_WAY.get(schema.name), required=_REQUIRED.get(schema.name, ()))
+    for schema in (
+        READ_SCHEMA,
+        WRITE_SCHEMA,
+        EDIT_SCHEMA,
+        PATCH_SCHEMA,
+        BASH_SCHEMA,
+        TASK_SCHEMA,
+        STOP_TASK_SCHEMA,
+        GREP_SCHEMA,
+        GLOB_SCHEMA,
+        FETCH_SCHEMA,
+        TODO_SCHEMA,
+        PRESENT_PLAN_SCHEMA,
+        ASK_USER_SCHEMA,
+        SEARCH_SCHEMA,
+    )
 )
-"""All of them, in the order in which a session declares those that it has."""
+"""All of them as models are told of them, in the order in which a session declares those that it has."""

@@ -86,7 +86,7 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
     """Return the plan to replace all of a file by `content`; raises `ToolFailed` if nothing would change."""
     existing = read_existing(place)
     text = valid_unicode(content)
-    after = text.encode()
+    after, kept = _in_the_form_of((existing and existing.content) or b"", text.encode())
     if existing is not None and existing.content == after:
         msg = f"File {place.name!r} already has exactly this content. Nothing was written."
         raise ToolFailed(msg)
@@ -94,9 +94,26 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
     def describe(diff: FileDiff) -> str:
         action = f"Created {place.name}" if existing is None else f"Replaced {place.name}"
         replaced = "" if text == content else " Invalid characters were written as U+FFFD."
-        return f"{action}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{replaced}"
+        return f"{action}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{kept}{replaced}"
 
     return replacement(place, existing, after, title=title, describe=describe)
+
+
+def _in_the_form_of(before: bytes, after: bytes) -> tuple[bytes, str]:
+    """Return the new content with the line ends and the byte order mark of the old one, and a sentence about them.
+
+    A model writes lines that end in a newline, whatever it read. If every line of the old content ends in CRLF and none
+    of the new one does, it means the same line ends: else the change of one line would be a change of the whole file.
+    """
+    kept: list[str] = []
+    ends = before.count(b"\r\n")
+    if ends and ends == before.count(b"\n") and b"\n" in after and b"\r\n" not in after:
+        after = after.replace(b"\n", b"\r\n")
+        kept.append("line ends (CRLF)")
+    if before.startswith(_BOM) and not after.startswith(_BOM):
+        after = _BOM + after
+        kept.append("byte order mark")
+    return after, f" Kept: {' and '.join(kept)}." if kept else ""
 
 
 def check_change(root: Path, change: FileChange) -> FileCheck:

@@ -101,6 +101,11 @@ def permission_rule(text: str, verdict: RuleVerdict, *, source: str, base: str =
     )
 
 
+def own_tool_name(name: str) -> str:
+    """Return holdfast's name of the tool that a person names, in any case, as holdfast or as Claude Code calls it."""
+    return _OWN_NAMES.get(name.lower(), name.lower())
+
+
 def rule_for(pattern: Pattern) -> str:
     """Return the text of a rule that allows at least what a pattern does."""
     match pattern.effect:

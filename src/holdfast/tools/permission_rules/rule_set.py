@@ -37,6 +37,10 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         """
         return next((rule for rule in self._with(verdict) if self._is_against(rule, plan, line, tool)), None)
 
+    def never_run(self, tool: str) -> bool:
+        """Return whether a rule denies every call of a tool, so that there is no use in declaring it."""
+        return any(not rule.specifier and _covers(rule, tool) for rule in self._with("deny"))
+
     def allow(self, plan: Plan, *, tool: str) -> bool:
         """Return whether rules allow all of a call that runs no command."""
         rules = tuple(self._with("allow"))
@@ -120,6 +124,15 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_RULES = RuleSet()
+
+_CHANGES_FILES = frozenset({"edit", "write", "apply_patch"})
+
+
+def _covers(rule: PermissionRule, tool: str) -> bool:
+    """Return whether a rule without a specifier is about each call of the tool, by its name."""
+    if rule.subject == "edit" and rule.tool == "edit":
+        return tool in _CHANGES_FILES
+    return names_tool(rule, tool)
 
 
 def _with_subject(rules: Iterable[PermissionRule], subject: Subject) -> Iterator[PermissionRule]:

@@ -12,13 +12,17 @@ from typing import Literal
 import msgspec
 
 from holdfast.text import valid_unicode
+from holdfast.tools.printed_text import printed_text
 from holdfast.tools.process.end_record import open_regular_file
 from holdfast.tools.process.orphans import OrphanReport
+from holdfast.tools.process.supervised_command import SPOOL_MARK
 from holdfast.tools.truncation import beginning
 
 HEAD = 10_000
 TAIL = 20_000
 """Bytes of the beginning and of the end of an output that the model reads."""
+LARGEST = 4_000_000
+"""Bytes of a file that are read; a spool has fewer."""
 
 
 class RefusedHost(msgspec.Struct, frozen=True):
@@ -91,18 +95,33 @@ def is_cut(spool: Path) -> bool:
 
 
 def _excerpt(spool: Path, *, seen: int) -> str:
-    """Return the beginning and the end of the file, and how much of the `seen` bytes is missing in between."""
+    """Return what a line printer would keep of the file: its beginning and its end, and how much is cut in between.
+
+    `seen` is how many bytes the command printed; the file has dropped some in its middle if it has fewer.
+    """
     with open_regular_file(spool) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        if size <= HEAD + TAIL:
-            return valid_unicode(file.read().decode(errors="replace"))
-        # A character cut in two is dropped, not shown as damage.
-        head = beginning(file.read(HEAD))
-        file.seek(-TAIL, os.SEEK_END)
-        tail = file.read(3).lstrip(bytes(range(0x80, 0xC0))) + file.read()
-    cut = max(seen, size) - HEAD - TAIL
-    return valid_unicode(f"{head}\n[... {cut} bytes of output were cut here ...]\n{tail.decode(errors='replace')}")
+        raw = file.read(LARGEST)
+        if size > LARGEST:  # written into by somebody else: a spool is smaller
+            file.seek(-TAIL, os.SEEK_END)
+            raw += file.read(TAIL)
+    text = printed_text(raw.decode(errors="replace"))
+    printed = text.encode(errors="replace")
+    if len(printed) <= HEAD + TAIL:
+        return valid_unicode(text.replace(_MARK, _cut_note(seen - size), 1) if seen > size else text)
+    # A character cut in two is dropped, not shown as damage.
+    head = beginning(printed[:HEAD])
+    tail = printed[-TAIL:][:3].lstrip(bytes(range(0x80, 0xC0))) + printed[-TAIL + 3 :]
+    cut = max(len(printed), seen - (size - len(printed))) - HEAD - TAIL
+    return valid_unicode(f"{head}\n{_cut_note(cut)}\n{tail.decode(errors='replace')}")
+
+
+_MARK = SPOOL_MARK.decode().strip()
+
+
+def _cut_note(count: int) -> str:
+    return f"[... {count} bytes of output were cut here ...]"
 
 
 def command_result(ended: CommandEnded, spool: Path) -> CommandFinished:

@@ -85,6 +85,7 @@ def _create_session(options: RunOptions, folder: Path, offer: ClientOffer) -> St
             settings=options.settings_of(options.model),
             tools=options.tools_of(options.model),
             remote=options.remote_schemas(),
+            system=options.system,
             instructions=instructions,
         ),
         options,

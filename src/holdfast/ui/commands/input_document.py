@@ -11,11 +11,11 @@ import msgspec
 
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.document import Damage, messages_in, read_document
+from holdfast.history.foreign.lookalikes import refuse_lookalike
 from holdfast.history.formats import FORMATS, find_format
 from holdfast.history.formats.format import Format, as_array, as_object, is_object
 from holdfast.history.profiles import PAIRS
 from holdfast.system.bounded_files import read_beginning
-from holdfast.ui.commands.foreign_formats import lookalike
 
 LARGEST_DOCUMENT = 200_000_000
 """Bytes of a document."""
@@ -93,7 +93,7 @@ def _bytes(file: str) -> bytes:
 
 def _required_format(document: object, form: str) -> tuple[str, ...]:
     """Return `form`. Raise if the document looks like an unsupported format, or if no message fits `form`."""
-    _refuse_lookalike(document, marked=True)
+    refuse_lookalike(document, marked=True)
     known = find_format(form)
     messages, _ = messages_in(document, known)
     if messages and _unusual(known, messages) is None:
@@ -117,7 +117,7 @@ def _detected_formats(document: object, profile: str | None) -> tuple[str, ...]:
         if count is not None:
             unusual[name] = count + _unusual_fields(form, as_object(document))
     least = min(unusual.values(), default=0)
-    _refuse_lookalike(document, marked=False)
+    refuse_lookalike(document, marked=False)
     if not unusual:
         raise _no_conversation(list(FORMATS), "Extract the list of messages, or choose the format with --format.")
     best = [name for name, count in unusual.items() if count == least]
@@ -129,12 +129,6 @@ def _detected_formats(document: object, profile: str | None) -> tuple[str, ...]:
             f" {', '.join(PAIRS[best[0]])}, or pass --format if the document is {' or '.join(takes)}."
         )
     return tuple(legal)
-
-
-def _refuse_lookalike(document: object, *, marked: bool) -> None:
-    """Raise `DamageError` if the document is a conversation in an unsupported format."""
-    if (found := lookalike(document, marked=marked)) is not None:
-        raise DamageError(f"The document is in an unsupported format: it looks like {found.name}. {found.to_do}")
 
 
 def _no_conversation(forms: Sequence[str], to_do: str) -> DamageError:

@@ -40,6 +40,7 @@ COMMON: Mapping[str, str] = MappingProxyType(
         "statusline": "your own command for the status line",
         "wake": "a background task that ends begins a turn",
         "edit_tool": "how new sessions edit files",
+        "tools": "the only tools of new sessions",
         "limits.max_cost": "most US dollars of a run",
         "limits.max_steps": "most requests of a turn",
         "limits.timeout": "most seconds of a turn",

@@ -53,6 +53,8 @@ class Arguments(argparse.Namespace):
     max_steps: int | None = None
     max_cost: float | None = None
     timeout: float | None = None
+    system_prompt: str | None = None
+    system_prompt_file: str | None = None
     append_system_prompt: str | None = None
     append_system_prompt_file: str | None = None
     no_session: bool = False
@@ -68,6 +70,7 @@ class Arguments(argparse.Namespace):
     strict_mcp_config: bool = False
     allow: list[str] | None = None
     deny: list[str] | None = None
+    tools: str | None = None
 
 
 class Parser(argparse.ArgumentParser):
@@ -140,6 +143,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--allow", action="append", metavar="RULE",
         help="allow calls without asking, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
     add("--deny", action="append", metavar="RULE", help="never run these calls, in any mode; repeatable")
+    add("--tools", metavar="NAMES", help="declare only these tools in a new session, e.g. read,grep,bash")
     add("--mcp-config", action="append", metavar="FILE", help="also use the MCP servers in this file; repeatable")
     add("--strict-mcp-config", action="store_true", help="use only the MCP servers of --mcp-config")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
@@ -150,6 +154,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help="end the turn before a request once the run has cost this much",
     )
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this time")
+    add("--system-prompt", metavar="TEXT", help="use this text as the system prompt of a new session")
+    add("--system-prompt-file", metavar="FILE", help="use this file as the system prompt of a new session")
     add("--append-system-prompt", metavar="TEXT", help="append this text to the system prompt of a new session")
     add("--append-system-prompt-file", metavar="FILE", help="append this file to the system prompt of a new session")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")

@@ -36,7 +36,7 @@ from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode, ToolSchema
 from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.own_instructions import session_instructions
+from holdfast.ui.startup.own_instructions import session_instructions, session_system
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
@@ -62,7 +62,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     `config` has the user's settings, overridden by the project's if trusted, then by the command line. `model` is ""
     if none is configured. `environ` is the run's own environment; stored keys are only in `keys`. `unread` is the
     problem with the key file, or "". `project` is the project's config if it is in use; `notices` are messages for the
-    user, e.g. that it is ignored. `instructions` end the system prompt of a new session. With `fork` the session is
+    user, e.g. that it is ignored. `system` is the user's own system prompt of a new session, "" for holdfast's, and
+    `instructions` end it. With `fork` the session is
     copied, with `choose` the user picks one. The screen sends `first_prompt` when it opens, unless it is "". `mcp` are
     the MCP servers, None if there are none.
     """
@@ -79,6 +80,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     project: ProjectFile | None = None
     resumed: SessionSummary | None = None
+    system: str = ""
     instructions: str = ""
     fork: bool = False
     choose: bool = False
@@ -110,11 +112,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         prepare(toolbox, self.config, self.environ)
         toolbox.may_ask(self.mcp)
 
-    def tools_of(self, model: str) -> frozenset[str]:
-        """Return the names of the tools of a new session with a model."""
-        from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - when there is a session
+    def tools_of(self, model: str, *, has_user: bool = True) -> frozenset[str]:
+        """Return the names of the tools of a new session with a model. `has_user` is whether somebody can answer."""
+        from holdfast.ui.startup.toolbox_settings import declared_tools  # noqa: PLC0415 - when there is a session
 
-        return chosen_tools(model, dialect=self.config.edit_tool, search=self.config.search is not None)
+        rules = self.project_of(self.cwd).rules
+        return declared_tools(model, self.config, rules, option=self.arguments.tools, has_user=has_user)
 
     @property
     def fallback(self) -> str:
@@ -173,7 +176,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         from holdfast.tools.mcp.tool_declarations import session_schemas  # noqa: PLC0415 - if there are servers
 
-        return session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
+        rules = self.project_of(self.cwd).rules
+        schemas = session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
+        return tuple(each for each in schemas if not rules.never_run(each.name))
 
     def prompt_commands(self) -> tuple[ServerPrompt, ...]:
         """Return the commands for the prompts of MCP servers whose lists are known."""
@@ -254,6 +259,10 @@ def run_options(
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
     notices += session_rules(environ, folder, config=config, arguments=arguments).faults
+    if arguments.tools is not None or config.tools is not None:
+        from holdfast.ui.startup.toolbox_settings import check_tools  # noqa: PLC0415 - when tools are named
+
+        check_tools(arguments, config)
     mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
     stored_keys, unread = KeyFile(homes(environ).keys).usable()
@@ -270,6 +279,7 @@ def run_options(
         notices=tuple(notices),
         project=project,
         resumed=resumed,
+        system=session_system(arguments),
         instructions=session_instructions(arguments),
         fork=arguments.fork,
         first_prompt=arguments.first_prompt,

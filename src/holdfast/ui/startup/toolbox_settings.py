@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.config.settings import Config
+from holdfast.errors import UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, ProviderKey, with_keyring_value
 from holdfast.system.user_directories import homes
+from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.tools.web_search.backends import KEY_VARIABLES, SearchBackend, address_of_backend
+from holdfast.ui.startup.arguments import Arguments
 
 
 def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -> None:
@@ -19,6 +22,46 @@ def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -
     toolbox.may_fetch(config.fetch.addresses)
     if (backend := search_backend(config, environ)) is not None:
         toolbox.may_search(backend)
+
+
+def declared_tools(model: str, config: Config, rules: RuleSet, *, option: str | None, has_user: bool) -> frozenset[str]:
+    """Return the names of the tools of a new session with a model: those named, but none that a rule always denies.
+
+    `option` is --tools, None if it is not given. `has_user` is whether somebody can answer in the session.
+    """
+    from holdfast.providers.model_table import window_of  # noqa: PLC0415 - when there is a session
+    from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - likewise
+
+    chosen = chosen_tools(
+        model,
+        dialect=config.edit_tool,
+        search=config.search is not None,
+        only=_wanted(option, config),
+        window=window_of(model, config.models) or config.context.window,
+        has_user=has_user,
+    )
+    return frozenset(name for name in chosen if not rules.never_run(name))
+
+
+def check_tools(arguments: Arguments, config: Config) -> None:
+    """Raise `UsageError` if --tools or the setting names an unknown tool, or --tools is for a session that exists."""
+    if arguments.tools is not None and (arguments.continue_ or arguments.resume is not None):
+        raise UsageError(
+            "--tools is for new sessions: a session keeps the tools that it began with. Leave out -c, -r and --fork, "
+            "or forbid a tool with --deny."
+        )
+    _wanted(arguments.tools, config)
+
+
+def _wanted(option: str | None, config: Config) -> frozenset[str] | None:
+    """Return the tools that --tools or the setting names, None for all that suit."""
+    names = config.tools if option is None else option.split(",")
+    if names is None:
+        return None
+    from holdfast.tools.tool_choice import wanted_tools  # noqa: PLC0415 - when tools are named
+
+    source = "Setting 'tools'" if option is None else "--tools"
+    return wanted_tools(names, source=source, search=config.search is not None)
 
 
 def search_backend(config: Config, environ: Mapping[str, str]) -> SearchBackend | None:

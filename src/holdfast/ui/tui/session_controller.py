@@ -338,17 +338,17 @@ class SessionController:
         if not self._is_open:
             self._is_open, catalog, cwd = True, self.catalog, self.cwd
             model, settings = self._models.chosen, self._models.settings
-            instructions, tools = self.options.instructions, self.options.tools_of(model)
-            remote = self.options.remote_schemas  # read when the session is created
+            options = self.options  # its tools are read when the session is created
             self.agent.open(
                 lambda: create(
                     catalog,
                     cwd=cwd,
                     model=model,
                     settings=settings,
-                    tools=tools,
-                    instructions=instructions,
-                    remote=remote(),
+                    tools=options.tools_of(model),
+                    system=options.system,
+                    instructions=options.instructions,
+                    remote=options.remote_schemas(),
                 )
             )
 

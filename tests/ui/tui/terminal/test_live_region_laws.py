@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Literal
 
 import pyte
@@ -15,6 +16,17 @@ from laws import law
 COLUMNS, LINES = 20, 8
 
 Step = tuple[Literal["print"], int] | tuple[Literal["frame"], int] | tuple[Literal["erase"], int]
+
+
+class Tmux(pyte.HistoryScreen):
+    """A terminal that keeps what is cleared from its first place, as tmux does with `scroll-on-clear`."""
+
+    def erase_in_display(self, how: int = 0, *arguments: int, **named: bool) -> None:
+        if how == 0 and (self.cursor.x, self.cursor.y) == (0, 0):
+            used = [at for at, line in enumerate(self.display) if line.strip()]
+            self.history.top.extend(copy.copy(self.buffer[at]) for at in range(max(used, default=-1) + 1))
+        super().erase_in_display(how, *arguments, **named)
+
 
 STEPS = st.lists(
     st.one_of(
@@ -35,7 +47,7 @@ def frame(rows: int, mark: str) -> str:
 @law()
 @given(STEPS, st.integers(0, LINES - 1))
 def test_text_above_and_region_below(steps: list[Step], begins_at: int) -> None:
-    screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
+    screen = Tmux(COLUMNS, LINES, history=1000)
     terminal = pyte.Stream(screen)
     before = [f"shell{number}" for number in range(begins_at)]
     terminal.feed("".join(f"{line}\r\n" for line in before))

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
-
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import first_entry
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
@@ -118,9 +116,14 @@ class SessionAgents:
         if not model:
             raise UsageError("No model configured for this worker. Run `holdfast setup`, or pass -m PROVIDER:MODEL.")
         toolbox = LocalToolbox(place.cwd, folder, declared=options.tools_of(model), remote=options.remote_schemas())
-        opened = first_entry(held_session.id, cwd=place.cwd, model=model, toolbox=toolbox)
-        if options.instructions:
-            opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(options.instructions)}")
+        opened = first_entry(
+            held_session.id,
+            cwd=place.cwd,
+            model=model,
+            toolbox=toolbox,
+            system=options.system,
+            instructions=options.instructions,
+        )
         settings = options.settings_of(model)
         title = valid_unicode(str(held_session.place.get("title", "")))
         entries: list[e.Entry] = [opened]

@@ -80,6 +80,7 @@ def create_session(
         settings=options.settings_of(name),
         tools=options.tools_of(name),
         remote=options.remote_schemas(),
+        system=options.system,
         instructions=options.instructions,
         session_id=session_id,
     )

@@ -67,6 +67,10 @@ class Head(msgspec.Struct, frozen=True):
         return [make_line(crop([*crop(title, room), *status_runs], width))._replace(mark=(mark, style))]
 
 
+CHANGED = frozenset("+-")
+"""The signs of changed lines."""
+
+
 class Diff(msgspec.Struct, frozen=True):
     """The lines of an edit; `digits` is the width of their numbers, 0 for as wide as needed."""
 

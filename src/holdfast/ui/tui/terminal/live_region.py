@@ -2,7 +2,7 @@
 
 How it works. The region begins in the row where the cursor was, and has as many rows as the last frame. Its place
 on the terminal is unknown, and does not matter: every move is relative. Between two writes the cursor is in the first
-column of the region's first row. So "erase from the cursor to the end" removes the region and nothing else, at
+column of the region's first row. So erasing that row and all below it removes the region and nothing else, at
 any time: before finished text is printed, when the program is suspended, and when it was killed and its guard cleans
 up. It also survives a new size: terminals that fold their lines again keep the cursor in its line.
 
@@ -19,8 +19,12 @@ from collections.abc import Sequence
 
 from holdfast.ui.tui.terminal.frames import PlacedText
 
-ERASE = "\r\x1b[J"
-"""Removes the region, and everything below it."""
+ERASE = "\r\x1b[2K\x1b7\x1b[B\x1b[J\x1b8"
+"""Removes the region, and everything below it.
+
+"Erase to the end" does not begin in the first row: from the terminal's first place, tmux takes it for a clear of the
+screen, and first scrolls the screen into its history (`scroll-on-clear`).
+"""
 
 
 class LiveRegion:

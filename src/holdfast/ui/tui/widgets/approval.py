@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.text import literal
 from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.keys.key_order import LineInput
 from holdfast.ui.tui.keys.question_keys import (
@@ -30,8 +31,10 @@ from holdfast.ui.tui.keys.question_keys import (
     TypedText,
     UnhandledKey,
 )
+from holdfast.ui.tui.render.call_renderer import Diff
 from holdfast.ui.tui.widgets.detail_view import DetailView
-from holdfast.ui.tui.widgets.plan_detail import plan_fragments
+from holdfast.ui.tui.widgets.plan_detail import AROUND, plan_fragments
+from holdfast.ui.view.columns import count_noun
 from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
 SHARE = 0.75
@@ -45,6 +48,9 @@ ROOMY = 16
 
 LEAST_LINES = 3
 """Lines of the detail and of the answers that are always visible, if the screen is large enough."""
+
+FEWEST_ANSWERS = 2
+"""Lines of the answers that stay visible beside a change."""
 
 _NUMBER = 3  # cells of a choice's number
 _SIDES = 5  # cells left and right of a text: margins, border, padding
@@ -62,6 +68,11 @@ class Approval(Vertical):
     _call = ""  # the open call, "" once answered, so that a second key press does not answer the next one
     _question = Question(text="", choices=())
     _choice_with_words: AnswerChoice | None = None  # the chosen answer, while the user types its words
+    _plan: Plan | None = None
+    _around = AROUND  # unchanged lines beside each change of the detail
+    _changed = _detail_lines = 0  # changed lines of the detail, and all of them
+    _sizes = ""
+    _is_roomy = True
     _marked: frozenset[str] = frozenset()  # the names of the marked options of a question of the model
 
     class Answered(Message):
@@ -90,7 +101,9 @@ class Approval(Vertical):
         """
         reason = LineInput(placeholder=_WHY_HINT, id="reason")
         question, keys = Static(id="question", markup=False), Static(id="keys", markup=False)
-        self.mount(question, DetailView(id="detail"), OptionList(id="answers"), reason, keys)
+        detail = DetailView(id="detail")
+        detail.on_moved = self._say_what_is_below
+        self.mount(question, detail, OptionList(id="answers"), reason, keys)
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())  # pyright: ignore[reportUnknownMemberType] - an app of any result
 
     def ask(self, request: ApprovalRequested, *, mode: Mode, take: bool) -> None:
@@ -99,6 +112,11 @@ class Approval(Vertical):
         self._call, self._choice_with_words, self._marked = request.call.id, None, frozenset()
         self._question = question_of(request.plan, mode=mode, why=request.why)
         fragments = plan_fragments(request.plan)
+        self._plan, self._around = request.plan, AROUND
+        signs = [line.sign for each in fragments if isinstance(each, Diff) for line in each.lines]
+        added, removed = signs.count("+"), signs.count("-")
+        self._changed, self._sizes = added + removed, f"+{added} -{removed}"
+        self._detail_lines = sum(each.guess(max(1, self.screen.size.width - _SIDES)) for each in fragments)
         self.display = True
         self.set_class(bool(self._question.warnings), "-dangerous")
         detail = self.query_one(DetailView)
@@ -276,33 +294,63 @@ class Approval(Vertical):
         return True
 
     def _fit(self) -> None:
-        """Divide the lines: the detail and the answers scroll if they do not fit."""
+        """Divide the lines: the detail and the answers scroll if they do not fit.
+
+        If a change does not fit, what is not the change goes first: key hints, blank rows, unchanged lines, and then
+        all answers but the first ones, which scroll.
+        """
         height, width = self._rows(), max(1, self.screen.size.width - _SIDES)
+        detail = self.query_one(DetailView)
+        texts, answers = self._question_text(roomy=height >= ROOMY).plain, self._answer_lines(width)
+        asked = sum(_lines(text, width) for text in texts.split("\n"))
         roomy = height >= ROOMY
-        keys, listed = self.query_one("#keys", Static), self.query_one("#answers", OptionList)
-        keys.display = roomy
-        keys.update(Text(self._hint(), "dim"))
+        room = (int(height * SHARE) - 3 - _lines(self._hint(), width) if roomy else height - OTHER_LINES) - asked
+        least = LEAST_LINES if detail.display else 0
+        shown, around = max(least, room - answers), AROUND
+        if detail.display and self._changed and shown < self._detail_lines:
+            short = self._question_text(roomy=False).plain
+            room = height - OTHER_LINES - sum(_lines(text, width) for text in short.split("\n"))
+            shown, around, roomy = max(least, room - answers, min(self._changed, room - FEWEST_ANSWERS)), 0, False
+        self.query_one("#keys", Static).display = roomy
+        self.query_one("#keys", Static).update(Text(self._hint(), "dim"))
+        self._is_roomy = roomy
+        self.query_one("#question", Static).update(self._question_text(roomy=roomy, below=detail.changes_below))
+        detail.styles.max_height = max(1, shown)
+        detail.styles.margin = (1, 0) if roomy else (0, 0)
+        self.styles.margin = (int(roomy), 1, 0, 1)
+        self.query_one("#answers").styles.max_height = max(
+            FEWEST_ANSWERS if not around else LEAST_LINES, room - (shown if not around else min(shown, least))
+        )
+        if around != self._around and self._plan is not None:
+            self._around = around
+            detail.show(plan_fragments(self._plan, around=around))
+        if not around:
+            self.call_after_refresh(detail.to_first_change)
+
+    def _question_text(self, *, roomy: bool, below: int = 0) -> Text:
+        """Return the question, and how much of the change is `below` the visible lines."""
         colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
         question = Text(literal(self._question.text), "bold")
+        if below:
+            question.append(f" {self._sizes} · {count_noun(below, 'line')} below", "dim")
         if roomy and self._question.why:
             question.append(f"\n{literal(self._question.why)}", "dim")
         for warning in self._question.warnings:
             question.append(f"\n! {literal(warning)}", f"bold {colours['error']}")
-        self.query_one("#question", Static).update(question)
-        texts = (*question.plain.split("\n"), *((self._hint(), "", "", "") if roomy else ()))
-        answers = sum(
+        return question
+
+    def _answer_lines(self, width: int) -> int:
+        return sum(
             _lines(f"1  {'[ ] ' * self._is_markable(choice)}{choice.text}", width)
             + (_lines(f"       {choice.note}", width) if choice.note else 0)
             for choice in self._question.choices
         )
-        room = (int(height * SHARE) if roomy else height - OTHER_LINES) - sum(_lines(text, width) for text in texts)
-        detail = self.query_one(DetailView)
-        least = LEAST_LINES if detail.display else 0
-        shown = max(least, room - answers)
-        detail.styles.max_height = max(1, shown)
-        detail.styles.margin = (1, 0) if roomy else (0, 0)
-        self.styles.margin = (int(roomy), 1, 0, 1)
-        listed.styles.max_height = max(LEAST_LINES, room - min(shown, least))
+
+    def _say_what_is_below(self) -> None:
+        """Say how many changed lines are below the visible ones; they change with each scroll."""
+        if self._call:
+            below = self.query_one(DetailView).changes_below
+            self.query_one("#question", Static).update(self._question_text(roomy=self._is_roomy, below=below))
 
     def _hint(self) -> str:
         edits = "shift+tab: accept all edits · " if self._question.choice("edits") is not None else ""

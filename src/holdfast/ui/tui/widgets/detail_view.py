@@ -5,7 +5,7 @@ Heights that are not drawn yet are estimated (`LineLayout`). Corrections leave t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.style import Style
@@ -15,7 +15,7 @@ from textual.geometry import Offset, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from holdfast.ui.tui.render.call_renderer import DiffFold
+from holdfast.ui.tui.render.call_renderer import CHANGED, Diff, DiffFold
 from holdfast.ui.tui.render.lexers import Lexers
 from holdfast.ui.tui.render.line_layout import LineLayout
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment
@@ -57,9 +57,11 @@ class DetailView(ScrollView, can_focus=True):
         self._coloured = 0
         self._layout: LineLayout | None = None  # None until the colours and the width are known
         self._drawn_at = 0  # the width of the lines
+        self.on_moved: Callable[[], None] = lambda: None
+        """Called when other lines may be visible."""
 
     def show(self, fragments: Sequence[Fragment]) -> None:
-        """Show these fragments, from their top."""
+        """Show these fragments, from their top, or from the first change if they do not fit."""
         self._source, self._open = fragments, set()
         self._layout, self._drawn_at = None, 0
         self._unfold()
@@ -132,6 +134,31 @@ class DetailView(ScrollView, can_focus=True):
         if most is None or not most.is_cells or self._layout is None:
             return self.size.height
         return min(self._layout.height, int(most.value))
+
+    @property
+    def changes_below(self) -> int:
+        """Return how many changed lines of a diff are below the visible ones; a folded line counts as one row."""
+        layout, bottom = self._layout, self.scroll_offset.y + self._rows
+        if layout is None or layout.height <= bottom:
+            return 0
+        first, within, _ = layout.line(bottom)
+        rest = (
+            each.lines[within if at == first else 0 :]
+            for at, each in enumerate(self._fragments)
+            if at >= first and isinstance(each, Diff)
+        )
+        return sum(line.sign in CHANGED for lines in rest for line in lines)
+
+    def to_first_change(self) -> None:
+        """Scroll to the first changed line, if not everything fits."""
+        layout = self._layout
+        if layout is None or layout.height <= self._rows:
+            return
+        for at, each in enumerate(self._fragments):
+            signs = [line.sign in CHANGED for line in each.lines] if isinstance(each, Diff) else []
+            if True in signs:
+                self.scroll_to(y=layout.top(at) + signs.index(True), animate=False, force=True)
+                return
 
     @property
     def overflows(self) -> bool:
@@ -238,3 +265,4 @@ class DetailView(ScrollView, can_focus=True):
             top = self.max_scroll_y
         if top != self.scroll_offset.y:
             self.scroll_to(y=top, animate=False, force=True)
+        self.on_moved()

@@ -22,23 +22,26 @@ _HUNK = re.compile(r"@@ -(?P<before>\d+)(?:,(?P<old>\d+))? \+(?P<after>\d+)(?:,(
 
 _COMPARED = 400  # lines whose words are compared
 
-_AROUND = 3  # unchanged lines that a tool's diff has around changes
+AROUND = 3  # unchanged lines that a tool's diff has around changes
 
 _LARGEST_ORIGINAL = 1_000_000
 """Bytes of a file whose unchanged lines are shown on request; of a larger one, the folds do not open."""
 
 
-def plan_fragments(plan: Plan) -> list[Fragment]:
-    """Return the fragments of a planned call, none if the question contains everything."""
+def plan_fragments(plan: Plan, *, around: int = AROUND) -> list[Fragment]:
+    """Return the fragments of a planned call, none if the question contains everything.
+
+    Of the unchanged lines of a diff, `around` stand beside each change, and the others are folded.
+    """
     if not plan.detail.strip():
         return []
     if plan.is_for_the_user:
         return Markdown().fragments(literal(plan.detail))
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
     if plan.change is not None and lines[0].startswith("---"):
-        return _diff(lines[2:], plan.change.path, _original(plan, 0))
+        return _diff(lines[2:], plan.change.path, _original(plan, 0), around)
     if plan.changes:
-        return [fragment for each in files_of(lines) for fragment in _file(each, plan)]
+        return [fragment for each in files_of(lines) for fragment in _file(each, plan, around)]
     if plan.effect == "execute":
         return [Code(lines[at : at + PIECE], "bash", above=False) for at in range(0, len(lines), PIECE)]
     return _plain(lines)
@@ -85,7 +88,7 @@ def _hunk_end(lines: tuple[str, ...], at: int, old: int, new: int) -> int:
     return at
 
 
-def _file(file: FileLines, plan: Plan) -> list[Fragment]:
+def _file(file: FileLines, plan: Plan, around: int) -> list[Fragment]:
     """Return a file's name, whether it is created or deleted, and its changes."""
     place = next((at for at, each in enumerate(plan.changes) if clean(literal(each.path)) == file.name), None)
     how = ""
@@ -95,7 +98,7 @@ def _file(file: FileLines, plan: Plan) -> list[Fragment]:
     head = [Text((f"{file.name}{how}",), "dim")] if file.name else []
     if not (file.lines[:1] and _HUNK.match(file.lines[0])):
         return [*head, *_plain(file.lines)]
-    return [*head, *_diff(file.lines, file.name, () if place is None else _original(plan, place))]
+    return [*head, *_diff(file.lines, file.name, () if place is None else _original(plan, place), around)]
 
 
 def _original(plan: Plan, place: int) -> tuple[str, ...]:
@@ -111,8 +114,8 @@ def _plain(lines: tuple[str, ...]) -> list[Fragment]:
     return [Text(lines[at : at + PIECE], "text") for at in range(0, len(lines), PIECE)]
 
 
-def _diff(lines: tuple[str, ...], path: str, original: Sequence[str]) -> list[Fragment]:
-    return diff_fragments(fold_unchanged(tuple(changes_of(lines, original)), _AROUND), language_of(path))
+def _diff(lines: tuple[str, ...], path: str, original: Sequence[str], around: int) -> list[Fragment]:
+    return diff_fragments(fold_unchanged(tuple(changes_of(lines, original)), around), language_of(path))
 
 
 def changes_of(lines: tuple[str, ...], original: Sequence[str] = ()) -> Iterator[Change]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from holdfast.errors import DamageError
 from holdfast.history.formats.format import Json, as_array, as_object, is_array, is_object
 
 
@@ -36,6 +37,12 @@ def lookalike(document: object, *, marked: bool) -> Lookalike | None:
         if all(each.fits(raw) for raw in messages) and any(recognizes(raw) for raw in messages):
             return each
     return None
+
+
+def refuse_lookalike(document: object, *, marked: bool = True) -> None:
+    """Raise `DamageError` if the document is a conversation in an unsupported format; `marked` as in `lookalike`."""
+    if (found := lookalike(document, marked=marked)) is not None:
+        raise DamageError(f"The document is in an unsupported format: it looks like {found.name}. {found.to_do}")
 
 
 def _listed(document: object) -> Sequence[object]:
@@ -93,9 +100,15 @@ def _has_transcript(raw: Json) -> bool:
 
 
 def _is_langchain(raw: Json) -> bool:
-    return ("lc" in raw and is_object(raw.get("kwargs"))) or (
-        isinstance(raw.get("type"), str) and is_object(raw.get("data")) and "content" in as_object(raw["data"])
+    return (
+        ("lc" in raw and is_object(raw.get("kwargs")))
+        or (isinstance(raw.get("type"), str) and is_object(raw.get("data")) and "content" in as_object(raw["data"]))
+        or (isinstance(raw.get("type"), str) and {"content", "additional_kwargs"} <= raw.keys())
     )
+
+
+def _is_adk(raw: Json) -> bool:
+    return isinstance(raw.get("author"), str) and bool(raw.keys() & {"invocation_id", "invocationId"})
 
 
 LOOKALIKES = (
@@ -133,6 +146,13 @@ LOOKALIKES = (
         _is_langchain,
         _is_langchain,
         _is_langchain,
+    ),
+    Lookalike(
+        "Google's ADK",
+        "Extract `content` from each event, and pass --format gemini.",
+        _is_adk,
+        _is_adk,
+        _is_adk,
     ),
 )
 """In the order in which they are tried."""

@@ -1,0 +1,1 @@
+"""Conversations of other programs that no format of holdfast reads."""

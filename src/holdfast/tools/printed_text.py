@@ -1,0 +1,72 @@
+r"""What a line printer would keep of a command's output: the text that a model reads. Pure, and linear in its input.
+
+A terminal acts on colours, on a carriage return that draws a progress bar again, and on backspaces. A model only pays
+for them: one progress line can have 26,000 characters. The file with the whole output stays as it is, and so does what
+is shown while the command runs.
+
+Example: `10 %\r50 %\r100 %\n` becomes `100 %\n`, and a line that is printed 500 times stands there twice, with a count.
+
+Laws (`tests/tools/test_printed_text_laws.py`): no escape code, carriage return or backspace is left, and no more lines
+than there were; text without controls and without runs of equal lines stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+_TO_COLUMN_1 = re.compile(r"\x1b\[(?:[01]?G|2K)")  # a spinner's way to write a carriage return
+_SEQUENCE = re.compile(
+    r"\x1b\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)"  # OSC: titles, links
+    r"|\x1b[PX^_][^\x1b\n]{0,4096}\x1b\\"  # DCS, SOS, PM, APC
+    r"|\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]"  # CSI: colours, movements
+    r"|\x1b[ -/]{0,4}[0-~]"  # two-byte escapes
+)
+_CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f-\x9f]")
+_BACKSPACE = "\b"
+SHOWN = 2
+"""How many of a run of equal lines are shown."""
+FEWEST = 5
+"""How many equal lines make a run."""
+
+
+def printed_text(text: str) -> str:
+    """Return `text` without escape codes, with the last of each line's frames, and with runs of equal lines counted.
+
+    A NUL stays: it says that the output is binary.
+    """
+    if _CONTROL.search(text):
+        text = _SEQUENCE.sub("", _TO_COLUMN_1.sub("\r", text)).replace("\r\n", "\n")
+        text = "\n".join(map(_last_frame, text.split("\n")))
+        text = _CONTROL.sub("", text)
+    return "\n".join(_counted(text.split("\n")))
+
+
+def _last_frame(line: str) -> str:
+    """Return what the last of the frames of a line shows: what stands after its last carriage return, if anything."""
+    if "\r" in line:
+        line = next((frame for frame in reversed(line.split("\r")) if frame.strip()), "")
+    return _rubbed_out(line) if _BACKSPACE in line else line
+
+
+def _rubbed_out(line: str) -> str:
+    """Return the line with its backspaces applied."""
+    kept: list[str] = []
+    for character in line:
+        if character != _BACKSPACE:
+            kept.append(character)
+        elif kept:
+            kept.pop()
+    return "".join(kept)
+
+
+def _counted(lines: list[str]) -> Iterator[str]:
+    """Yield the lines; of a run of equal ones the first, and how many more there are."""
+    for line, run in groupby(lines):
+        count = sum(1 for _ in run)
+        if count < FEWEST or not line.strip():
+            yield from [line] * count
+        else:
+            yield from [line] * SHOWN
+            yield f"[... the line above {count - SHOWN} more times ...]"
