@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-import ssl
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Literal
 
 import msgspec
 
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.credentials.redaction import redact
+from holdfast.providers.network.connection_failures import root_cause
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
@@ -75,9 +74,6 @@ _TOO_LONG = re.compile(
 )
 
 
-CertificateFault = Literal["certificate", "certificate_host", "certificate_date"]
-
-
 def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailed:
     """Return the failure for a response with an error status; `body` may be truncated."""
     try:
@@ -101,51 +97,9 @@ def stream_failure(name: str, error: object) -> ProviderFailed:
     return ProviderFailed(f"Model {name!r} reported an error in its response: {_sentence(text)}", fault="cut")
 
 
-def connection_failure(name: str, error: BaseException) -> ProviderFailed:
-    """Return the failure for a connection that broke or could not be made."""
-    return ProviderFailed(f"Connection to model {name!r} failed: {_root_cause(error)}.", fault=_connection_fault(error))
-
-
-def certificate_fault(error: ssl.SSLCertVerificationError) -> CertificateFault:
-    """Return what is wrong with a certificate."""
-    match error.verify_code:
-        case 9 | 10:  # X.509: not yet valid, and expired
-            return "certificate_date"
-        case 62 | 64:  # for another host name, for another IP address
-            return "certificate_host"
-        case _:
-            return "certificate"
-
-
-def _connection_fault(error: BaseException) -> ProviderFault:
-    for each in _chain(error):
-        if isinstance(each, ssl.SSLCertVerificationError):
-            return certificate_fault(each)
-        # HTTP libraries have the status of a CONNECT only in the text: "407 Proxy Authentication Required".
-        if type(each).__name__ == "ProxyError" and (status := _CONNECT_STATUS.match(str(each))):
-            return _proxy_fault(int(status[0]))
-    return "unreachable"
-
-
-def _proxy_fault(status: int) -> ProviderFault:
-    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return "proxy_password"
-    return "unreachable" if status in (*_TEMPORARY, HTTPStatus.TOO_MANY_REQUESTS) else "proxy_refused"
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the exception and its causes: libraries wrap the most informative one."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-_CONNECT_STATUS = re.compile(r"4\d\d\b")
-
-
 def invalid_response(name: str, error: BaseException) -> ProviderFailed:
     """Return the failure for a response that breaks its protocol."""
-    return ProviderFailed(f"Model {name!r} sent an invalid response: {_root_cause(error)}.", fault="malformed")
+    return ProviderFailed(f"Model {name!r} sent an invalid response: {root_cause(error)}.", fault="malformed")
 
 
 def redact_failure(failed: ProviderFailed, secrets: tuple[str, ...]) -> ProviderFailed:
@@ -274,14 +228,3 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
-
-
-def _root_cause(error: BaseException) -> str:
-    """Return the innermost exception's text: libraries wrap the useful one."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    try:
-        payload = str(error)
-    except TypeError:  # some errors of SDKs hold a body in place of a text
-        payload = ""
-    return f"{type(error).__name__}: {payload}".rstrip(": .")

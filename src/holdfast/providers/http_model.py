@@ -19,7 +19,7 @@ from holdfast.errors import ProviderFailed
 from holdfast.providers import sse
 from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.credentials.redaction import spellings
-from holdfast.providers.error_mapping import connection_failure, http_failure, invalid_response, redact_failure
+from holdfast.providers.error_mapping import http_failure, invalid_response, redact_failure
 from holdfast.providers.http_client import (
     LAST_BYTES,
     LAST_EVENT,
@@ -27,15 +27,18 @@ from holdfast.providers.http_client import (
     content_encodings,
     new_client,
     redirect_failure,
+    route_of,
     with_observer,
 )
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import StreamEvent
+from holdfast.providers.network.connection_failures import connection_failure, socks_failure
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.parts import RequestPrefix
+from holdfast.system.network_variables import Route
 
 T = TypeVar("T")
 
@@ -49,8 +52,11 @@ _MOST_LAST_BYTES = 256 * 1024
 class HttpModel:
     """A `Model` over one protocol and the HTTP client that it owns."""
 
-    def __init__(self, target: ModelEndpoint, protocol: ProviderProtocol, http: httpx2.AsyncClient) -> None:
+    def __init__(
+        self, target: ModelEndpoint, protocol: ProviderProtocol, http: httpx2.AsyncClient, route: Route
+    ) -> None:
         self._target = target
+        self._route = route
         self._protocol = protocol
         self._http = http
         self._body_writer = BodyWriter(target, protocol)
@@ -110,7 +116,14 @@ class HttpModel:
                 **self._target.headers,
             },
         )
-        return await self._http.send(request, stream=True)
+        try:
+            return await self._http.send(request, stream=True)
+        except httpx2.TransportError:
+            raise
+        except Exception as error:
+            if self._route.is_socks:  # the library of SOCKS has errors of its own, also for what is no SOCKS at all
+                raise socks_failure(self.name, self._route) from error
+            raise
 
     def _failure(self, error: Exception) -> ProviderFailed:
         match error:
@@ -119,7 +132,7 @@ class HttpModel:
             case Flood():
                 return ProviderFailed(f"Model {self.name!r} sent {error}. It was cut off there.", fault="flood")
             case httpx2.TransportError():
-                return connection_failure(self.name, error)
+                return connection_failure(self.name, error, self._route)
             case _:
                 return invalid_response(self.name, error)
 
@@ -200,12 +213,13 @@ def create_http_model(
     log: HttpObserver | None = None,
 ) -> HttpModel:
     """Return a connection to the target's model; nothing is sent yet. `http` makes the client, `log` observes it."""
-    client = http() if http else new_client(limits)
+    address = protocol.url(target, non_streaming=False)
+    client = http() if http else new_client(limits, address)
     client.follow_redirects = False
     if log is not None:
         log.hide(secrets_for(target))  # a key from the keyring was unknown when the log started
         with_observer(client, log)
-    return HttpModel(target, protocol, client)
+    return HttpModel(target, protocol, client, route_of(address))
 
 
 def secrets_for(target: ModelEndpoint) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ _REFUSED = re.compile(
 _STEPS: Mapping[ConnectivityStep, str] = {
     "unknown": "{place} was not reached, or its answer broke off. Is the network up? Try again.",
     "address": "{said}",
+    "environment": "{said} Nothing was sent.",
     "name": "The host name {place} was not found. Is the network up, and is the base URL correct?",
     "refused": "Connection refused at {place}. Is the server running, and is the base URL correct?",
     "route": "No route to {place}. Is the network up?",
@@ -40,7 +41,7 @@ _STEPS: Mapping[ConnectivityStep, str] = {
     "certificate_host": "The certificate of {place} is for another host name. Is the base URL correct?",
     "certificate": "The certificate of {place} is not trusted. Does SSL_CERT_FILE name the company proxy's?",
     "tls": "{place} does not speak TLS. Should the base URL begin with http:// instead of https://?",
-    "proxy": "The proxy {proxy} is unreachable. Is its variable (HTTPS_PROXY) correct?",
+    "proxy": "The proxy {proxy} does not let holdfast through. Is its variable, {variable}, correct?",
 }
 
 _PROXY: Mapping[Fault, str] = {
@@ -52,13 +53,17 @@ _PROXY: Mapping[Fault, str] = {
 def failure_explanation(failed: ProviderFailed, way: ConnectivityResult, *, model: str) -> str:
     """Return why the model did not answer. `way` is the result of a connectivity check made after the failure."""
     proxy = repr(way.proxy) if way.proxy else "in between"
-    words = _words(failed, way).format(place=way.place, proxy=proxy, said=way.detail, model=model)
+    words = _words(failed, way).format(
+        place=way.place, proxy=proxy, said=way.detail, model=model, variable=way.proxy_variable
+    )
     return f"{words}\n  Provider's message: {failed}"
 
 
 def unreachable_reason(way: ConnectivityResult) -> str:
     """Return a sentence about the step at which the connection to a server failed, "" if it did not."""
-    return _STEPS.get(way.step, "").format(place=way.place, proxy=repr(way.proxy), said=way.detail)
+    return _STEPS.get(way.step, "").format(
+        place=way.place, proxy=repr(way.proxy), said=way.detail, variable=way.proxy_variable
+    )
 
 
 def _words(failed: ProviderFailed, way: ConnectivityResult) -> str:

@@ -1,0 +1,1 @@
+"""How a provider is reached over the network, and why it is not."""
