@@ -105,6 +105,20 @@ def certificate_fault(environ: Mapping[str, str]) -> str:
     return ""
 
 
+def network_fault(environ: Mapping[str, str], *addresses: str) -> str:
+    """Return why these URLs cannot be reached with the variables of the environment, "" if they can."""
+    try:
+        for address in addresses:
+            route_to(address, environ)
+    except ValueError as error:
+        return str(error)
+    return certificate_fault(environ) if any(each.startswith("https:") for each in addresses) else ""
+
+
+ANY_ADDRESS = ("http://a.invalid", "https://a.invalid")
+"""For clients that connect to whatever a server names: the HTTP library then reads every variable."""
+
+
 def _file_words(error: OSError | ValueError) -> str:
     match error:
         case FileNotFoundError():
