@@ -18,7 +18,9 @@ import msgspec
 
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.credentials.redaction import redact
+from holdfast.providers.network.account_faults import account_fault, account_words
 from holdfast.providers.network.connection_failures import root_cause
+from holdfast.providers.network.wait_words import LONG_WAIT, wait_words
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
@@ -92,6 +94,8 @@ def stream_failure(name: str, error: object) -> ProviderFailed:
         return _failure(name, status, error, retry_after=_retry_after({}, error))
     if "context_length_exceeded" in codes or _TOO_LONG.search(explanation):
         return ProviderFailed(f"Model {name!r} failed: {_sentence(explanation)}", fault="too_long", status=status)
+    if account_fault(None, explanation, frozenset(codes)) is not None:
+        return _failure(name, None, error, retry_after=None)
     code = codes[0] if codes else ""
     text = f"{code}: {explanation}" if code and not explanation.startswith(code) else explanation
     return ProviderFailed(f"Model {name!r} reported an error in its response: {_sentence(text)}", fault="cut")
@@ -117,11 +121,15 @@ def _shorten(message: str) -> str:
     return message if len(message) <= longest else f"{message[:longest]} […]."
 
 
-def _failure(name: str, status: int, payload: object, *, retry_after: float | None) -> ProviderFailed:
-    explanation = _explanation(payload)
+def _failure(name: str, status: int | None, payload: object, *, retry_after: float | None) -> ProviderFailed:
+    explanation = _sentence(_explanation(payload))
+    fault = _fault(status, explanation, frozenset(_codes(payload)))
+    if fault == "no_credit" or fault == "not_available":  # noqa: PLR1714 - narrows the type
+        explanation = f"{account_words(fault, name.partition(':')[0])}. It says: {explanation}"
+    wait = f" (try again {wait_words(retry_after)})" if retry_after is not None and retry_after >= LONG_WAIT else ""
     return ProviderFailed(
-        f"Model {name!r} failed with status {status}: {_sentence(explanation)}",
-        fault=_fault(status, explanation, frozenset(_codes(payload))),
+        f"Model {name!r} failed{'' if status is None else f' with status {status}'}{wait}: {explanation}",
+        fault=fault,
         status=status,
         retry_after=retry_after,
     )
@@ -130,7 +138,11 @@ def _failure(name: str, status: int, payload: object, *, retry_after: float | No
 _FAULTS: Mapping[int, ProviderFault] = MappingProxyType({407: "proxy_password", 429: "rate_limited"})
 
 
-def _fault(status: int, explanation: str, codes: frozenset[str]) -> ProviderFault:
+def _fault(status: int | None, explanation: str, codes: frozenset[str]) -> ProviderFault:
+    if (account := account_fault(status, explanation, codes)) is not None:
+        return account
+    if status is None:
+        return "rejected"
     refused = status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or "context_length_exceeded" in codes:
         return "too_long"
@@ -205,7 +217,10 @@ def _sentence(explanation: str) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
-    """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, or Google's RetryInfo."""
+    """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, or what the body says.
+
+    Bodies have Google's RetryInfo, or `resets_in_seconds` or `resets_at` (router-for-me/CLIProxyAPI#1666).
+    """
     if (ms := _seconds(headers.get("retry-after-ms", ""))) is not None:
         return ms / 1000
     after = headers.get("retry-after", "")
@@ -215,11 +230,24 @@ def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
         return max((parsedate_to_datetime(after) - datetime.now(UTC)).total_seconds(), 0.0)
     except (TypeError, ValueError):  # no date, or one without a zone
         pass
-    for detail in _details(_error_object(payload) or {}):
+    found = _error_object(payload) or {}
+    if (seconds := _number(found.get("resets_in_seconds"))) is not None:
+        return seconds
+    if (at := _number(found.get("resets_at"))) is not None:
+        return max(at - datetime.now(UTC).timestamp(), 0.0)
+    for detail in _details(found):
         delay = detail.get("retryDelay")
         if isinstance(delay, str) and delay.endswith("s") and (seconds := _seconds(delay[:-1])) is not None:
             return seconds
     return None
+
+
+def _number(value: object) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LATEST
+    return float(value) if is_number else None
+
+
+_LATEST = 1e11  # seconds since 1970, about 5,000 years
 
 
 def _seconds(text: str) -> float | None:

@@ -34,6 +34,8 @@ MOST_MODELS = 5_000
 
 _REASONS: dict[ProviderFault, str] = {
     "credentials": "the key was refused",
+    "no_credit": "the account has no credit left",
+    "not_available": "the provider does not serve this account or region",
     "rate_limited": "too many requests",
     "overloaded": "the provider is overloaded",
     "rejected": "the provider has no such list",

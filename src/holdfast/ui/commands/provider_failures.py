@@ -19,7 +19,7 @@ _STATUS: Mapping[int, str] = {
     402: "The account has no credit left.",
     403: "The key is valid, but may not use this model, at least not from your location.",
     404: "This key has no model {model!r}, or the base URL is wrong. See the provider's list of models.",
-    429: "The key has reached its rate limit, or its account has no credit left.",
+    429: "The key has reached its rate limit. Its account may also have no credit left.",
 }
 
 _REFUSED = re.compile(
@@ -72,6 +72,10 @@ def _words(failed: ProviderFailed, way: ConnectivityResult) -> str:
             return _STEPS[failed.fault]
         case "proxy_password" | "proxy_refused":
             return _PROXY[failed.fault]
+        case "no_credit":
+            return "The account at {place} has no credit left. Add some there; the key itself is valid."
+        case "not_available":
+            return "The provider at {place} does not serve this account, or not from your location. Its message says why."
         case _:
             return _other_words(failed, way)
 
