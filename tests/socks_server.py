@@ -1,4 +1,4 @@
-"""A SOCKS5 proxy as its own process: `python socks_server.py MODE`, which prints its port and then each place asked for.
+"""A SOCKS5 proxy as its own process: `python socks_server.py MODE`. It prints its port, then each place asked for.
 
 It speaks RFC 1928 and 1929 over real sockets and passes bytes on both ways. `MODE` is what it does: "open", "password"
 (of somebody, PASSWORD), "refuses", "unreachable", "leaves", "silent", or "http" (what it answers is no SOCKS).
@@ -78,15 +78,16 @@ def _serve(connection: socket.socket, mode: str) -> None:
             if not accepted:
                 return
         kind = _exactly(connection, 4)[3]
-        if kind == 3:  # noqa: PLR2004 - as RFC 1928 numbers them
+        if kind == 3:  # as RFC 1928 numbers them
             host = _exactly(connection, _exactly(connection, 1)[0]).decode()
         else:
             family, size = (socket.AF_INET, 4) if kind == 1 else (socket.AF_INET6, 16)
             host = socket.inet_ntop(family, _exactly(connection, size))
         port = struct.unpack("!H", _exactly(connection, 2))[0]
-        print(f"{host}:{port}", flush=True)
+        _say(f"{host}:{port}")
         if mode == "leaves":
             return
+        there: socket.socket | None = None
         code = _CODES.get(mode, 0)
         if code == 0:
             try:
@@ -94,13 +95,18 @@ def _serve(connection: socket.socket, mode: str) -> None:
             except OSError:
                 code = 5
         connection.sendall(bytes([5, code, 0, 1, 0, 0, 0, 0, 0, 0]))
-        if code == 0:
+        if there is not None:
             there.settimeout(None)
             with there:
                 back = threading.Thread(target=_copy, args=(there, connection), daemon=True)
                 back.start()
                 _copy(connection, there)
                 back.join(5)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
@@ -113,7 +119,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 def _main() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        print(server.getsockname()[1], flush=True)
+        _say(f"{server.getsockname()[1]}")
         while True:
             connection, _ = server.accept()
             threading.Thread(target=_serve, args=(connection, sys.argv[1]), daemon=True).start()

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from holdfast.agent.model_request.retry import retry_delay
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFault
-from holdfast.agent.model_request.retry import retry_delay
 from holdfast.providers.error_mapping import http_failure, redact_failure, stream_failure
 from holdfast.providers.network.wait_words import wait_words
 
@@ -28,7 +28,7 @@ NO_CREDIT: list[tuple[int, dict[str, object]]] = [
     (403, {"message": "Your team t1 has used all available credits or reached its monthly spending limit."}),
     (403, {"message": "Your newly created team doesn't have any credits or licenses yet."}),
     (402, {"message": "You have exceeded your monthly included credits for Inference Providers."}),
-    (429, {"type": "exceeded_current_quota_error", "message": "Your account org-1 is suspended, please check your plan"}),
+    (429, {"type": "exceeded_current_quota_error", "message": "Your account is suspended, please check your plan"}),
     (429, {"code": "1113", "message": "Insufficient balance or no resource package. Please recharge."}),
     (429, {"status": "RESOURCE_EXHAUSTED", "code": 429, "message": "Your prepayment credits are depleted."}),
     (403, {"status": "PERMISSION_DENIED", "message": "This API method requires billing to be enabled.",
@@ -42,7 +42,7 @@ NOT_AVAILABLE: list[tuple[int, dict[str, object]]] = [
     (403, {"message": "Country, region, or territory not supported"}),
     (400, {"code": 400, "status": "FAILED_PRECONDITION", "message": "User location is not supported for the API use."}),
     (403, {"code": 403, "message": "This model is not available in your region."}),
-    (403, {"message": "Access to Anthropic models is not allowed from unsupported countries, regions, or territories."}),
+    (403, {"message": "Access to these models is not allowed from unsupported countries, regions, or territories."}),
     (403, {"message": "Your organization must be verified to use the model `gpt-9`."}),
     (401, {"message": "Your account has been deactivated."}),
 ]  # fmt: skip
@@ -79,7 +79,9 @@ def expect(status: int, error: dict[str, object], fault: ProviderFault, words: s
 
 
 @pytest.mark.parametrize(("status", "error", "fault"), OTHERS)
-def test_what_only_sounds_like_it_is_something_else(status: int, error: dict[str, object], fault: ProviderFault) -> None:
+def test_what_only_sounds_like_it_is_something_else(
+    status: int, error: dict[str, object], fault: ProviderFault
+) -> None:
     assert http_failure(NAME, status, {}, json.dumps({"error": error}).encode()).fault == fault
 
 
@@ -130,4 +132,7 @@ def test_a_reset_that_is_no_time_is_left_out(reset: object) -> None:
 
 
 def test_a_short_wait_needs_no_words() -> None:
-    assert str(http_failure(NAME, 429, {"retry-after": "7"}, b"Slower.")) == "Model 'home:m' failed with status 429: Slower."
+    assert (
+        str(http_failure(NAME, 429, {"retry-after": "7"}, b"Slower."))
+        == "Model 'home:m' failed with status 429: Slower."
+    )

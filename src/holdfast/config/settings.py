@@ -240,6 +240,10 @@ def read_config(path: Path) -> Config:
         raw = read_bounded(path, STATE_FILE)
     except FileNotFoundError:
         return Config()
+    except NotADirectoryError as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} is in no folder: {error.strerror}. Set HOLDFAST_HOME to a folder, or unset it."
+        ) from error
     except OSError as error:
         raise ConfigInvalid(
             f"Config {str(path)!r} cannot be read: {error.strerror}. Fix that, or move it away to use the defaults."

@@ -27,9 +27,9 @@ from holdfast.system.threads import in_daemon
 ConnectivityStep = Literal[
     CertificateFault, "reached", "unknown", "address", "environment", "name", "refused", "route", "time", "tls", "proxy"
 ]
-"""The step that failed: none; not checked, because only the SDK knows the base URL; the base URL is unusable; a variable
-about the network is; DNS name; connection refused; no route; timeout; no TLS; the proxy; or what is wrong with the
-certificate."""
+"""The step that failed: none; not checked, because only the SDK knows the base URL; the base URL is unusable; so is a
+variable about the network; DNS name; connection refused; no route; timeout; no TLS; the proxy; or what is wrong with
+the certificate."""
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
@@ -95,7 +95,10 @@ async def _try_connection(parts: SplitResult, route: Route, patience: float) -> 
     port = endpoint.port or _PORTS.get(endpoint.scheme, 80)
     secure = (parts if route.is_socks else endpoint).scheme == "https"
     host = (parts if route.is_socks else endpoint).hostname or ""
-    context = ssl.create_default_context() if secure else None
+    try:
+        context = ssl.create_default_context() if secure else None
+    except OSError as error:  # Python writes the keys of connections to SSLKEYLOGFILE
+        return "environment", f"SSLKEYLOGFILE cannot be used: {error.strerror}. Fix the variable, or unset it."
     try:
         async with asyncio.timeout(patience):
             sock = await _connect(endpoint.hostname or "", port)

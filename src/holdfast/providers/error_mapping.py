@@ -138,7 +138,7 @@ def _failure(name: str, status: int | None, payload: object, *, retry_after: flo
 _FAULTS: Mapping[int, ProviderFault] = MappingProxyType({407: "proxy_password", 429: "rate_limited"})
 
 
-def _fault(status: int | None, explanation: str, codes: frozenset[str]) -> ProviderFault:
+def _fault(status: int | None, explanation: str, codes: frozenset[str]) -> ProviderFault:  # noqa: PLR0911 - a table of rules
     if (account := account_fault(status, explanation, codes)) is not None:
         return account
     if status is None:
@@ -229,13 +229,16 @@ def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
     try:
         return max((parsedate_to_datetime(after) - datetime.now(UTC)).total_seconds(), 0.0)
     except (TypeError, ValueError):  # no date, or one without a zone
-        pass
-    found = _error_object(payload) or {}
-    if (seconds := _number(found.get("resets_in_seconds"))) is not None:
+        return _reset(_error_object(payload) or {})
+
+
+def _reset(error: dict[str, object]) -> float | None:
+    """Return the seconds after which an error's limit ends."""
+    if (seconds := _number(error.get("resets_in_seconds"))) is not None:
         return seconds
-    if (at := _number(found.get("resets_at"))) is not None:
+    if (at := _number(error.get("resets_at"))) is not None:
         return max(at - datetime.now(UTC).timestamp(), 0.0)
-    for detail in _details(found):
+    for detail in _details(error):
         delay = detail.get("retryDelay")
         if isinstance(delay, str) and delay.endswith("s") and (seconds := _seconds(delay[:-1])) is not None:
             return seconds
@@ -243,8 +246,9 @@ def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LATEST
-    return float(value) if is_number else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _LATEST else None
 
 
 _LATEST = 1e11  # seconds since 1970, about 5,000 years

@@ -33,6 +33,12 @@ def new_client(limits: Limits, address: str) -> httpx2.AsyncClient:
 
     Raise `ModelUnusable` with the variable that cannot be used.
     """
+    try:
+        httpx2.URL(address)
+    except httpx2.InvalidURL as error:
+        raise ModelUnusable(
+            f"{address_words(address)} is not an address that can be asked: {error}. Fix the provider's base URL."
+        ) from None
     route = route_of(address)
     timeout = httpx2.Timeout(None, connect=limits.connect, write=limits.write, pool=limits.pool)
     try:
@@ -71,11 +77,7 @@ def _trusted(address: str, route: Route) -> ssl.SSLContext:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if why := certificate_fault(os.environ):
         raise ModelUnusable(f"{address_words(address)} cannot be reached: {why}")
-    try:
-        return httpx2.create_ssl_context()
-    except (OSError, ValueError) as error:  # Python itself writes the keys of connections to SSLKEYLOGFILE
-        why = f"SSLKEYLOGFILE or this system's certificates cannot be used: {error}. Unset the variable"
-        raise ModelUnusable(f"{address_words(address)} cannot be reached: {why}.") from error
+    return httpx2.create_ssl_context()
 
 
 def address_words(address: str) -> str:

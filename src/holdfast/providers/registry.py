@@ -126,7 +126,11 @@ def is_address(text: str) -> bool:
         port = parts.port
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and text.isprintable()
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and _is_one_word(text)
+
+
+def _is_one_word(text: str) -> bool:
+    return text.isprintable() and " " not in text
 
 
 def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:

@@ -64,9 +64,9 @@ def route_to(address: str, environ: Mapping[str, str]) -> Route:
         proxy = f"socks5h{proxy.removeprefix('socks')}"
     scheme = proxy.partition("://")[0].lower()
     if scheme not in _SCHEMES:
-        named = f"{scheme[:_LONGEST]!r} is no kind of proxy that holdfast knows" if scheme.isprintable() else "no URL"
         raise ValueError(
-            f"{variable} cannot be used: {named} (expected http, https, socks5 or socks5h). Fix the variable, or unset it."
+            f"{variable} cannot be used: {scheme[:_LONGEST]!r} is no kind of proxy that holdfast knows "
+            "(expected http, https, socks5 or socks5h). Fix the variable, or unset it."
         )
     try:
         endpoint = urlsplit(proxy)
@@ -95,14 +95,27 @@ def certificate_fault(environ: Mapping[str, str]) -> str:
         except (OSError, ValueError) as error:
             why = _file_words(error)
             return f"{what}, which {why}. Fix the variable, or unset it to trust this system's certificates."
-        return ""
+        return _key_log_fault(environ)
     variable = "SSL_CERT_DIR"
     if (name := environ.get(variable, "")) and not any(Path(each).is_dir() for each in name.split(":") if each):
         return (
             f"{variable} names {name[:_LONGEST]!r}, which is no folder. "
             "Fix the variable, or unset it to trust this system's certificates."
         )
-    return ""
+    return _key_log_fault(environ) if name else ""
+
+
+def _key_log_fault(environ: Mapping[str, str]) -> str:
+    """Return why Python cannot write the keys of connections to SSLKEYLOGFILE, as it does with such certificates."""
+    variable = "SSLKEYLOGFILE"
+    if not (name := environ.get(variable, "")):
+        return ""
+    try:
+        with Path(name).open("a"):
+            return ""
+    except (OSError, ValueError) as error:
+        why = _file_words(error).replace("read", "written")
+        return f"{variable} names {name[:_LONGEST]!r}, which {why}. Fix the variable, or unset it."
 
 
 def network_fault(environ: Mapping[str, str], *addresses: str) -> str:

@@ -1,7 +1,8 @@
 """Recognizes a refusal of the account: it has no credit left, or the provider does not serve it, or not from here.
 
-Waiting does not help, so it is not sent again. Providers say so under many statuses: a table of codes and of texts, each
-with its source. A text counts only if no ordinary rate limit has it: Gemini's "You exceeded your current quota" is one.
+Waiting does not help, so it is not sent again. Providers say so under many statuses: a table of codes and of texts,
+each with its source. No text is one that an ordinary rate limit has: Gemini's "You exceeded your current quota" is left
+out.
 """
 
 from __future__ import annotations
@@ -33,36 +34,34 @@ _CODES: dict[str, AccountFault] = {
     "AccountDisabled": "not_available",
 }
 
-_TEXTS: tuple[tuple[re.Pattern[str], AccountFault], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), fault)
-    for pattern, fault in (
-        # Anthropic, 400: "Your credit balance is too low to access the Anthropic API" (anthropics/claude-code#66314)
-        (r"credit balance is too low", "no_credit"),
-        # Anthropic, 400: "You have reached your specified API usage limits."
-        (r"reached your specified (?:\w+ )*usage limits", "no_credit"),
-        # OpenRouter, 402: "Insufficient credits"; DeepSeek, 402: "Insufficient Balance"; others: "… funds"
-        (r"\b(?:insufficient|not enough|no remaining|out of) (?:account )?(?:credits?|balance|funds)\b", "no_credit"),
-        # xAI, 403: "Your team … has used all available credits or reached its monthly spending limit", "doesn't have any
-        # credits or licenses yet"
-        (r"used all available credits|(?:have|has) any credits|reached (?:its|your|the) .{0,20}spending limit", "no_credit"),
-        # Hugging Face, 402: "You have exceeded your monthly included credits"; Gemini: "prepayment credits are depleted"
-        (r"exceeded your monthly included credits|credits are depleted|credit limit (?:exceeded|reached)", "no_credit"),
-        # Google, 403: "This API method requires billing to be enabled"
-        (r"requires billing to be enabled|failure to pay|in arrears|account is overdue", "no_credit"),
-        # OpenAI, 403: "Country, region, or territory not supported"; Bedrock: "… from unsupported countries, regions, or
-        # territories"
-        (r"(?:countr(?:y|ies)|regions?),? (?:or )?(?:\w+ )?territor(?:y|ies)", "not_available"),
-        # Google, 400: "User location is not supported for the API use." (google-gemini/gemini-cli#1614)
-        (r"location is not supported", "not_available"),
-        # OpenRouter, 403: "This model is not available in your region"
-        (r"not (?:available|supported|allowed|permitted) (?:in|for|from) (?:your|this|the) (?:\w+ )?"
-         r"(?:region|country|location|territory)", "not_available"),
-        (r"unsupported (?:region|country|location)|(?:region|country) (?:is )?not (?:supported|available|allowed)",
-         "not_available"),
-        # OpenAI: "Your organization must be verified to use the model"; "account … has been deactivated", "… suspended"
-        (r"organization must be verified|(?:account|organization) .{0,60}?(?:deactivated|disabled|suspended)", "not_available"),
-    )
-)  # fmt: skip
+_NO_CREDIT = re.compile(
+    # Anthropic, 400: "Your credit balance is too low to access the Anthropic API" (anthropics/claude-code#66314)
+    r"credit balance is too low"
+    # Anthropic, 400: "You have reached your specified API usage limits."
+    r"|reached your specified (?:\w+ )*usage limits"
+    # OpenRouter, 402: "Insufficient credits"; DeepSeek, 402: "Insufficient Balance"; others: "... funds"
+    r"|\b(?:insufficient|not enough|no remaining|out of) (?:account )?(?:credits?|balance|funds)\b"
+    # xAI, 403: "... has used all available credits or reached its monthly spending limit", "doesn't have any credits"
+    r"|used all available credits|have any credits|reached (?:its|your|the) .{0,20}spending limit"
+    # Hugging Face, 402: "You have exceeded your monthly included credits"; Gemini: "prepayment credits are depleted"
+    r"|exceeded your monthly included credits|credits are depleted|credit limit (?:exceeded|reached)"
+    # Google, 403: "This API method requires billing to be enabled"
+    r"|requires billing to be enabled|failure to pay|in arrears|account is overdue",
+    re.IGNORECASE,
+)
+_NOT_AVAILABLE = re.compile(
+    # OpenAI, 403: "Country, region, or territory not supported"; Bedrock: "from unsupported countries, regions, or ..."
+    r"(?:countr(?:y|ies)|regions?),? (?:or )?(?:\w+ )?territor(?:y|ies)"
+    # Google, 400: "User location is not supported for the API use." (google-gemini/gemini-cli#24641)
+    r"|location is not supported"
+    # OpenRouter, 403: "This model is not available in your region"
+    r"|not (?:available|supported|allowed|permitted) (?:in|for|from) (?:your|this|the) (?:\w+ )?"
+    r"(?:region|country|location|territory)"
+    r"|unsupported (?:region|country|location)|(?:region|country) (?:is )?not (?:supported|available|allowed)"
+    # OpenAI: "Your organization must be verified to use the model", "account ... has been deactivated", "... suspended"
+    r"|organization must be verified|(?:account|organization) .{0,60}?(?:deactivated|disabled|suspended)",
+    re.IGNORECASE,
+)
 
 _REFUSING = range(HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
 
@@ -74,13 +73,11 @@ def account_fault(status: int | None, explanation: str, codes: frozenset[str]) -
     """
     if status is not None and status not in _REFUSING:
         return None
-    known = [_CODES[code] for code in sorted(codes) if code in _CODES]
-    if known:
-        return known[0]
-    for pattern, fault in _TEXTS:
-        if pattern.search(explanation):
-            return fault
-    return "no_credit" if status == HTTPStatus.PAYMENT_REQUIRED else None
+    for code in sorted(codes & _CODES.keys()):
+        return _CODES[code]
+    if _NO_CREDIT.search(explanation) or status == HTTPStatus.PAYMENT_REQUIRED:
+        return "no_credit"
+    return "not_available" if _NOT_AVAILABLE.search(explanation) else None
 
 
 def account_words(fault: AccountFault, provider: str) -> str:

@@ -11,7 +11,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Literal
+from typing import Literal, cast
 
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.system.network_variables import Route
@@ -23,8 +23,10 @@ _NOT_MADE = ("ConnectError", "ConnectTimeout", "ProxyError")
 
 _TEMPORARY = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 _CONNECT_STATUS = re.compile(r"4\d\d\b")
-_SOCKS_PASSWORD = re.compile(r"invalid username/password|but got (?:username/password|no acceptable methods)", re.I)
-_SOCKS_REFUSED = re.compile(r"not allowed by ruleset|(?:command|address type) not supported", re.I)
+_SOCKS_PASSWORD = re.compile(
+    r"invalid username/password|but got (?:username/password|no acceptable methods)", re.IGNORECASE
+)
+_SOCKS_REFUSED = re.compile(r"not allowed by ruleset|(?:command|address type) not supported", re.IGNORECASE)
 
 
 def connection_failure(name: str, error: BaseException, route: Route | None = None) -> ProviderFailed:
@@ -78,7 +80,9 @@ def _words(error: BaseException) -> str:
             case ConnectionRefusedError():
                 return "connection refused"
             case socket.gaierror():
-                return f"the host name was not found ({each.strerror})" if each.strerror else "the host name was not found"
+                return (
+                    f"the host name was not found ({each.strerror})" if each.strerror else "the host name was not found"
+                )
             case _ if type(each).__name__ == "ConnectTimeout":
                 return "no answer within the time limit for connecting"
             case _:
@@ -111,7 +115,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield the exception and its causes, and the first of each group: libraries wrap the most informative one."""
     while error is not None:
         yield error
-        if isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType] - any exception
-        else:
-            error = error.__cause__ or error.__context__
+        error = _inner(error)
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    if isinstance(error, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error.__cause__ or error.__context__

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 import httpcore2
 import httpx2
+from httpcore2._backends.anyio import AnyIOBackend
 
 
 class SocksTransport(httpx2.AsyncHTTPTransport):
@@ -29,23 +30,27 @@ class SocksTransport(httpx2.AsyncHTTPTransport):
         await self._connections.aclose()
 
 
-class _Connections(httpcore2.AnyIOBackend):
+class _Connections(httpcore2.AsyncNetworkBackend):
     """Makes connections as the library does, and closes those that are still there."""
 
     def __init__(self) -> None:
+        self._library: httpcore2.AsyncNetworkBackend = AnyIOBackend()
         self._streams: WeakSet[httpcore2.AsyncNetworkStream] = WeakSet()
 
     async def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - of the library's interface
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        stream = await super().connect_tcp(host, port, timeout, local_address, socket_options)
+        stream = await self._library.connect_tcp(host, port, timeout, local_address, socket_options)
         self._streams.add(stream)
         return stream
+
+    async def sleep(self, seconds: float) -> None:
+        await self._library.sleep(seconds)
 
     async def aclose(self) -> None:
         for stream in tuple(self._streams):

@@ -45,7 +45,9 @@ async def open_socks_tunnel(sock: socket.socket, proxy: SplitResult, host: str, 
     if chosen != method[0]:
         _refuse("it wants a user and a password" if method == _NO_PASSWORD else "it takes no password")
     if method == _PASSWORD:
-        await loop.sock_sendall(sock, b"\x01" + _text(unquote(proxy.username or "")) + _text(unquote(proxy.password or "")))
+        await loop.sock_sendall(
+            sock, b"\x01" + _text(unquote(proxy.username or "")) + _text(unquote(proxy.password or ""))
+        )
         if (await _read(sock, 2))[1] != 0:
             _refuse("it does not accept the user and password")
     await loop.sock_sendall(sock, _CONNECT + _host(host) + port.to_bytes(2, "big"))

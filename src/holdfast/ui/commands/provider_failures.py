@@ -75,7 +75,9 @@ def _words(failed: ProviderFailed, way: ConnectivityResult) -> str:
         case "no_credit":
             return "The account at {place} has no credit left. Add some there; the key itself is valid."
         case "not_available":
-            return "The provider at {place} does not serve this account, or not from your location. Its message says why."
+            return (
+                "The provider at {place} does not serve this account, or not from your location. Its message says why."
+            )
         case _:
             return _other_words(failed, way)
 
