@@ -33,6 +33,7 @@ from holdfast.providers.http_client import (
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import StreamEvent
 from holdfast.providers.network.connection_failures import connection_failure, socks_failure
+from holdfast.providers.own_servers.prompt_progress import share_read
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
@@ -60,10 +61,19 @@ class HttpModel:
         self._protocol = protocol
         self._http = http
         self._body_writer = BodyWriter(target, protocol)
+        self._alive: Callable[[float | None], None] = lambda _: None
 
     @property
     def name(self) -> str:
         return self._target.name
+
+    @property
+    def on_own_server(self) -> bool:
+        return self._target.on_own_server
+
+    def watch(self, alive: Callable[[float | None], None]) -> None:
+        """Call `alive` for each sign of life before the answer begins."""
+        self._alive = alive
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -82,6 +92,7 @@ class HttpModel:
         response = await self._translate_errors(self._send(conversation, non_streaming=non_streaming))
         try:
             await self._translate_errors(self._expect_readable(response))
+            self._alive(None)
             kind = response.headers.get("content-type", "").lower()
             streaming = not non_streaming and not kind.startswith("application/json")
             events = self._events(response, reader) if streaming else self._document(response, reader)
@@ -171,6 +182,7 @@ class HttpModel:
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
         splitter, size = sse.EventSplitter(), WireSize()
+        begun, share = False, None
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
@@ -180,12 +192,17 @@ class HttpModel:
                 for name, data in splitter.feed(chunk):
                     has_event = True
                     size.add_event()
+                    if not begun and (read := share_read(data)) is not None:
+                        share = read
                     for event in reader.event(name, data):
+                        begun = True
                         yield event
                     if reader.closed:
                         break
             except sse.EventTooLong:
                 raise _too_long("event") from None
+            if not begun:
+                self._alive(share)
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if reader.complete:
