@@ -36,6 +36,8 @@ ProviderFault = Literal[
     "rejected",  # 4xx: the request itself; sending it again cannot help
     "too_long",  # the conversation exceeds the context window; a shorter one may fit
     "credentials",  # 401, 403
+    "no_credit",  # 402, or words about it: waiting cannot help
+    "not_available",  # the provider does not serve this account or region
     "rate_limited",  # 429
     "overloaded",  # 5xx, 529
     "unreachable",  # no connection, or it broke

@@ -21,8 +21,10 @@ KINDS = ("openai", "openai-chat", "anthropic", "google")
 
 
 def test_the_limits_are_those_of_the_client() -> None:
-    assert new_client(Limits()).timeout == httpx2.Timeout(None, connect=10, write=30, pool=5)
-    assert new_client(Limits(connect=1, write=2, pool=3)).timeout == httpx2.Timeout(None, connect=1, write=2, pool=3)
+    assert new_client(Limits(), "http://127.0.0.1:1").timeout == httpx2.Timeout(None, connect=10, write=30, pool=5)
+    assert new_client(Limits(connect=1, write=2, pool=3), "http://127.0.0.1:1").timeout == httpx2.Timeout(
+        None, connect=1, write=2, pool=3
+    )
 
 
 def _prompt(text: str) -> Conversation:

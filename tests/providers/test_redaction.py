@@ -124,7 +124,7 @@ async def test_a_server_that_points_elsewhere_is_not_followed(wire: str, how: st
 
 
 def test_our_own_client_follows_no_redirect() -> None:
-    assert new_client(Limits()).follow_redirects is False
+    assert new_client(Limits(), "http://127.0.0.1:1").follow_redirects is False
 
 
 class _Quoting(BaseHTTPRequestHandler):

@@ -33,6 +33,13 @@ class LiveThinking(msgspec.Struct, frozen=True):
     text: str
 
 
+class LivePrompt(msgspec.Struct, frozen=True):
+    """A server of the user's own has read so much of the prompt of request `step`, in percent."""
+
+    step: int
+    percent: int
+
+
 class LiveCall(msgspec.Struct, frozen=True):
     """More of a call being written: `index` is its part of the response, `arguments` a fragment of raw JSON."""
 
@@ -73,4 +80,15 @@ class Shortening(msgspec.Struct, frozen=True):
     message: str
 
 
-Event = Fact | LiveText | LiveThinking | LiveCall | LiveOutput | Shortening | TurnFailed | NotRecorded | CheckFinding
+Event = (
+    Fact
+    | LiveText
+    | LiveThinking
+    | LivePrompt
+    | LiveCall
+    | LiveOutput
+    | Shortening
+    | TurnFailed
+    | NotRecorded
+    | CheckFinding
+)

@@ -23,6 +23,7 @@ class ProviderLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     write: Seconds | None = None
     pool: Seconds | None = None
     first_event: Seconds | None = None
+    first_event_most: Seconds | None = None
     idle_event: Seconds | None = None
     attempts: Count | None = None
     backoff: Seconds | None = None
@@ -60,6 +61,7 @@ class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     output_limit: LimitField | None = None
     service_tiers: tuple[str, ...] | None = None
     no_effort_with_tools: tuple[str, ...] | None = None
+    prompt_progress: bool | None = None
 
 
 class HeaderVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

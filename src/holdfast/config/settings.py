@@ -26,7 +26,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Limits of a turn, in seconds. None means no limit.
 
     The limits on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
-    as events. `max_steps` counts the model requests of one turn, `attempts` those of one response. `max_cost` is
+    as events. Before the first event, those of a server of the user's own (on this computer, or without a key) do: each
+    gives it `first_event` more, up to `first_event_most`. `max_steps` counts the model requests of one turn, `attempts` those of one response. `max_cost` is
     the known cost of a run, in US dollars, above which no further request is sent. `timeout` covers a
     whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by provider name.
     """
@@ -38,6 +39,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     write: Seconds = 30.0
     pool: Seconds = 5.0
     first_event: Seconds = 180.0
+    first_event_most: Seconds = 900.0
     idle_event: Seconds = 120.0
     attempts: Count = 4
     backoff: Seconds = 1.0
@@ -242,6 +244,10 @@ def read_config(path: Path) -> Config:
         raw = read_bounded(path, STATE_FILE)
     except FileNotFoundError:
         return Config()
+    except NotADirectoryError as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} is in no folder: {error.strerror}. Set HOLDFAST_HOME to a folder, or unset it."
+        ) from error
     except OSError as error:
         raise ConfigInvalid(
             f"Config {str(path)!r} cannot be read: {error.strerror}. Fix that, or move it away to use the defaults."

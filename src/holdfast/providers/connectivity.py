@@ -16,17 +16,20 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from holdfast.errors import ModelUnusable
-from holdfast.providers.credentials.redaction import HIDDEN, strip_credentials
-from holdfast.providers.error_mapping import CertificateFault, certificate_fault
+from holdfast.providers.network.connection_failures import CertificateFault, certificate_fault
+from holdfast.providers.network.socks_tunnel import TunnelRefused, open_socks_tunnel
 from holdfast.providers.provider_info import address_of, overriding_variable
 from holdfast.providers.registry import Provider, resolve_base_url
+from holdfast.system import network_variables
+from holdfast.system.network_variables import Route, route_to
 from holdfast.system.threads import in_daemon
 
 ConnectivityStep = Literal[
-    CertificateFault, "reached", "unknown", "address", "name", "refused", "route", "time", "tls", "proxy"
+    CertificateFault, "reached", "unknown", "address", "environment", "name", "refused", "route", "time", "tls", "proxy"
 ]
-"""The step that failed: none; not checked, because only the SDK knows the base URL; the base URL is unusable; DNS name;
-connection refused; no route; timeout; no TLS; the proxy; or what is wrong with the certificate."""
+"""The step that failed: none; not checked, because only the SDK knows the base URL; the base URL is unusable; so is a
+variable about the network; DNS name; connection refused; no route; timeout; no TLS; the proxy; or what is wrong with
+the certificate."""
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
@@ -34,12 +37,14 @@ _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 class ConnectivityResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a check: `place` is HOST or HOST:PORT, `proxy` the proxy in use, `detail` the error's message.
 
-    `variable` is the environment variable that overrides the provider's own base URL. Each is "" if there is none.
+    `variable` is the environment variable that overrides the provider's own base URL, `proxy_variable` the one that
+    names the proxy. Each is "" if there is none.
     """
 
     step: ConnectivityStep
     place: str
     proxy: str = ""
+    proxy_variable: str = ""
     detail: str = ""
     variable: str = ""
 
@@ -64,46 +69,52 @@ async def check_provider(provider: Provider, environ: Mapping[str, str]) -> Conn
 async def check_connectivity(address: str, environ: Mapping[str, str], *, patience: float) -> ConnectivityResult:
     """Check whether the URL `address` can be reached within `patience` seconds."""
     parts = urlsplit(address)
-    proxy = proxy_for(parts, environ)
-    place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
     try:
-        endpoint = urlsplit(proxy) if proxy else parts
-        port = endpoint.port or _PORTS.get(endpoint.scheme, 80)
-    except ValueError:  # its message may quote a password
-        return ConnectivityResult(step="proxy", place=place, proxy=HIDDEN, detail="its address is not a URL")
-    step, detail = await _try_connection(endpoint, port, patience)
+        route = route_to(address, environ)
+    except ValueError as error:
+        place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+        return ConnectivityResult(step="environment", place=place, detail=str(error))
+    if parts.scheme == "https" and (why := network_variables.certificate_fault(environ)):
+        return ConnectivityResult(step="environment", place=route.place, detail=why)
+    step, detail = await _try_connection(parts, route, patience)
     return ConnectivityResult(
-        step="proxy" if proxy and step != "reached" else step,
-        place=place,
-        proxy=strip_credentials(proxy) if proxy else "",
+        step="proxy" if route.proxy and step in _AT_THE_PROXY else step,
+        place=route.place,
+        proxy=route.shown_proxy,
+        proxy_variable=route.variable,
         detail=detail,
     )
 
 
-def proxy_for(parts: SplitResult, environ: Mapping[str, str]) -> str:
-    """Return the proxy for the address, "" for a direct connection."""
-    host, scheme = parts.hostname or "", parts.scheme
-    no_proxy = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
-    direct = [each.strip().lstrip(".") for each in no_proxy.split(",")]
-    if any(each == "*" or (each and f".{host}".endswith(f".{each}")) for each in direct):
-        return ""
-    names = (f"{scheme}_proxy", "all_proxy")
-    candidates = (environ.get(name) or environ.get(name.upper()) for name in names)
-    proxy = next((each for each in candidates if each), "")
-    return proxy if "://" in proxy or not proxy else f"http://{proxy}"  # as HTTP libraries read it
+_AT_THE_PROXY = ("name", "refused", "route", "time", "tls")
 
 
-async def _try_connection(parts: SplitResult, port: int, patience: float) -> tuple[ConnectivityStep, str]:
-    host, secure = parts.hostname or "", parts.scheme == "https"
-    context = ssl.create_default_context() if secure else None
+async def _try_connection(parts: SplitResult, route: Route, patience: float) -> tuple[ConnectivityStep, str]:
+    """Try what the client does first: connect, by way of a SOCKS proxy to the server itself, and agree on TLS."""
+    endpoint = urlsplit(route.proxy) if route.proxy else parts
+    port = endpoint.port or _PORTS.get(endpoint.scheme, 80)
+    secure = (parts if route.is_socks else endpoint).scheme == "https"
+    host = (parts if route.is_socks else endpoint).hostname or ""
+    try:
+        context = ssl.create_default_context() if secure else None
+    except OSError as error:  # Python writes the keys of connections to SSLKEYLOGFILE
+        return "environment", f"SSLKEYLOGFILE cannot be used: {error.strerror}. Fix the variable, or unset it."
     try:
         async with asyncio.timeout(patience):
-            sock = await _connect(host, port)
+            sock = await _connect(endpoint.hostname or "", port)
+            if route.is_socks:
+                try:
+                    await open_socks_tunnel(sock, endpoint, host, parts.port or _PORTS[parts.scheme])
+                except BaseException:
+                    sock.close()
+                    raise
             if context is not None:
                 _, writer = await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host)
                 writer.transport.abort()  # some servers never close their side
             else:
                 sock.close()
+    except TunnelRefused as refused:
+        return "proxy", str(refused)
     except UnicodeError as error:  # not a valid host name
         return "name", str(error)
     except OSError as error:

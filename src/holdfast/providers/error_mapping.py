@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-import ssl
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Literal
 
 import msgspec
 
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.credentials.redaction import redact
+from holdfast.providers.network.account_faults import account_fault, account_words
+from holdfast.providers.network.connection_failures import root_cause
+from holdfast.providers.network.wait_words import LONG_WAIT, wait_words
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
@@ -75,9 +76,6 @@ _TOO_LONG = re.compile(
 )
 
 
-CertificateFault = Literal["certificate", "certificate_host", "certificate_date"]
-
-
 def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailed:
     """Return the failure for a response with an error status; `body` may be truncated."""
     try:
@@ -96,56 +94,16 @@ def stream_failure(name: str, error: object) -> ProviderFailed:
         return _failure(name, status, error, retry_after=_retry_after({}, error))
     if "context_length_exceeded" in codes or _TOO_LONG.search(explanation):
         return ProviderFailed(f"Model {name!r} failed: {_sentence(explanation)}", fault="too_long", status=status)
+    if account_fault(None, explanation, frozenset(codes)) is not None:
+        return _failure(name, None, error, retry_after=None)
     code = codes[0] if codes else ""
     text = f"{code}: {explanation}" if code and not explanation.startswith(code) else explanation
     return ProviderFailed(f"Model {name!r} reported an error in its response: {_sentence(text)}", fault="cut")
 
 
-def connection_failure(name: str, error: BaseException) -> ProviderFailed:
-    """Return the failure for a connection that broke or could not be made."""
-    return ProviderFailed(f"Connection to model {name!r} failed: {_root_cause(error)}.", fault=_connection_fault(error))
-
-
-def certificate_fault(error: ssl.SSLCertVerificationError) -> CertificateFault:
-    """Return what is wrong with a certificate."""
-    match error.verify_code:
-        case 9 | 10:  # X.509: not yet valid, and expired
-            return "certificate_date"
-        case 62 | 64:  # for another host name, for another IP address
-            return "certificate_host"
-        case _:
-            return "certificate"
-
-
-def _connection_fault(error: BaseException) -> ProviderFault:
-    for each in _chain(error):
-        if isinstance(each, ssl.SSLCertVerificationError):
-            return certificate_fault(each)
-        # HTTP libraries have the status of a CONNECT only in the text: "407 Proxy Authentication Required".
-        if type(each).__name__ == "ProxyError" and (status := _CONNECT_STATUS.match(str(each))):
-            return _proxy_fault(int(status[0]))
-    return "unreachable"
-
-
-def _proxy_fault(status: int) -> ProviderFault:
-    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return "proxy_password"
-    return "unreachable" if status in (*_TEMPORARY, HTTPStatus.TOO_MANY_REQUESTS) else "proxy_refused"
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the exception and its causes: libraries wrap the most informative one."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-_CONNECT_STATUS = re.compile(r"4\d\d\b")
-
-
 def invalid_response(name: str, error: BaseException) -> ProviderFailed:
     """Return the failure for a response that breaks its protocol."""
-    return ProviderFailed(f"Model {name!r} sent an invalid response: {_root_cause(error)}.", fault="malformed")
+    return ProviderFailed(f"Model {name!r} sent an invalid response: {root_cause(error)}.", fault="malformed")
 
 
 def redact_failure(failed: ProviderFailed, secrets: tuple[str, ...]) -> ProviderFailed:
@@ -163,11 +121,15 @@ def _shorten(message: str) -> str:
     return message if len(message) <= longest else f"{message[:longest]} […]."
 
 
-def _failure(name: str, status: int, payload: object, *, retry_after: float | None) -> ProviderFailed:
-    explanation = _explanation(payload)
+def _failure(name: str, status: int | None, payload: object, *, retry_after: float | None) -> ProviderFailed:
+    explanation = _sentence(_explanation(payload))
+    fault = _fault(status, explanation, frozenset(_codes(payload)))
+    if fault == "no_credit" or fault == "not_available":  # noqa: PLR1714 - narrows the type
+        explanation = f"{account_words(fault, name.partition(':')[0])}. It says: {explanation}"
+    wait = f" (try again {wait_words(retry_after)})" if retry_after is not None and retry_after >= LONG_WAIT else ""
     return ProviderFailed(
-        f"Model {name!r} failed with status {status}: {_sentence(explanation)}",
-        fault=_fault(status, explanation, frozenset(_codes(payload))),
+        f"Model {name!r} failed{'' if status is None else f' with status {status}'}{wait}: {explanation}",
+        fault=fault,
         status=status,
         retry_after=retry_after,
     )
@@ -176,7 +138,11 @@ def _failure(name: str, status: int, payload: object, *, retry_after: float | No
 _FAULTS: Mapping[int, ProviderFault] = MappingProxyType({407: "proxy_password", 429: "rate_limited"})
 
 
-def _fault(status: int, explanation: str, codes: frozenset[str]) -> ProviderFault:
+def _fault(status: int | None, explanation: str, codes: frozenset[str]) -> ProviderFault:  # noqa: PLR0911 - a table of rules
+    if (account := account_fault(status, explanation, codes)) is not None:
+        return account
+    if status is None:
+        return "rejected"
     refused = status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or "context_length_exceeded" in codes:
         return "too_long"
@@ -251,7 +217,10 @@ def _sentence(explanation: str) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
-    """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, or Google's RetryInfo."""
+    """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, or what the body says.
+
+    Bodies have Google's RetryInfo, or `resets_in_seconds` or `resets_at` (router-for-me/CLIProxyAPI#1666).
+    """
     if (ms := _seconds(headers.get("retry-after-ms", ""))) is not None:
         return ms / 1000
     after = headers.get("retry-after", "")
@@ -260,12 +229,29 @@ def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
     try:
         return max((parsedate_to_datetime(after) - datetime.now(UTC)).total_seconds(), 0.0)
     except (TypeError, ValueError):  # no date, or one without a zone
-        pass
-    for detail in _details(_error_object(payload) or {}):
+        return _reset(_error_object(payload) or {})
+
+
+def _reset(error: dict[str, object]) -> float | None:
+    """Return the seconds after which an error's limit ends."""
+    if (seconds := _number(error.get("resets_in_seconds"))) is not None:
+        return seconds
+    if (at := _number(error.get("resets_at"))) is not None:
+        return max(at - datetime.now(UTC).timestamp(), 0.0)
+    for detail in _details(error):
         delay = detail.get("retryDelay")
         if isinstance(delay, str) and delay.endswith("s") and (seconds := _seconds(delay[:-1])) is not None:
             return seconds
     return None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _LATEST else None
+
+
+_LATEST = 1e11  # seconds since 1970, about 5,000 years
 
 
 def _seconds(text: str) -> float | None:
@@ -274,14 +260,3 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
-
-
-def _root_cause(error: BaseException) -> str:
-    """Return the innermost exception's text: libraries wrap the useful one."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    try:
-        payload = str(error)
-    except TypeError:  # some errors of SDKs hold a body in place of a text
-        payload = ""
-    return f"{type(error).__name__}: {payload}".rstrip(": .")

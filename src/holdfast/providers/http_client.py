@@ -6,14 +6,17 @@ would go to an address that only the server chose.
 
 from __future__ import annotations
 
+import os
+import ssl
 from collections.abc import AsyncIterator
 
 import httpx2
 
 from holdfast.config.settings import Limits
-from holdfast.errors import ProviderFailed
+from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.http_observer import HttpObserver
+from holdfast.system.network_variables import Route, certificate_fault, route_to
 
 LAST_BYTES = 0.3
 """Seconds for a body to end after its terminal event; after that the connection is closed."""
@@ -25,10 +28,62 @@ _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
 _LONGEST_ADDRESS = 200  # characters of an address to show
 
 
-def new_client(limits: Limits) -> httpx2.AsyncClient:
-    """Return a client with pooled connections."""
+def new_client(limits: Limits, address: str) -> httpx2.AsyncClient:
+    """Return a client with pooled connections to the server at a URL, through its proxy if the environment has one.
+
+    Raise `ModelUnusable` with the variable that cannot be used.
+    """
+    try:
+        httpx2.URL(address)
+    except httpx2.InvalidURL as error:
+        raise ModelUnusable(
+            f"{address_words(address)} is not an address that can be asked: {error}. Fix the provider's base URL."
+        ) from None
+    route = route_of(address)
     timeout = httpx2.Timeout(None, connect=limits.connect, write=limits.write, pool=limits.pool)
-    return httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
+    try:
+        transport = _transport(route, _trusted(address, route))
+    except (ValueError, httpx2.InvalidURL):  # its message may quote a password
+        raise ModelUnusable(
+            f"{route.variable} is not the URL of a proxy (expected http://HOST:PORT or socks5://HOST:PORT). "
+            "Fix the variable, or unset it."
+        ) from None
+    except ImportError:  # a distribution may leave it out
+        raise ModelUnusable(
+            f"{route.variable} is a SOCKS proxy, which needs the package socksio. Install it: pip install socksio."
+        ) from None
+    return httpx2.AsyncClient(timeout=timeout, follow_redirects=False, transport=transport)
+
+
+def _transport(route: Route, trusted: ssl.SSLContext) -> httpx2.AsyncHTTPTransport:
+    if not route.is_socks:
+        return httpx2.AsyncHTTPTransport(verify=trusted, proxy=route.proxy or None)
+    from holdfast.providers.network.socks_transport import SocksTransport  # noqa: PLC0415 - for the few who have one
+
+    return SocksTransport(route.proxy, verify=trusted)
+
+
+def route_of(address: str) -> Route:
+    """Return how this process reaches a URL. Raise `ModelUnusable` with the variable that cannot be used."""
+    try:
+        return route_to(address, os.environ)
+    except ValueError as error:
+        raise ModelUnusable(f"{address_words(address)} cannot be reached: {error}") from None
+
+
+def _trusted(address: str, route: Route) -> ssl.SSLContext:
+    """Return what decides whom to trust; for a connection without TLS nothing is read, and so nothing can fail."""
+    if not address.startswith("https:") and not route.proxy.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if why := certificate_fault(os.environ):
+        raise ModelUnusable(f"{address_words(address)} cannot be reached: {why}")
+    return httpx2.create_ssl_context()
+
+
+def address_words(address: str) -> str:
+    """Return the beginning of a URL for a message: scheme, host and port."""
+    scheme, _, rest = strip_credentials(address).partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"[:_LONGEST_ADDRESS]
 
 
 def content_encodings(response: httpx2.Response) -> str:

@@ -19,7 +19,7 @@ from holdfast.errors import ProviderFailed
 from holdfast.providers import sse
 from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.credentials.redaction import spellings
-from holdfast.providers.error_mapping import connection_failure, http_failure, invalid_response, redact_failure
+from holdfast.providers.error_mapping import http_failure, invalid_response, redact_failure
 from holdfast.providers.http_client import (
     LAST_BYTES,
     LAST_EVENT,
@@ -27,15 +27,19 @@ from holdfast.providers.http_client import (
     content_encodings,
     new_client,
     redirect_failure,
+    route_of,
     with_observer,
 )
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import StreamEvent
+from holdfast.providers.network.connection_failures import connection_failure, socks_failure
+from holdfast.providers.own_servers.prompt_progress import share_read
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.parts import RequestPrefix
+from holdfast.system.network_variables import Route
 
 T = TypeVar("T")
 
@@ -50,17 +54,31 @@ class HttpModel:
     """A `Model` over one protocol and the HTTP client that it owns. After `aclose`, the next request opens another."""
 
     def __init__(
-        self, target: ModelEndpoint, protocol: ProviderProtocol, new_http: Callable[[], httpx2.AsyncClient]
+        self,
+        target: ModelEndpoint,
+        protocol: ProviderProtocol,
+        new_http: Callable[[], httpx2.AsyncClient],
+        route: Route,
     ) -> None:
         self._target = target
+        self._route = route
         self._protocol = protocol
         self._new_http = new_http
         self._http = new_http()
         self._body_writer = BodyWriter(target, protocol)
+        self._alive: Callable[[float | None], None] = lambda _: None
 
     @property
     def name(self) -> str:
         return self._target.name
+
+    @property
+    def on_own_server(self) -> bool:
+        return self._target.on_own_server
+
+    def watch(self, alive: Callable[[float | None], None]) -> None:
+        """Call `alive` for each sign of life before the answer begins."""
+        self._alive = alive
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -81,6 +99,7 @@ class HttpModel:
         response = await self._translate_errors(self._send(conversation, non_streaming=non_streaming))
         try:
             await self._translate_errors(self._expect_readable(response))
+            self._alive(None)
             kind = response.headers.get("content-type", "").lower()
             streaming = not non_streaming and not kind.startswith("application/json")
             events = self._events(response, reader) if streaming else self._document(response, reader)
@@ -115,7 +134,14 @@ class HttpModel:
                 **self._target.headers,
             },
         )
-        return await self._http.send(request, stream=True)
+        try:
+            return await self._http.send(request, stream=True)
+        except httpx2.TransportError:
+            raise
+        except Exception as error:
+            if self._route.is_socks:  # the library of SOCKS has errors of its own, also for what is no SOCKS at all
+                raise socks_failure(self.name, self._route) from error
+            raise
 
     def _failure(self, error: Exception) -> ProviderFailed:
         match error:
@@ -124,7 +150,7 @@ class HttpModel:
             case Flood():
                 return ProviderFailed(f"Model {self.name!r} sent {error}. It was cut off there.", fault="flood")
             case httpx2.TransportError():
-                return connection_failure(self.name, error)
+                return connection_failure(self.name, error, self._route)
             case _:
                 return invalid_response(self.name, error)
 
@@ -163,6 +189,7 @@ class HttpModel:
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
         splitter, size = sse.EventSplitter(), WireSize()
+        begun, share = False, None
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
@@ -172,12 +199,17 @@ class HttpModel:
                 for name, data in splitter.feed(chunk):
                     has_event = True
                     size.add_event()
+                    if not begun and (read := share_read(data)) is not None:
+                        share = read
                     for event in reader.event(name, data):
+                        begun = True
                         yield event
                     if reader.closed:
                         break
             except sse.EventTooLong:
                 raise _too_long("event") from None
+            if not begun:
+                self._alive(share)
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if reader.complete:
@@ -205,17 +237,18 @@ def create_http_model(
     log: HttpObserver | None = None,
 ) -> HttpModel:
     """Return a connection to the target's model; nothing is sent yet. `http` makes the client, `log` observes it."""
+    address = protocol.url(target, non_streaming=False)
     if log is not None:
         log.hide(secrets_for(target))  # a key from the keyring was unknown when the log started
 
     def new_http() -> httpx2.AsyncClient:
-        client = http() if http else new_client(limits)
+        client = http() if http else new_client(limits, address)
         client.follow_redirects = False
         if log is not None:
             with_observer(client, log)
         return client
 
-    return HttpModel(target, protocol, new_http)
+    return HttpModel(target, protocol, new_http, route_of(address))
 
 
 def secrets_for(target: ModelEndpoint) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ The agent never sees a provider; `holdfast.providers.http_model` implements this
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, runtime_checkable
 
@@ -83,4 +83,21 @@ class PrefixModel(Protocol):
 
     def prefix(self, conversation: Conversation) -> RequestPrefix:
         """Return the prefix of a request with this conversation. The same conversation always has the same."""
+        ...
+
+
+@runtime_checkable
+class OwnServerModel(Protocol):
+    """A model that may be on a server of the user's own, which can read a long prompt for minutes before it answers."""
+
+    @property
+    def on_own_server(self) -> bool:
+        """Return whether its server is on this computer or wants no key: nobody is billed while it is waited for."""
+        ...
+
+    def watch(self, alive: Callable[[float | None], None]) -> None:
+        """Call `alive` from now on whenever the server shows, before its answer begins, that it lives.
+
+        It gets the share of the prompt that was read, from 0 to 1, None if the server does not say.
+        """
         ...

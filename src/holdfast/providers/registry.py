@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -126,7 +127,22 @@ def is_address(text: str) -> bool:
         port = parts.port
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and text.isprintable()
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and _is_one_word(text)
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether a URL names this computer."""
+    host = (urlsplit(address).hostname or "").rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name
+        return False
+
+
+def _is_one_word(text: str) -> bool:
+    return text.isprintable() and " " not in text
 
 
 def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
@@ -151,6 +167,13 @@ class ModelEndpoint(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"ModelEndpoint(name={self.name!r}, address={self.address!r})"  # without the key and the headers
+
+    @property
+    def on_own_server(self) -> bool:
+        """Return whether the server is on this computer, or wants no key: then nobody is billed for its time."""
+        if self.provider.through_pydantic_ai:
+            return False
+        return self.key is None or is_loopback(self.address or "")
 
     @property
     def facts(self) -> ModelFacts:

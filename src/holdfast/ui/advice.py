@@ -30,7 +30,11 @@ COMMAND_LINE: Mapping[Fault, str] = {
         "or choose a model with a larger context window."
     ),
     "credentials": "Check the key (`holdfast config` shows its source) and its access to this model.",
-    "rate_limited": 'Wait a moment, then: holdfast -c -p "continue". Nothing was lost.',
+    "no_credit": "Add credit at the provider, or choose another model with -m PROVIDER:MODEL. Nothing was lost.",
+    "not_available": (
+        "Use an account or a network that the provider serves, or choose another model with -m PROVIDER:MODEL."
+    ),
+    "rate_limited": 'When the limit allows more: holdfast -c -p "continue". Nothing was lost.',
     "overloaded": 'Wait a moment, then: holdfast -c -p "continue". Nothing was lost.',
     "unreachable": 'Check the network and the base URL, then: holdfast -c -p "continue". Nothing was lost.',
     "silent": (
@@ -58,7 +62,9 @@ SCREEN: Mapping[Fault, str] = {
     "rejected": "The same request would fail again: change it, or choose another model with /model.",
     "too_long": "Shorten it with /compact or /rewind, or choose a model with a larger context window.",
     "credentials": "Check the key (/config shows its source) and its access to this model.",
-    "rate_limited": "Wait a moment, then type 'continue'. Nothing was lost.",
+    "no_credit": "Add credit at the provider, or choose another model with /model. Nothing was lost.",
+    "not_available": "Use an account or a network that the provider serves, or choose another model with /model.",
+    "rate_limited": "When the limit allows more, type 'continue'. Nothing was lost.",
     "overloaded": "Wait a moment, then type 'continue'. Nothing was lost.",
     "unreachable": "Check the network and the base URL, then type 'continue'. Nothing was lost.",
     "silent": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
@@ -82,7 +88,9 @@ EDITOR: Mapping[Fault, str] = {
     "rejected": "The same request would fail again: change it, or choose another model.",
     "too_long": "Shorten the conversation with /compact, or choose a model with a larger context window.",
     "credentials": "Check the key (`holdfast config` shows its source) and its access to this model.",
-    "rate_limited": "Wait a moment, then send 'continue'. Nothing was lost.",
+    "no_credit": "Add credit at the provider, or choose another model. Nothing was lost.",
+    "not_available": "Use an account or a network that the provider serves, or choose another model.",
+    "rate_limited": "When the limit allows more, send 'continue'. Nothing was lost.",
     "overloaded": "Wait a moment, then send 'continue'. Nothing was lost.",
     "unreachable": "Check the network and the base URL, then send 'continue'. Nothing was lost.",
     "silent": "Send 'continue' to try again, or choose another model. Nothing was lost.",

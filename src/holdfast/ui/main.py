@@ -69,6 +69,9 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
         case BrokenPipeError():
             _forget(sys.stdout)
             return 141
+        case FileNotFoundError(strerror=str() as why) if why.startswith("No usable temporary directory"):
+            _write_line(sys.stderr, "holdfast: No folder for temporary files can be written. Set TMPDIR to one.")
+            return EXIT_FAILED
         case _:
             import traceback  # noqa: PLC0415 - only when there is one
 

@@ -96,3 +96,18 @@ async def test_a_stream_that_is_cut_leaves_an_unknown_effect(tmp_path: Path) -> 
             assert "Whether it acted is unknown" in output.text
             assert (await output_of(connections, "echo", text="on")).text == "echo on"
     assert served.calls == ["cut", "echo"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("SSL_CERT_FILE", "/nowhere/ca.pem"), ("ALL_PROXY", "socks4://127.0.0.1:9"), ("HTTP_PROXY", "http://h:x")],
+)
+async def test_a_variable_about_the_network_that_cannot_be_used_is_named(
+    variable: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with session_server() as served:
+        monkeypatch.setenv(variable, value)
+        async with connected(at(served), tmp_path) as connections:
+            with pytest.raises(ToolFailed, match=rf"{variable} .*Fix the variable, or unset it"):
+                await connections.listed("srv", asyncio.Event())
+    assert served.requests == []

@@ -267,3 +267,17 @@ def test_it_is_found_by_the_names_that_models_know(service: Searched, name: str)
     assert canonical_name(name) == "search"
     plan = TolerantTool(service.tool(), called=name).plan("c", json.dumps({"q": "x", "num_results": 20}))
     assert plan.title == "search 'x'"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("SSL_CERT_FILE", "/nowhere/ca.pem"), ("ALL_PROXY", "socks4://127.0.0.1:9"), ("HTTP_PROXY", "http://h:x")],
+)
+def test_a_variable_about_the_network_that_cannot_be_used_is_named(
+    variable: str, value: str, service: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    said = service.fails()
+    assert f"{variable} " in said
+    assert "Nothing was sent. Continue without searching" in said
+    assert service.requests == []

@@ -97,10 +97,12 @@ class Summarizer:
                 finished = await stream.run(conversation, stop, on_event=lambda: None)
             except ProviderFailed as failed:
                 await self._connection.drop()
-                delay = retry_delay(failed, attempt, limits=limits, shown=False, non_streaming=non_streaming)
+                delay = retry_delay(
+                    failed, attempt, limits=limits, shown=False, non_streaming=non_streaming or stream.gave_up
+                )
                 if delay is None:
                     raise
-                non_streaming = without_streaming(failed, fell_back=fell_back)
+                non_streaming = without_streaming(failed, fell_back=fell_back, patient=stream.patient)
                 fell_back = fell_back or non_streaming
                 self._notify(f"Summary: attempt {attempt}/{limits.attempts} failed, retrying in {delay:g} s: {failed}")
                 await stop.race(asyncio.sleep(delay))

@@ -18,7 +18,7 @@ from holdfast.agent.debug_log.stream_stats import Counts, ms
 from holdfast.agent.events import CheckFinding, Event, Fact, NotRecorded
 from holdfast.agent.turn.states import Signal, State
 from holdfast.providers.credentials.redaction import redact, strip_credentials
-from holdfast.providers.model import Model, StreamEvent
+from holdfast.providers.model import Model, OwnServerModel, StreamEvent
 from holdfast.providers.registry import PROVIDERS, Providers, profile_of
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.outline import outline
@@ -223,6 +223,15 @@ class _LoggedModel:
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
         """Send the conversation and log it."""
         return self._stream(conversation, non_streaming=non_streaming)
+
+    @property
+    def on_own_server(self) -> bool:
+        return isinstance(self._model, OwnServerModel) and self._model.on_own_server
+
+    def watch(self, alive: Callable[[float | None], None]) -> None:
+        """Pass signs of life on."""
+        if isinstance(self._model, OwnServerModel):
+            self._model.watch(alive)
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -12,11 +12,19 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
-from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
+from holdfast.agent.events import Event, LiveCall, LivePrompt, LiveText, LiveThinking
 from holdfast.agent.model_request.periodic_text import Periodic, PeriodicText
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
-from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.model import (
+    CallDelta,
+    Model,
+    OwnServerModel,
+    StreamEvent,
+    StreamFinished,
+    TextDelta,
+    ThinkingDelta,
+)
 from holdfast.providers.protocols.answer_bounds import LONGEST_CALL_NAME, MOST_TURN_TEXT, AnswerSize, Flood
 from holdfast.session.conversation.call_ids import call_id
 from holdfast.session.conversation.conversation import Conversation
@@ -73,11 +81,26 @@ class Stream:
         self._shown = False
         self._checkpoint_at = 0.0
         self._calls: dict[int, str] = {}
+        self._patient = isinstance(model, OwnServerModel) and model.on_own_server
+        self._patient = self._patient and limits.first_event_most > limits.first_event
+        self._alive_at: float | None = None  # the last sign of life of a server that is waited for
+        self._percent = -1
+        self._gave_up = False
 
     @property
     def shown(self) -> bool:
         """Return whether output of this attempt was shown. A retry would show it twice."""
         return self._shown
+
+    @property
+    def patient(self) -> bool:
+        """Return whether the server is the user's own: signs of life give it more time for its first event."""
+        return self._patient
+
+    @property
+    def gave_up(self) -> bool:
+        """Return whether it had all the time that there is for a first event. Another attempt would take it again."""
+        return self._gave_up
 
     @property
     def received(self) -> int:
@@ -104,11 +127,13 @@ class Stream:
         loop = asyncio.get_running_loop()
         self._checkpoint_at = loop.time() + CHECKPOINT_EVERY
         self._pump = loop.create_task(self._fill(conversation), name=f"request {self._step}")
+        if self._patient and isinstance(self._model, OwnServerModel):
+            self._model.watch(self._on_alive)
         first = True
         try:
             while True:
                 wait = self._limits.first_event if first else self._limits.idle_event
-                event = await self._next(stop, wait)
+                event = await self._next(stop, wait, most=self._limits.first_event_most if first else wait)
                 if first:
                     first = False
                     on_event()
@@ -195,10 +220,21 @@ class Stream:
                 self._calls[event.index] = known + name
                 self._emit(LiveCall(self._step, event.index, name, event.arguments))
 
-    async def _next(self, stop: StopSignal, wait: float) -> StreamEvent:
-        """Return the next event; raises `ProviderFailed` if the pump failed or nothing comes for `wait` seconds."""
+    def _on_alive(self, share: float | None) -> None:
+        self._alive_at = asyncio.get_running_loop().time()
+        percent = -1 if share is None else int(share * 100)
+        if percent > self._percent and not self._shown:
+            self._percent = percent
+            self._emit(LivePrompt(self._step, percent))
+
+    async def _next(self, stop: StopSignal, wait: float, *, most: float) -> StreamEvent:
+        """Return the next event; raises `ProviderFailed` if the pump failed or nothing comes for `wait` seconds.
+
+        A sign of life of the user's own server is as good, for `most` seconds in all.
+        """
         clock = asyncio.get_running_loop().time
         silent_at = clock() + wait
+        ends_at = clock() + most
         while self._queue.empty():
             # Text from before a silence is journalled during it, not after it.
             due = min(silent_at, self._checkpoint_at) if self._has_new_text else silent_at
@@ -208,11 +244,16 @@ class Stream:
             try:
                 await stop.race(self._arrived.wait(), within)
             except TimeoutError:
-                silent_at += _blocked_time(clock() - began, max(within, 0.0))
+                blocked = _blocked_time(clock() - began, max(within, 0.0))
+                silent_at, ends_at = silent_at + blocked, ends_at + blocked
+                if self._patient and most > wait and self._alive_at is not None:
+                    silent_at = max(silent_at, min(self._alive_at + wait, ends_at))
+                    due = min(silent_at, self._checkpoint_at) if self._has_new_text else silent_at
                 if clock() < due:
                     continue
                 if clock() >= silent_at:
-                    raise self._silent(wait) from None
+                    self._gave_up = most > wait and silent_at >= ends_at
+                    raise self._silent(most if self._gave_up else wait) from None
                 self.checkpoint()
         event = self._queue.get_nowait()
         if isinstance(event, ProviderFailed):
@@ -222,6 +263,12 @@ class Stream:
     def _silent(self, seconds: float) -> ProviderFailed:
         provider, _, model = self._model.name.partition(":")
         expected = "the whole answer" if self._non_streaming else "an event"
+        if self._gave_up:
+            return ProviderFailed(
+                f"Model {self._model.name!r} did not begin its answer within {seconds:g} s, though its server "
+                f"{provider!r} is alive. The request was dropped. Raise first_event_most for longer prompts.",
+                fault="silent",
+            )
         return ProviderFailed(
             f"Model {self._model.name!r} sent nothing for {seconds:g} s (expected {expected}). The request passed "
             f"every check, so the cause is provider {provider!r} or its model {model!r}. The request was dropped.",

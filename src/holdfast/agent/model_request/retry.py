@@ -24,9 +24,10 @@ def retry_delay(
     return min(limits.backoff * 2 ** (attempt - 1), limits.longest_backoff)
 
 
-def without_streaming(failed: ProviderFailed, *, fell_back: bool) -> bool:
+def without_streaming(failed: ProviderFailed, *, fell_back: bool, patient: bool = False) -> bool:
     """Return whether to ask for the answer without streaming: once per response, after a silence.
 
-    Some servers, or proxies in front of them, never deliver a stream but do answer a plain request.
+    Some servers, or proxies in front of them, never deliver a stream but do answer a plain request. A server of the
+    user's own (`patient`) is still reading the prompt, and would have to begin again.
     """
-    return failed.fault == "silent" and not fell_back
+    return failed.fault == "silent" and not fell_back and not patient

@@ -107,9 +107,17 @@ class Requests:
                 delay = (
                     0.0
                     if changed
-                    else retry_delay(failed, attempt, limits=limits, shown=stream.shown, non_streaming=non_streaming)
+                    else retry_delay(
+                        failed,
+                        attempt,
+                        limits=limits,
+                        shown=stream.shown,
+                        non_streaming=non_streaming or stream.gave_up,
+                    )
                 )
-                non_streaming = delay is not None and without_streaming(failed, fell_back=fell_back)
+                non_streaming = delay is not None and without_streaming(
+                    failed, fell_back=fell_back, patient=stream.patient
+                )
                 fell_back = fell_back or non_streaming
                 stream.checkpoint()
                 self._journal.append(

@@ -19,6 +19,7 @@ from holdfast.providers.catalog.compat import (
     DEEPSEEK_COMPAT,
     FOREIGN_COMPAT,
     GROQ_COMPAT,
+    LLAMACPP_COMPAT,
     MISTRAL_COMPAT,
     OPENAI_COMPAT,
     OPENROUTER_COMPAT,
@@ -157,7 +158,7 @@ PROVIDERS: Providers = MappingProxyType(
             _local("ollama", port=11434),
             _local("lmstudio", port=1234),
             _local("vllm", port=8000, compat=TEMPLATE_COMPAT),
-            _local("llamacpp", port=8080, compat=TEMPLATE_COMPAT),
+            _local("llamacpp", port=8080, compat=LLAMACPP_COMPAT),
         )
     }
 )

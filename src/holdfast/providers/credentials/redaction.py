@@ -82,6 +82,9 @@ def _places(text: str, secret: str) -> Iterator[tuple[int, int]]:
 
 
 def strip_credentials(address: str) -> str:
-    """Return an address without user, password and query."""
-    parts = urlsplit(address)
+    """Return an address without user, password and query; of what is no URL, nothing."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return HIDDEN
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{'?…' if parts.query else ''}"

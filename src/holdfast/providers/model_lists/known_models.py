@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.config.settings import Limits
-from holdfast.errors import ProviderFailed
+from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.model_lists.pages import ListedModel
 from holdfast.providers.model_lists.stored_lists import StoredLists
 from holdfast.providers.model_table import facts_of, model_names
@@ -66,7 +66,7 @@ async def listed_models(
         return msgspec.structs.replace(known, missing=f"The models of {provider.name} could not be listed: no address.")
     try:
         page = await fetch_models(target, limits)
-    except ProviderFailed as failed:
+    except (ModelUnusable, ProviderFailed) as failed:
         return msgspec.structs.replace(models_at_hand(provider, address, lists), missing=str(failed))
     lists.keep(provider.name, address, page.models)
     return KnownModels(provider=provider.name, models=page.models, source="provider", unusable=page.unusable)

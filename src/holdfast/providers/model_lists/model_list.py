@@ -34,6 +34,8 @@ MOST_MODELS = 5_000
 
 _REASONS: dict[ProviderFault, str] = {
     "credentials": "the key was refused",
+    "no_credit": "the account has no credit left",
+    "not_available": "the provider does not serve this account or region",
     "rate_limited": "too many requests",
     "overloaded": "the provider is overloaded",
     "rejected": "the provider has no such list",
@@ -43,11 +45,11 @@ _REASONS: dict[ProviderFault, str] = {
 async def fetch_models(
     target: ModelEndpoint, limits: Limits, *, http: Callable[[], httpx2.AsyncClient] | None = None
 ) -> ModelPage:
-    """Return all models that the provider of `target` lists, as one page. Raise `ProviderFailed`.
+    """Return all models that the provider of `target` lists, as one page. Raise `ProviderFailed` or `ModelUnusable`.
 
     `http` makes the client, by default one with the `limits` for connecting.
     """
-    client = http() if http else new_client(limits)
+    client = http() if http else new_client(limits, list_address(target))
     client.follow_redirects = False
     try:
         async with asyncio.timeout(LIST_PATIENCE):

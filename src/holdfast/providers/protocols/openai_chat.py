@@ -67,6 +67,8 @@ class ChatProtocol:
             head["stream"] = True
         if not non_streaming and target.provider.compat.stream_usage:
             head["stream_options"] = {"include_usage": True}
+        if not non_streaming and target.provider.compat.prompt_progress:
+            head["return_progress"] = True
         if conversation.opened and conversation.opened.tools:
             head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
             head["tool_choice"] = "auto"

@@ -24,6 +24,7 @@ from holdfast.providers import error_mapping
 from holdfast.providers.credentials.redaction import redact, secrets_of
 from holdfast.providers.model import CallDelta, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
 from holdfast.providers.model_table import cost_of
+from holdfast.providers.network.connection_failures import connection_failure
 from holdfast.providers.protocols.finish_reasons import finish_for, known_finish
 from holdfast.providers.protocols.response_json import token_count
 from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
@@ -166,7 +167,7 @@ def _failure(error: Exception, name: str) -> ProviderFailed:
         case pai_errors.ModelContextWindowExceededError():
             return ProviderFailed(f"Model {name!r} failed: {error}", fault="too_long")
         case pai_errors.ModelConnectionError():
-            return error_mapping.connection_failure(name, error)
+            return connection_failure(name, error)
         case pai_errors.ModelAPIError():
             return error_mapping.stream_failure(name, str(error))
         case _:

@@ -254,13 +254,34 @@ def naming(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise _failed(path, error.strerror or str(error), full=error.errno in (errno.ENOSPC, errno.EDQUOT)) from error
+        raise _failed(path, error.strerror or str(error), _todo(error)) from error
     except sqlite3.Error as error:
-        raise _failed(path, str(error), full=error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL) from error
+        raise _failed(path, str(error), _SQLITE_TODO.get(error.sqlite_errorcode & 0xFF, "")) from error
 
 
-def _failed(path: Path, reason: str, *, full: bool) -> StorageFailed:
-    why, todo = (f"the disk is full ({reason})", "Free some space") if full else (reason, "Check the disk")
+_FREE_SPACE = "Free some space and try again."
+_OTHER_HOME = "Make its folder writable, or set HOLDFAST_HOME to a folder that is."
+_SQLITE_TODO = {
+    sqlite3.SQLITE_FULL: _FREE_SPACE,
+    sqlite3.SQLITE_READONLY: _OTHER_HOME,
+    sqlite3.SQLITE_CANTOPEN: _OTHER_HOME,
+    sqlite3.SQLITE_PERM: _OTHER_HOME,
+}
+
+
+def _todo(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return _FREE_SPACE
+        case errno.EROFS | errno.EACCES | errno.EPERM | errno.ENOTDIR:
+            return _OTHER_HOME
+        case _:
+            return ""
+
+
+def _failed(path: Path, reason: str, todo: str) -> StorageFailed:
+    why = f"the disk is full ({reason})" if todo == _FREE_SPACE else reason
     return StorageFailed(
-        f"Journal {str(path)!r} cannot be used: {why}. {todo} and try again. Everything appended before is safe."
+        f"Journal {str(path)!r} cannot be used: {why}. {todo or 'Check the disk and try again.'} "
+        "Everything appended before is safe."
     )

@@ -6,6 +6,7 @@ not followed: the key would go to an address that only the service chose.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from functools import partial
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.errors import HoldfastError, ToolFailed
+from holdfast.system.network_variables import ANY_ADDRESS, network_fault
 from holdfast.tool_calls import Effect
 from holdfast.tools.bounded_work import run_bounded
 from holdfast.tools.builtin.declarations import SEARCH_SCHEMA, SearchArguments
@@ -86,6 +88,8 @@ def _search(backend: SearchBackend, query: str, count: int, until: float, stop: 
 
     key = _key(backend)
     prepared = search_request(backend, key, query, count)
+    if why := network_fault(os.environ, prepared.url, *ANY_ADDRESS):
+        raise ToolFailed(f"{_service_name(backend)} cannot be reached: {why} Nothing was sent. {_ADVICE}")
     headers = {"User-Agent": f"holdfast/{__version__}", "Accept-Encoding": "gzip", **prepared.headers}
     try:
         with httpx2.Client(timeout=_SILENCE, follow_redirects=False) as client:

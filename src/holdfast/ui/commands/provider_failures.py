@@ -19,7 +19,7 @@ _STATUS: Mapping[int, str] = {
     402: "The account has no credit left.",
     403: "The key is valid, but may not use this model, at least not from your location.",
     404: "This key has no model {model!r}, or the base URL is wrong. See the provider's list of models.",
-    429: "The key has reached its rate limit, or its account has no credit left.",
+    429: "The key has reached its rate limit. Its account may also have no credit left.",
 }
 
 _REFUSED = re.compile(
@@ -32,6 +32,7 @@ _REFUSED = re.compile(
 _STEPS: Mapping[ConnectivityStep, str] = {
     "unknown": "{place} was not reached, or its answer broke off. Is the network up? Try again.",
     "address": "{said}",
+    "environment": "{said} Nothing was sent.",
     "name": "The host name {place} was not found. Is the network up, and is the base URL correct?",
     "refused": "Connection refused at {place}. Is the server running, and is the base URL correct?",
     "route": "No route to {place}. Is the network up?",
@@ -40,7 +41,7 @@ _STEPS: Mapping[ConnectivityStep, str] = {
     "certificate_host": "The certificate of {place} is for another host name. Is the base URL correct?",
     "certificate": "The certificate of {place} is not trusted. Does SSL_CERT_FILE name the company proxy's?",
     "tls": "{place} does not speak TLS. Should the base URL begin with http:// instead of https://?",
-    "proxy": "The proxy {proxy} is unreachable. Is its variable (HTTPS_PROXY) correct?",
+    "proxy": "The proxy {proxy} does not let holdfast through. Is its variable, {variable}, correct?",
 }
 
 _PROXY: Mapping[Fault, str] = {
@@ -52,13 +53,17 @@ _PROXY: Mapping[Fault, str] = {
 def failure_explanation(failed: ProviderFailed, way: ConnectivityResult, *, model: str) -> str:
     """Return why the model did not answer. `way` is the result of a connectivity check made after the failure."""
     proxy = repr(way.proxy) if way.proxy else "in between"
-    words = _words(failed, way).format(place=way.place, proxy=proxy, said=way.detail, model=model)
+    words = _words(failed, way).format(
+        place=way.place, proxy=proxy, said=way.detail, model=model, variable=way.proxy_variable
+    )
     return f"{words}\n  Provider's message: {failed}"
 
 
 def unreachable_reason(way: ConnectivityResult) -> str:
     """Return a sentence about the step at which the connection to a server failed, "" if it did not."""
-    return _STEPS.get(way.step, "").format(place=way.place, proxy=repr(way.proxy), said=way.detail)
+    return _STEPS.get(way.step, "").format(
+        place=way.place, proxy=repr(way.proxy), said=way.detail, variable=way.proxy_variable
+    )
 
 
 def _words(failed: ProviderFailed, way: ConnectivityResult) -> str:
@@ -67,6 +72,12 @@ def _words(failed: ProviderFailed, way: ConnectivityResult) -> str:
             return _STEPS[failed.fault]
         case "proxy_password" | "proxy_refused":
             return _PROXY[failed.fault]
+        case "no_credit":
+            return "The account at {place} has no credit left. Add some there; the key itself is valid."
+        case "not_available":
+            return (
+                "The provider at {place} does not serve this account, or not from your location. Its message says why."
+            )
         case _:
             return _other_words(failed, way)
 

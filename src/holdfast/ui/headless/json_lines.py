@@ -13,6 +13,7 @@ from holdfast.agent.events import (
     Fact,
     LiveCall,
     LiveOutput,
+    LivePrompt,
     LiveText,
     LiveThinking,
     NotRecorded,
@@ -70,8 +71,8 @@ class JsonLines:
                 self._line(type="error", message=message)
             case CheckFinding(message=message):
                 self._line(type="finding", message=message)
-            case TurnFailed():
-                pass  # the line of its last request has the fault
+            case TurnFailed() | LivePrompt():
+                pass  # the line of its last request has the fault; a screen shows the other
             case Fact(entry=entry):
                 self._fact(entry)
 

@@ -16,6 +16,7 @@ from holdfast.agent.events import (
     Fact,
     LiveCall,
     LiveOutput,
+    LivePrompt,
     LiveText,
     LiveThinking,
     NotRecorded,
@@ -129,8 +130,8 @@ class View:
                 self._live_count += 1
                 kind = "context" if isinstance(event, Shortening) else "trouble"
                 self._notes(f"live{self._live_count}", [Sentence(kind, message)])
-            case TurnFailed():
-                pass  # the end of its turn shows it
+            case TurnFailed() | LivePrompt():
+                pass  # the end of its turn shows it, and the status line the other
         return self._blocks.changes()
 
     def load(self, facts: Iterable[Event]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
@@ -33,6 +34,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from holdfast import __version__
 from holdfast.errors import ToolFailed
+from holdfast.system.network_variables import ANY_ADDRESS, network_fault
 from holdfast.tools.mcp.call_result import result_output
 from holdfast.tools.mcp.sdk.http_bodies import HEADERS, bound_body
 from holdfast.tools.mcp.sdk.line_transport import line_transport
@@ -136,6 +138,8 @@ class ServerConnection:
 
     async def open(self) -> None:
         """Shake hands and list the tools; raises `ToolFailed` if that fails: then no tool was called."""
+        if self._server.url and (why := network_fault(os.environ, self._server.url, *ANY_ADDRESS)):
+            raise ToolFailed(why)
         opened = asyncio.Event()
         task = self._task = asyncio.create_task(self._run(opened), name=f"mcp {self._server.name}")
         task.add_done_callback(lambda done: done.cancelled() or done.exception())  # raised below, or by a call

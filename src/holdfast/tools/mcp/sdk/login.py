@@ -6,6 +6,7 @@ Nothing is stored before the tokens have arrived: killing the process at any poi
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
@@ -15,6 +16,7 @@ from mcp.client.auth.exceptions import OAuthFlowError
 from mcp.shared.auth import AuthorizationCodeResult
 
 from holdfast.errors import ToolFailed
+from holdfast.system.network_variables import ANY_ADDRESS, network_fault
 from holdfast.system.threads import in_daemon
 from holdfast.tools.mcp.sdk.http_bodies import HEADERS, SIGN_IN_WITHIN, bound_body
 from holdfast.tools.mcp.sdk.sign_in import TokenStorage, provider_of
@@ -51,6 +53,8 @@ async def sign_in_user(server: McpServer, store: SignInStore, show: Callable[[st
     async def open_page(page: str) -> None:
         show(page)
 
+    if why := network_fault(os.environ, server.url, *ANY_ADDRESS):
+        raise ToolFailed(f"Sign-in at MCP server {server.name!r} failed: {why} Nothing was stored.")
     async with _listening() as (redirect, answer):
 
         async def wait_for_answer() -> AuthorizationCodeResult:

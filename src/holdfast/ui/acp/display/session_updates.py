@@ -16,6 +16,7 @@ from holdfast.agent.events import (
     Fact,
     LiveCall,
     LiveOutput,
+    LivePrompt,
     LiveText,
     LiveThinking,
     NotRecorded,
@@ -74,8 +75,8 @@ class SessionUpdates:
                 yield self._stream_chunk("agent_message_chunk", f"m{step}", text)
             case LiveThinking(step=step, text=text):
                 yield self._stream_chunk("agent_thought_chunk", f"t{step}", text)
-            case LiveOutput() | LiveCall() | TurnFailed():
-                pass  # throttled by the session, shown when it is complete, and part of the prompt's answer
+            case LiveOutput() | LiveCall() | TurnFailed() | LivePrompt():
+                pass  # throttled by the session, shown when it is complete, part of the prompt's answer, and not yet one
             case Shortening(message=message) | NotRecorded(message=message) | CheckFinding(message=message):
                 yield self.note(message, "warning")
             case Fact(seq=seq, entry=entry):

@@ -218,7 +218,12 @@ async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]
     versions: dict[str, str | None] = dict.fromkeys(_RUNS)
     problems = dict.fromkeys(_RUNS, "")
     works, problem = False, ""
-    with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as name:
+    try:
+        scratch = tempfile.TemporaryDirectory(prefix="holdfast-doctor-")
+    except OSError as error:
+        unusable = f"No folder for temporary files can be written ({error.strerror}). Set TMPDIR to one."
+        return [], findings.commands_finding(unusable)
+    with scratch as name:
         folder = Path(name)
         supervisor = Supervisor(folder)
         try:

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
+from holdfast.agent.events import Event, Fact, LiveCall, LivePrompt, LiveText, LiveThinking, Shortening
 from holdfast.session.journal import entries as e
 from holdfast.ui.tui.widgets.status_line import Status
 
@@ -35,6 +35,8 @@ def activity(event: Event) -> str:
             return f"waiting for {model.partition(':')[2] or model}"
         case Shortening() | LiveThinking():
             return "compacting" if isinstance(event, Shortening) else "thinking"
+        case LivePrompt(percent=percent):
+            return f"reading the prompt {percent} %"
         case LiveText() | LiveCall():
             return "writing"
         case Fact(entry=e.CallStarted()):

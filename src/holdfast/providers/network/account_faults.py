@@ -1,0 +1,89 @@
+"""Recognizes a refusal of the account: it has no credit left, or the provider does not serve it, or not from here.
+
+Waiting does not help, so it is not sent again. Providers say so under many statuses: a table of codes and of texts,
+each with its source. No text is one that an ordinary rate limit has: Gemini's "You exceeded your current quota" is left
+out.
+"""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Literal
+
+AccountFault = Literal["no_credit", "not_available"]
+
+_CODES: dict[str, AccountFault] = {
+    "insufficient_quota": "no_credit",  # OpenAI, 429 (openai/codex#758, NousResearch/hermes-agent#36276)
+    "billing_not_active": "no_credit",  # OpenAI, 429 (platform.openai.com/docs/guides/error-codes)
+    "billing_hard_limit_reached": "no_credit",  # OpenAI, 400
+    "InsufficientQuota": "no_credit",  # Azure
+    "billing_error": "no_credit",  # Anthropic, 402 (docs.anthropic.com/en/api/errors)
+    "insufficient_credits": "no_credit",
+    "insufficient_funds": "no_credit",  # AI gateways, 402
+    "insufficient_balance": "no_credit",  # Moonshot, DeepSeek
+    "insufficient_user_quota": "no_credit",  # one-api and its relatives, 403
+    "exceeded_current_quota_error": "no_credit",  # Moonshot, 403 and 429 (platform.moonshot.ai/docs/api/chat)
+    "Arrearage": "no_credit",  # DashScope, 400 (help.aliyun.com/zh/model-studio/error-code)
+    "1113": "no_credit",  # Z.ai, 429: an account in arrears (docs.z.ai/api-reference/api-code)
+    "payment_required": "no_credit",
+    "BILLING_DISABLED": "no_credit",  # Google, 403
+    "INVALID_PAYMENT_INSTRUMENT": "no_credit",  # Bedrock
+    "unsupported_country_region_territory": "not_available",  # OpenAI, 403 (songquanpeng/one-api#1692)
+    "unsupported_location": "not_available",
+    "AccountDisabled": "not_available",
+}
+
+_NO_CREDIT = re.compile(
+    # Anthropic, 400: "Your credit balance is too low to access the Anthropic API" (anthropics/claude-code#66314)
+    r"credit balance is too low"
+    # Anthropic, 400: "You have reached your specified API usage limits."
+    r"|reached your specified (?:\w+ )*usage limits"
+    # OpenRouter, 402: "Insufficient credits"; DeepSeek, 402: "Insufficient Balance"; others: "... funds"
+    r"|\b(?:insufficient|not enough|no remaining|out of) (?:account )?(?:credits?|balance|funds)\b"
+    # xAI, 403: "... has used all available credits or reached its monthly spending limit", "doesn't have any credits"
+    r"|used all available credits|have any credits|reached (?:its|your|the) .{0,20}spending limit"
+    # Hugging Face, 402: "You have exceeded your monthly included credits"; Gemini: "prepayment credits are depleted"
+    r"|exceeded your monthly included credits|credits are depleted|credit limit (?:exceeded|reached)"
+    # Google, 403: "This API method requires billing to be enabled"
+    r"|requires billing to be enabled|failure to pay|in arrears|account is overdue",
+    re.IGNORECASE,
+)
+_NOT_AVAILABLE = re.compile(
+    # OpenAI, 403: "Country, region, or territory not supported"; Bedrock: "from unsupported countries, regions, or ..."
+    r"(?:countr(?:y|ies)|regions?),? (?:or )?(?:\w+ )?territor(?:y|ies)"
+    # Google, 400: "User location is not supported for the API use." (google-gemini/gemini-cli#24641)
+    r"|location is not supported"
+    # OpenRouter, 403: "This model is not available in your region"
+    r"|not (?:available|supported|allowed|permitted) (?:in|for|from) (?:your|this|the) (?:\w+ )?"
+    r"(?:region|country|location|territory)"
+    r"|unsupported (?:region|country|location)|(?:region|country) (?:is )?not (?:supported|available|allowed)"
+    # OpenAI: "Your organization must be verified to use the model", "account ... has been deactivated", "... suspended"
+    r"|organization must be verified|(?:account|organization) .{0,60}?(?:deactivated|disabled|suspended)",
+    re.IGNORECASE,
+)
+
+_REFUSING = range(HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def account_fault(status: int | None, explanation: str, codes: frozenset[str]) -> AccountFault | None:
+    """Return what is wrong with the account, None if the refusal is about something else.
+
+    `status` is None for an error without one.
+    """
+    if status is not None and status not in _REFUSING:
+        return None
+    for code in sorted(codes & _CODES.keys()):
+        return _CODES[code]
+    if _NO_CREDIT.search(explanation) or status == HTTPStatus.PAYMENT_REQUIRED:
+        return "no_credit"
+    return "not_available" if _NOT_AVAILABLE.search(explanation) else None
+
+
+def account_words(fault: AccountFault, provider: str) -> str:
+    """Return a clause about the account at a provider."""
+    match fault:
+        case "no_credit":
+            return f"the account at {provider!r} has no credit left"
+        case "not_available":
+            return f"{provider!r} does not serve this account, or not in this region"
