@@ -197,6 +197,7 @@ class View:
                 | e.CallAnswered()
                 | e.ToolsChanged()
                 | e.ServerFailed()
+                | e.RequestsChanged()
                 | TaskStarted()
                 | TaskEnded()
                 | TaskEndSent()
