@@ -19,7 +19,13 @@ from holdfast.errors import ProviderFailed
 from holdfast.providers import sse
 from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.credentials.redaction import spellings
-from holdfast.providers.error_mapping import connection_failure, http_failure, invalid_response, redact_failure
+from holdfast.providers.error_mapping import (
+    connection_failure,
+    http_failure,
+    invalid_response,
+    page_failure,
+    redact_failure,
+)
 from holdfast.providers.http_client import (
     LAST_BYTES,
     LAST_EVENT,
@@ -33,6 +39,7 @@ from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import StreamEvent
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
+from holdfast.providers.refusals.plain_body import PlainBody
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.parts import RequestPrefix
@@ -77,6 +84,10 @@ class HttpModel:
         try:
             await self._translate_errors(self._expect_readable(response))
             kind = response.headers.get("content-type", "").lower()
+            if kind.startswith("text/html"):
+                body = await self._translate_errors(self._error_body(response))
+                page = page_failure(self.name, body.decode("utf-8", "replace"))
+                raise redact_failure(page, secrets_for(self._target))
             streaming = not non_streaming and not kind.startswith("application/json")
             events = self._events(response, reader) if streaming else self._document(response, reader)
             async with aclosing(events), aclosing(self._read(events)) as reading:
@@ -157,15 +168,17 @@ class HttpModel:
 
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
-        splitter, size = sse.EventSplitter(), WireSize()
+        splitter, size, plain = sse.EventSplitter(), WireSize(), PlainBody(self.name)
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
             has_event = False
             size.add_bytes(len(chunk))
+            plain.add(chunk)
             try:
                 for name, data in splitter.feed(chunk):
                     has_event = True
+                    plain.end()
                     size.add_event()
                     for event in reader.event(name, data):
                         yield event
@@ -175,6 +188,8 @@ class HttpModel:
                 raise _too_long("event") from None
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
+        for event in plain.events(reader):
+            yield event
         if reader.complete:
             yield reader.finished()
         if reader.closed:

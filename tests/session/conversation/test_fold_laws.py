@@ -68,7 +68,7 @@ def test_one_at_a_time_is_the_same_as_all_at_once(journal: list[Entry]) -> None:
 onwards = journals.map(
     lambda journal: [entry for entry in journal if not isinstance(entry, DECISIONS | SessionOpened | ToolsChanged)]
 )
-"""Journals that are not rewound, that nothing is left out of, with the same tools, and with their first entry or none."""
+"""Journals that are not rewound, that nothing is left out of, with the same tools and first entry, or without one."""
 
 
 @law()

@@ -42,8 +42,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """A row: the `codes` and the `words` of one refusal, who says it, an `example` and its `source`.
 
     An error is this refusal if it has one of the codes, or if its text has the words; in both cases only with one of
-    the `statuses`, or, if it is `often_unstated`, without a status. With `bare`, an error with one of the statuses and without a code or any text
-    is it; with `any_words`, one with any text.
+    the `statuses`, or, if it is `often_unstated`, without a status. With `bare`, an error without a code or any text is
+    it; with `any_words`, one with any text.
     """
 
     id: str
