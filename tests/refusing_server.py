@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -88,7 +88,7 @@ class RefusingServer:
 
 
 @contextmanager
-def serving(server: RefusingServer) -> Iterator[RefusingServer]:
+def serving(server: RefusingServer) -> Generator[RefusingServer]:
     """Serve on the loopback address."""
 
     class Request(BaseHTTPRequestHandler):
@@ -190,7 +190,7 @@ def _responses(answer: Answer, number: int) -> bytes:
         summary = [{"type": "summary_text", "text": answer.thinking}]
         items.append({"type": "reasoning", "id": f"rs_{number}", "summary": summary, "encrypted_content": "gAAA"})
     if answer.text:
-        content = [{"type": "output_text", "text": answer.text, "annotations": []}]
+        content: list[Json] = [{"type": "output_text", "text": answer.text, "annotations": []}]
         items.append({"type": "message", "id": f"msg_{number}", "role": "assistant", "content": content})
     items += [
         {

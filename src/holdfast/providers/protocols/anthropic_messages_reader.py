@@ -22,8 +22,9 @@ from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import ResponseParts
+from holdfast.providers.refusals.answer_refusals import stop_details
 from holdfast.providers.registry import ModelEndpoint
-from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.parts import AnswerRefusal, Usage
 
 _FINISH: Mapping[str, ModelFinish] = MappingProxyType(
     {
@@ -54,6 +55,7 @@ class AnthropicMessagesReader:
         self._calls: set[int] = set()
         self._counts: dict[str, int] = {}
         self._reason = ""
+        self._refusal: AnswerRefusal | None = None
         self._closed = False
 
     @property
@@ -84,6 +86,7 @@ class AnthropicMessagesReader:
         deltas = [delta for block in blocks for delta in self._block(self._next(), block, complete=True)]
         self._count(message)
         self._reason = self._json.text_in(message, "stop_reason") or ""
+        self._refusal = stop_details(message.get("stop_details"))
         return deltas
 
     def finished(self) -> StreamFinished:
@@ -101,7 +104,7 @@ class AnthropicMessagesReader:
         )
         if self._counts:  # what was not counted has no price
             usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
-        return StreamFinished(parts, finish_for(self._model, self._reason, _FINISH, parts), usage)
+        return StreamFinished(parts, finish_for(self._model, self._reason, _FINISH, parts), usage, self._refusal)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:
         match kind:
@@ -115,6 +118,7 @@ class AnthropicMessagesReader:
                 self._count(event)
                 delta = self._json.object_in(event, "delta") or {}
                 self._reason = self._json.text_in(delta, "stop_reason") or self._reason
+                self._refusal = stop_details(delta.get("stop_details"), event.get("stop_details")) or self._refusal
             case "message_stop":
                 self._closed = True
             case "error":
