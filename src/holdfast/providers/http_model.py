@@ -23,7 +23,6 @@ from holdfast.providers.error_mapping import (
     connection_failure,
     http_failure,
     invalid_response,
-    page_failure,
     redact_failure,
 )
 from holdfast.providers.http_client import (
@@ -84,10 +83,6 @@ class HttpModel:
         try:
             await self._translate_errors(self._expect_readable(response))
             kind = response.headers.get("content-type", "").lower()
-            if kind.startswith("text/html"):
-                body = await self._translate_errors(self._error_body(response))
-                page = page_failure(self.name, body.decode("utf-8", "replace"))
-                raise redact_failure(page, secrets_for(self._target))
             streaming = not non_streaming and not kind.startswith("application/json")
             events = self._events(response, reader) if streaming else self._document(response, reader)
             async with aclosing(events), aclosing(self._read(events)) as reading:
@@ -156,11 +151,13 @@ class HttpModel:
         return bytes(body)
 
     async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
-        body = bytearray()
+        body, plain = bytearray(), PlainBody(self.name)
         async for chunk in response.aiter_bytes():
             body += chunk
+            plain.add(chunk)
             if len(body) > sse.LONGEST_EVENT:
                 raise _too_long("response")
+        plain.expect_json()
         for event in reader.document(bytes(body)):
             yield event
         if reader.complete:

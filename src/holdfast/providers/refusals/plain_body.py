@@ -19,6 +19,8 @@ from holdfast.providers.sse import LONGEST_EVENT
 _FIELDS = (b"data", b"event", b"id", b"retry", b"")
 """The fields of a stream of events; a line without a name is a comment."""
 
+_MARK = b"\xef\xbb\xbf"  # of the byte order, before a document
+
 _LONGEST_TEXT = 64 * 1024
 """Bytes of a text that is no document to look at."""
 
@@ -42,6 +44,12 @@ class PlainBody:
     def end(self) -> None:
         """Forget the body: an event has come, so it is a stream."""
         self._body = None
+
+    def expect_json(self) -> None:
+        """Raise `ProviderFailed` if the body is a text, where the request asked for a document."""
+        body = bytes((self._body or b"")[:_LONGEST_TEXT]).strip()
+        if body and not body.startswith((b"{", b"[", _MARK)):
+            raise text_failure(self._model, body)
 
     def events(self, reader: ResponseReader) -> Iterable[Delta]:
         """Return the events of a whole answer, none if nothing came. Raise `ProviderFailed` for anything else."""
