@@ -31,7 +31,9 @@ from holdfast.session.journal.entries import (
     Queued,
     Recalled,
     Repaired,
+    RequestChange,
     RequestFailed,
+    RequestsChanged,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
@@ -47,7 +49,7 @@ from holdfast.session.journal.entries import (
     Uncompacted,
 )
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.parts import AnswerRefusal, CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.session.model_notices import REASONS
 from holdfast.tool_calls import (
@@ -140,6 +142,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         parts=st.lists(parts, max_size=4).map(tuple),
         usage=st.just(Usage(input_tokens=1)),
         cut=st.one_of(st.none(), causes),
+        refusal=st.sampled_from([None, None, None, AnswerRefusal(), AnswerRefusal("cyber", "It may harm.")]),
     ),
     st.builds(ApprovalAsked, call=ids, why=texts, repeats=st.sampled_from([0, 0, 9])),
     st.builds(
@@ -196,6 +199,14 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         tools=st.sampled_from([(), (ToolSchema(name="mcp__a__b", description="", parameters={"type": "object"}),)]),
         note=texts,
     ),
+    st.builds(
+        RequestsChanged,
+        model=models,
+        change=st.sampled_from(get_args(RequestChange)),
+        refusal=st.just("thinking-signature"),
+        reason=texts,
+        tools=st.lists(ids, max_size=2).map(tuple),
+    ),
     st.builds(ServerFailed, server=ids, reason=texts, tools=st.lists(ids, max_size=2).map(tuple), note=texts),
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
@@ -204,7 +215,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Repaired, findings=st.just(("Entry 1 is damaged.",)), note=texts),
 )
 
-DECISIONS = Compacted | Pruned | Rewound | Uncompacted
+DECISIONS = Compacted | Pruned | RequestsChanged | Rewound | Uncompacted
 """What may change what was sent before."""
 
 

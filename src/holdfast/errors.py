@@ -53,6 +53,7 @@ ProviderFault = Literal[
     "periodic",  # an answer that repeats itself without an end
     "flood",  # more than one answer, or the answers of one turn, may have
     "redirected",  # 3xx: the server is elsewhere
+    "web_page",  # a web page came in place of an answer: the address is not that of the API
     "not_loaded",  # the provider's library was not imported in time
 ]
 
@@ -149,7 +150,8 @@ class ProviderFailed(HoldfastError):
     """The provider did not give a usable response.
 
     The retry policy and the advice to the user depend on `fault`. `status` is the HTTP status if there is one,
-    `retry_after` the seconds the provider asked to wait.
+    `retry_after` the seconds the provider asked to wait. `refusal` is the row of the table of refusals that knows the
+    error, "" if none does or none was looked up; `param` is the place in the request that the provider names.
     """
 
     def __init__(
@@ -159,11 +161,26 @@ class ProviderFailed(HoldfastError):
         fault: ProviderFault,
         status: int | None = None,
         retry_after: float | None = None,
+        refusal: str = "",
+        param: str = "",
     ) -> None:
         super().__init__(message)
         self.fault: ProviderFault = fault  # pyright: ignore[reportIncompatibleVariableOverride] - set only here
         self.status = status
         self.retry_after = retry_after
+        self.refusal = refusal
+        self.param = param
+
+    def worded(self, message: str) -> ProviderFailed:
+        """Return the same failure with another message."""
+        return ProviderFailed(
+            message,
+            fault=self.fault,
+            status=self.status,
+            retry_after=self.retry_after,
+            refusal=self.refusal,
+            param=self.param,
+        )
 
     @property
     def retryable(self) -> bool:

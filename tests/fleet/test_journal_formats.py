@@ -19,7 +19,7 @@ from holdfast.fleet.postgres.moves import pull, push
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.schema import migrate, migrations
 from holdfast.session.catalog import Catalog
-from holdfast.session.journal.entries import FORMAT, Entry, ServerFailed, encode, kind
+from holdfast.session.journal.entries import FORMAT, Entry, RequestsChanged, ServerFailed, encode, kind
 from holdfast.session.storage.row_codec import checksum
 from holdfast.session.storage.sqlite_store import complete_rows
 from holdfast.testing.store_checks import EXAMPLES
@@ -77,7 +77,7 @@ class OlderWorker:
 
 
 def test_a_record_of_before_is_read_and_its_first_append_raises_the_session(server_url: str, tmp_path: Path) -> None:
-    old = [entry for entry in EXAMPLES if not isinstance(entry, ServerFailed)]
+    old = [entry for entry in EXAMPLES if not isinstance(entry, ServerFailed | RequestsChanged)]
     with fresh_database(server_url) as url:
         database = close_later(Database(url))
         database.script("drop schema holdfast cascade")

@@ -49,7 +49,7 @@ def test_the_status_and_the_words_say_what_it_is(status: int, raw: bytes, fault:
     ("raw", "quoted"),
     [
         (b"", "no reason given."),
-        (b"<html>Bad gateway</html>", "<html>Bad gateway</html>."),
+        (b"<html>Bad gateway</html>", "a web page came in its place (Bad gateway)."),
         (body(message="Slower!"), "Slower!"),
         (b'{"message": "of a gateway"}', "of a gateway."),
         (b'{"detail": "of a server"}', "of a server."),

@@ -240,7 +240,7 @@ async def test_cancelling_the_consumer_closes_the_request(kind: str, *, non_stre
         ("server_error", "overloaded", "status 500: It fell over."),
         ("rate_limit_exceeded", "rate_limited", "status 429: It fell over."),
         ("context_length_exceeded", "too_long", "It fell over."),
-        ("invalid_prompt", "cut", "reported an error in its response: invalid_prompt: It fell over."),
+        ("invalid_prompt", "rejected", "reported an error in its response: invalid_prompt: It fell over."),
     ],
 )
 async def test_an_error_in_the_stream_of_responses_is_what_it_says(

@@ -6,6 +6,7 @@ Messages are built in full here. They may quote a key, so `providers/http_model.
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,8 @@ from holdfast.providers.credentials.redaction import redact
 from holdfast.providers.network.account_faults import account_fault, account_words
 from holdfast.providers.network.connection_failures import root_cause
 from holdfast.providers.network.wait_words import LONG_WAIT, wait_words
+from holdfast.providers.refusals.refusal import Refusal
+from holdfast.providers.refusals.table import find_refusal
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
@@ -69,12 +72,6 @@ _STATUS_OF: Mapping[str, int] = MappingProxyType(
 )
 """The status that a provider sends with an error of this code or type, for errors reported without one."""
 
-_TOO_LONG = re.compile(
-    r"context[ _](?:length|window|size|limit)|prompt is too long|input is too long|too many (?:input )?tokens"
-    r"|(?:input )?token count .*exceeds",
-    re.IGNORECASE,
-)
-
 
 def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailed:
     """Return the failure for a response with an error status; `body` may be truncated."""
@@ -87,18 +84,25 @@ def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes
 
 def stream_failure(name: str, error: object) -> ProviderFailed:
     """Return the failure for an error that model `name` reported inside a stream with status 200."""
-    explanation = _explanation(error)
+    explanation = explanation_of(error)
     codes = list(_codes(error))
     status = next((found for code in codes if (found := _status_of(code)) is not None), None)
-    if status is not None and "context_length_exceeded" not in codes:
+    row = find_refusal(codes, _unnamed(explanation, name), status)
+    if status is not None and (row is None or row.recovery != "shorten"):
         return _failure(name, status, error, retry_after=_retry_after({}, error))
-    if "context_length_exceeded" in codes or _TOO_LONG.search(explanation):
-        return ProviderFailed(f"Model {name!r} failed: {_sentence(explanation)}", fault="too_long", status=status)
+    if row is not None and row.recovery == "shorten":
+        message = f"Model {name!r} failed: {_sentence(explanation)}"
+        return ProviderFailed(message, fault="too_long", status=status, refusal=row.id)
     if account_fault(None, explanation, frozenset(codes)) is not None:
         return _failure(name, None, error, retry_after=None)
     code = codes[0] if codes else ""
     text = f"{code}: {explanation}" if code and not explanation.startswith(code) else explanation
-    return ProviderFailed(f"Model {name!r} reported an error in its response: {_sentence(text)}", fault="cut")
+    return ProviderFailed(
+        f"Model {name!r} reported an error in its response: {_sentence(text)}",
+        fault="cut" if row is None else _row_fault(row) or "rejected",
+        refusal="" if row is None else row.id,
+        param=_param(error),
+    )
 
 
 def invalid_response(name: str, error: BaseException) -> ProviderFailed:
@@ -108,12 +112,7 @@ def invalid_response(name: str, error: BaseException) -> ProviderFailed:
 
 def redact_failure(failed: ProviderFailed, secrets: tuple[str, ...]) -> ProviderFailed:
     """Return the failure with the secrets redacted in its message, and then the message shortened."""
-    return ProviderFailed(
-        _shorten(redact(str(failed), secrets)),
-        fault=failed.fault,
-        status=failed.status,
-        retry_after=failed.retry_after,
-    )
+    return failed.worded(_shorten(redact(str(failed), secrets)))
 
 
 def _shorten(message: str) -> str:
@@ -122,32 +121,51 @@ def _shorten(message: str) -> str:
 
 
 def _failure(name: str, status: int | None, payload: object, *, retry_after: float | None) -> ProviderFailed:
-    explanation = _sentence(_explanation(payload))
-    fault = _fault(status, explanation, frozenset(_codes(payload)))
-    if fault == "no_credit" or fault == "not_available":  # noqa: PLR1714 - narrows the type
-        explanation = f"{account_words(fault, name.partition(':')[0])}. It says: {explanation}"
+    explanation, codes = explanation_of(payload), frozenset(_codes(payload))
+    account = account_fault(status, explanation, codes)
+    row = find_refusal(codes, _unnamed(explanation, name), status) if account is None else None
+    text = _sentence(explanation)
+    if account is not None:
+        text = f"{account_words(account, name.partition(':')[0])}. It says: {text}"
     wait = f" (try again {wait_words(retry_after)})" if retry_after is not None and retry_after >= LONG_WAIT else ""
     return ProviderFailed(
-        f"Model {name!r} failed{'' if status is None else f' with status {status}'}{wait}: {explanation}",
-        fault=fault,
+        f"Model {name!r} failed{'' if status is None else f' with status {status}'}{wait}: {text}",
+        fault=account or (None if row is None else _row_fault(row)) or _fault(status, codes),
         status=status,
         retry_after=retry_after,
+        refusal="" if row is None else row.id,
+        param=_param(payload),
     )
+
+
+def _row_fault(row: Refusal) -> ProviderFault | None:
+    """Return the fault of an error that the row knows, None if its status decides."""
+    match row.recovery:
+        case "shorten":
+            return "too_long"
+        case "wait":
+            return "rate_limited" if row.id == "throttled" else "overloaded"
+        case _:
+            return None
+
+
+_LEAST_NAME = 8
+"""Characters of a model's name that is removed from a text: a shorter one could be a word of it."""
+
+
+def _unnamed(explanation: str, name: str) -> str:
+    """Return the explanation without the model's name, which may contain any words."""
+    for each in (name, name.partition(":")[2]):
+        explanation = explanation.replace(each, "") if len(each) >= _LEAST_NAME else explanation
+    return explanation
 
 
 _FAULTS: Mapping[int, ProviderFault] = MappingProxyType({407: "proxy_password", 429: "rate_limited"})
 
 
-def _fault(status: int | None, explanation: str, codes: frozenset[str]) -> ProviderFault:  # noqa: PLR0911 - a table of rules
-    if (account := account_fault(status, explanation, codes)) is not None:
-        return account
+def _fault(status: int | None, codes: frozenset[str]) -> ProviderFault:
     if status is None:
         return "rejected"
-    refused = status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or "context_length_exceeded" in codes:
-        return "too_long"
-    if refused and _TOO_LONG.search(explanation):
-        return "too_long"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or codes & {"API_KEY_INVALID", "invalid_api_key"}:
         return "credentials"
     if status in _FAULTS:
@@ -180,10 +198,12 @@ def _error_object(payload: object) -> dict[str, object] | None:
 
 
 def _codes(payload: object) -> Iterator[str]:
-    """Yield the error's code, type and status as texts, and the reasons of Google's details."""
+    """Yield the error's code, type and status as texts, Google's reasons, and those of an error that it quotes."""
     error = _error_object(payload)
     if error is None:
         return
+    if (quoted := _quoted_error(error)) is not None:
+        yield from _codes(quoted)
     for name in ("code", "type", "status"):
         code = error.get(name)
         if isinstance(code, str | int) and not isinstance(code, bool) and code not in ("", "error"):
@@ -201,13 +221,99 @@ def _details(error: dict[str, object]) -> Iterator[dict[str, object]]:
                 yield each
 
 
-def _explanation(payload: object) -> str:
-    """Return the provider's explanation, "" if there is none."""
+def explanation_of(payload: object) -> str:
+    """Return the provider's explanation, "" if there is none. Of a web page it is the title."""
     error = _error_object(payload)
     if error is None:
-        return str(payload).strip() if payload else ""
-    explanation = error.get("error") or error.get("message") or error.get("detail")
-    return str(explanation or error).strip() if error else ""
+        text = str(payload).strip() if payload else ""
+        return page_title(text) if is_web_page(text) else text
+    explanation = str(error.get("error") or error.get("message") or error.get("detail") or error).strip()
+    if not error:
+        return ""
+    if (quoted := _quoted_error(error)) is not None and (inner := explanation_of(quoted)):
+        by = _text_at(error, "metadata", "provider_name")
+        return inner if inner in explanation else f"{explanation.rstrip('.')}{f' ({by})' if by else ''}: {inner}"
+    return explanation
+
+
+def _quoted_error(error: dict[str, object]) -> object:
+    """Return the error of another server that this one quotes, as OpenRouter does; None if it quotes none."""
+    raw = _value_at(error, "metadata", "raw")
+    if not isinstance(raw, str):
+        return raw if isinstance(raw, dict) and raw else None  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+    try:
+        quoted: object = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        quoted = raw.strip()
+    return None if quoted == error else quoted or None
+
+
+def _value_at(error: dict[str, object], *path: str) -> object:
+    value: object = error
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - JSON from outside
+    return value  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+
+
+def _text_at(error: dict[str, object], *path: str) -> str:
+    value = _value_at(error, *path)
+    return value if isinstance(value, str) else ""
+
+
+def _param(payload: object) -> str:
+    """Return the place in the request that the error names, "" if it names none."""
+    error = _error_object(payload)
+    return "" if error is None else _text_at(error, "param")[:_LONGEST_PREFIX]
+
+
+_PAGE = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,500}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_TITLE = re.compile(r"<(title|h1)\b[^>]{0,200}>(.{1,500}?)</\1", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(?:script|style)\b.*?(?:</(?:script|style)>|\Z)|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
+
+def is_web_page(text: str) -> bool:
+    """Return whether a text is the beginning of a web page."""
+    return _PAGE.match(text) is not None
+
+
+def page_title(text: str) -> str:
+    """Return a clause with the title of a web page, or with the beginning of its text."""
+    found = _TITLE.search(text)
+    title = " ".join(html.unescape(_TAG.sub(" ", found[2] if found else text)).split())[:_LONGEST_PREFIX]
+    return f"a web page came in its place ({title})" if title else "an empty web page came in its place"
+
+
+def page_failure(name: str, text: str) -> ProviderFailed:
+    """Return the failure for a web page with status 200; the title may say that a server behind it is busy."""
+    title = page_title(text)
+    row = find_refusal((), title, None)
+    busy = re.search(r"\b50[0234]\b", title) is not None or (row is not None and row.recovery == "wait")
+    message = f"Model {name!r} gave no answer: {title}."
+    return ProviderFailed(message, fault="overloaded" if busy else "web_page")
+
+
+def text_failure(name: str, body: bytes) -> ProviderFailed:
+    """Return the failure for a body with status 200 that is not of the protocol: an error as JSON, a page or a text."""
+    text = body.decode("utf-8", "replace").strip()
+    if is_web_page(text):
+        return page_failure(name, text)
+    try:
+        payload: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        payload = None
+    if isinstance(payload, dict | list) and payload:
+        return stream_failure(name, payload)  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
+    row = find_refusal((), _unnamed(text, name), None)
+    fault = None if row is None else _row_fault(row)
+    return ProviderFailed(
+        f"Model {name!r} sent a text in place of an answer: {_sentence(text)}",
+        fault=fault or "malformed",
+        refusal="" if row is None or fault is None else row.id,
+    )
 
 
 def _sentence(explanation: str) -> str:

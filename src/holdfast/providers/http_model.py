@@ -36,6 +36,7 @@ from holdfast.providers.network.connection_failures import connection_failure, s
 from holdfast.providers.own_servers.prompt_progress import share_read
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
+from holdfast.providers.refusals.plain_body import PlainBody
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.parts import RequestPrefix
@@ -176,11 +177,13 @@ class HttpModel:
         return bytes(body)
 
     async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
-        body = bytearray()
+        body, plain = bytearray(), PlainBody(self.name)
         async for chunk in response.aiter_bytes():
             body += chunk
+            plain.add(chunk)
             if len(body) > sse.LONGEST_EVENT:
                 raise _too_long("response")
+        plain.expect_json()
         for event in reader.document(bytes(body)):
             yield event
         if reader.complete:
@@ -188,16 +191,18 @@ class HttpModel:
 
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
-        splitter, size = sse.EventSplitter(), WireSize()
+        splitter, size, plain = sse.EventSplitter(), WireSize(), PlainBody(self.name)
         begun, share = False, None
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
             has_event = False
             size.add_bytes(len(chunk))
+            plain.add(chunk)
             try:
                 for name, data in splitter.feed(chunk):
                     has_event = True
+                    plain.end()
                     size.add_event()
                     if not begun and (read := share_read(data)) is not None:
                         share = read
@@ -212,6 +217,8 @@ class HttpModel:
                 self._alive(share)
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
+        for event in plain.events(reader):
+            yield event
         if reader.complete:
             yield reader.finished()
         if reader.closed:

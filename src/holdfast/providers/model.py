@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import RequestPrefix, Usage
+from holdfast.session.journal.parts import AnswerRefusal, RequestPrefix, Usage
 
 ModelFinish = Literal["stop", "calls", "max_tokens", "refusal"]
 
@@ -39,11 +39,15 @@ class CallDelta(msgspec.Struct, frozen=True):
 
 
 class StreamFinished(msgspec.Struct, frozen=True):
-    """The provider's terminal event: the complete response. Call IDs are the provider's (`CallPart.wire_id`)."""
+    """The provider's terminal event: the complete response. Call IDs are the provider's (`CallPart.wire_id`).
+
+    `refusal` is why, if it ends with "refusal" and the provider says so.
+    """
 
     parts: tuple[Part, ...]
     finish: ModelFinish
     usage: Usage
+    refusal: AnswerRefusal | None = None
 
 
 StreamEvent = TextDelta | ThinkingDelta | CallDelta | StreamFinished

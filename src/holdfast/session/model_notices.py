@@ -69,11 +69,11 @@ CLAUSES: dict[Cause, str] = {
 }
 """The cause as a clause that begins a sentence or follows a colon."""
 
-UNREMARKABLE: frozenset[Cause] = frozenset({"finished", "approval", "max_tokens", "refusal"})
+UNREMARKABLE: frozenset[Cause] = frozenset({"finished", "approval", "max_tokens"})
 """Causes that need no note, because the conversation itself shows them."""
 
 
-FOREIGN: frozenset[Cause] = frozenset({"provider", "storage", "bug"})
+FOREIGN: frozenset[Cause] = frozenset({"provider", "refusal", "storage", "bug"})
 """Causes whose detail is another program's text or advice for the user: not repeated to the model."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
-from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Store
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.testing.named_law import NamedLaw
@@ -106,6 +106,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         usage=Usage(input_tokens=10, output_tokens=5, cache_read_tokens=3, cache_write_tokens=2, cost="0.0001"),
         finish="tool_calls",
         cut="user",
+        refusal=AnswerRefusal(category="cyber", explanation="It may harm."),
     ),
     e.ApprovalAsked(
         call="c1",
@@ -183,6 +184,13 @@ EXAMPLES: tuple[e.Entry, ...] = (
     ),
     e.ServerFailed(
         server="trip", reason="it exited with status 3", tools=("mcp__trip__book",), note="[Note: trip has failed.]"
+    ),
+    e.RequestsChanged(
+        model="openai-chat:n",
+        change="tools",
+        refusal="tool-schema",
+        reason="Invalid schema for function 'mcp__trip__book'.",
+        tools=("mcp__trip__book",),
     ),
 )
 """One entry of each kind, with every field set."""

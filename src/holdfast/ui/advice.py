@@ -24,7 +24,10 @@ _NETWORK: Mapping[Fault, str] = {
 
 COMMAND_LINE: Mapping[Fault, str] = {
     **_NETWORK,
-    "rejected": "The same request would fail again: change it, or choose another model with -m PROVIDER:MODEL.",
+    "rejected": (
+        "The same request would fail again: go back to before it (holdfast -c, then /rewind), "
+        "or choose another model with -m PROVIDER:MODEL."
+    ),
     "too_long": (
         "Shorten the conversation (holdfast -c, then /compact or /rewind), "
         "or choose a model with a larger context window."
@@ -48,6 +51,7 @@ COMMAND_LINE: Mapping[Fault, str] = {
     "periodic": "Choose another model with -m PROVIDER:MODEL, or a higher temperature, then continue with -c.",
     "flood": "Check the model's server, or choose another model with -m PROVIDER:MODEL, then continue with -c.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
+    "web_page": "Check the provider's base URL, in the config or its variable: the API is at another address or path.",
     "not_loaded": "Try again when this machine is less busy.",
     "no_key": "Or run `holdfast setup`. To try holdfast without a key: holdfast demo.",
     "no_session": "See them all: holdfast sessions list.",
@@ -59,7 +63,9 @@ COMMAND_LINE: Mapping[Fault, str] = {
 
 SCREEN: Mapping[Fault, str] = {
     **_NETWORK,
-    "rejected": "The same request would fail again: change it, or choose another model with /model.",
+    "rejected": (
+        "The same request would fail again: go back to before it with /rewind, or choose another model with /model."
+    ),
     "too_long": "Shorten it with /compact or /rewind, or choose a model with a larger context window.",
     "credentials": "Check the key (/config shows its source) and its access to this model.",
     "no_credit": "Add credit at the provider, or choose another model with /model. Nothing was lost.",
@@ -74,6 +80,7 @@ SCREEN: Mapping[Fault, str] = {
     "periodic": "Choose another model with /model, or a higher temperature, then type 'continue'.",
     "flood": "Check the model's server, or choose another model with /model, then type 'continue'.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
+    "web_page": "Check the provider's base URL, in the config or its variable: the API is at another address or path.",
     "not_loaded": "Try again when this machine is less busy.",
     "no_key": "Or type /setup. To try it without a key: /model demo.",
     "no_session": "See them all: /resume.",
@@ -85,7 +92,9 @@ SCREEN: Mapping[Fault, str] = {
 
 EDITOR: Mapping[Fault, str] = {
     **_NETWORK,
-    "rejected": "The same request would fail again: change it, or choose another model.",
+    "rejected": (
+        "The same request would fail again: choose another model, or open the session in a terminal and /rewind it."
+    ),
     "too_long": "Shorten the conversation with /compact, or choose a model with a larger context window.",
     "credentials": "Check the key (`holdfast config` shows its source) and its access to this model.",
     "no_credit": "Add credit at the provider, or choose another model. Nothing was lost.",
@@ -100,6 +109,7 @@ EDITOR: Mapping[Fault, str] = {
     "periodic": "Choose another model, or a higher temperature, then send 'continue'.",
     "flood": "Check the model's server, or choose another model, then send 'continue'.",
     "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
+    "web_page": "Check the provider's base URL, in the config or its variable: the API is at another address or path.",
     "not_loaded": "Try again when this machine is less busy.",
     "no_key": "Or run `holdfast setup` in a terminal.",
     "no_session": "See them all: holdfast sessions list.",

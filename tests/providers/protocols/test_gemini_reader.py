@@ -15,7 +15,7 @@ from holdfast.providers.protocols.gemini import WIRE
 from holdfast.providers.protocols.protocol import Delta, ResponseReader
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.parts import AnswerRefusal, CallPart, TextPart, ThinkingPart, Usage
 
 TARGET = resolve_endpoint("google:gemini-3-m", {"GEMINI_API_KEY": "k"})
 STOP = {"finishReason": "STOP"}
@@ -171,7 +171,8 @@ def test_what_comes_after_the_reason_counts() -> None:
 
 def test_a_blocked_prompt_is_a_refusal() -> None:
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 9}}
-    assert finished(blocked) == StreamFinished((), "refusal", Usage(input_tokens=9))
+    why = AnswerRefusal("SAFETY")
+    assert finished(blocked) == StreamFinished((), "refusal", Usage(input_tokens=9), why)
     assert finished(blocked, event(reason="STOP")).finish == "refusal"
 
 

@@ -46,6 +46,7 @@ LATER = {"model-settings-changed", "mode-changed", "task-started", "task-ended",
     "call-waits",
     "call-answered",
     "tools-changed",
+    "requests-changed",
     "server-failed",
 }
 """The kinds that these journals are older than."""

@@ -134,6 +134,7 @@ _CAUSES: tuple[tuple[type[e.Entry], str], ...] = (
     (e.Rewound, "the session was rewound"),
     (e.ModelSettingsChanged, "the settings of the model were changed"),
     (e.ModelChanged, "the model was changed"),
+    (e.RequestsChanged, "what the provider had refused was left out"),
     (e.Repaired, "the record was repaired"),
     (e.PromptAccepted, "the same message got another prompt"),
     (e.Steered, "the same message got another prompt"),

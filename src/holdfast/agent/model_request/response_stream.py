@@ -29,7 +29,7 @@ from holdfast.providers.protocols.answer_bounds import LONGEST_CALL_NAME, MOST_T
 from holdfast.session.conversation.call_ids import call_id
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part, ResponseCheckpoint, ResponseEnded
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.parts import AnswerRefusal, CallPart, TextPart, ThinkingPart
 from holdfast.text import valid_unicode
 
 CHECKPOINT_EVERY = 1.0
@@ -195,14 +195,17 @@ class Stream:
                     if all(valid_unicode(each) == each for each in (part.text, part.signature or "", part.id or "")):
                         parts.append(msgspec.structs.replace(part, details=_encodable(part.details)))
         calls = any(isinstance(part, CallPart) for part in parts)
+        refused = finished.finish == "refusal"
+        refusal = (finished.refusal or AnswerRefusal()) if refused else None
         return ResponseEnded(
             step=self._step,
             model=self._model.name,
             parts=tuple(parts),
             usage=finished.usage,
             finish=finished.finish,
-            # The output limit may have truncated a call, so none of them counts.
-            cut="max_tokens" if finished.finish == "max_tokens" and calls else None,
+            # The output limit may have truncated a call, so none of them counts; nor do those of a refused answer.
+            cut="refusal" if refused else "max_tokens" if finished.finish == "max_tokens" and calls else None,
+            refusal=refusal and _bounded(refusal),
         )
 
     def _take(self, event: TextDelta | ThinkingDelta | CallDelta) -> None:
@@ -324,6 +327,17 @@ def _blocked_time(elapsed: float, requested: float) -> float:
     """
     late = elapsed - requested
     return min(2 * late, elapsed) if late > SLACK else 0.0
+
+
+_LONGEST_REFUSAL = 500
+"""Characters of a refusal's category and explanation to keep, of each."""
+
+
+def _bounded(refusal: AnswerRefusal) -> AnswerRefusal:
+    category, explanation = (
+        valid_unicode(" ".join(text.split()))[:_LONGEST_REFUSAL] for text in (refusal.category, refusal.explanation)
+    )
+    return AnswerRefusal(category, explanation)
 
 
 def _encodable(details: dict[str, object] | None) -> dict[str, object] | None:

@@ -39,9 +39,4 @@ def back_to_chosen(conversation: Conversation) -> tuple[ModelChanged, ...]:
 
 def with_unusable_fallback(failed: ProviderFailed, unusable: HoldfastError) -> ProviderFailed:
     """Return the failure, with why its fallback was not used."""
-    return ProviderFailed(
-        f"{failed} The fallback model was not used: {unusable}",
-        fault=failed.fault,
-        status=failed.status,
-        retry_after=failed.retry_after,
-    )
+    return failed.worded(f"{failed} The fallback model was not used: {unusable}")

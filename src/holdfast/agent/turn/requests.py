@@ -1,27 +1,63 @@
 """Sends requests: each is attempted until a response is journalled or no attempt is left.
 
 An attempt is journalled before it is sent, and so is its failure. Output that was already shown is not requested again.
+What a provider refused for good is left out, by a decision that is journalled with the failure; then the request is
+sent once more.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import get_args
+
+import msgspec
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.image_refusals import image_refusal
+from holdfast.agent.turn.refusals import change_after, is_content, makes_another_request, refusal_of
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.model import ModelFinish, PrefixModel
 from holdfast.providers.protocols.answer_bounds import answer_room
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.session.journal.entries import ModelChanged, Repaired, RequestFailed, RequestStarted, Why
+from holdfast.session.conversation.token_estimate import context_tokens
+from holdfast.session.journal.entries import (
+    ModelChanged,
+    Repaired,
+    RequestFailed,
+    RequestsChanged,
+    RequestStarted,
+    Why,
+)
 from holdfast.session.journal.parts import CallPart
+from holdfast.session.journal.request_changes import RequestChange
 from holdfast.text import valid_unicode
+
+_LONG = 16_000
+"""Tokens from which on a refusal without a reason may mean that the conversation is too long."""
+
+
+class _Recovery(msgspec.Struct, frozen=True):
+    """What follows a failed request: a decision about what is left out, and whether there is a `further` request.
+
+    `repeats`: it was refused for what is in it, and is not sent again.
+    """
+
+    too_long: bool = False
+    images: str | None = None
+    change: RequestsChanged | None = None
+    further: bool = False
+    repeats: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return what is left out, for the next decision about the same request."""
+        return "too_long" if self.too_long else self.images or (self.change.change if self.change else "")
 
 
 class Requests:
@@ -36,6 +72,8 @@ class Requests:
         self._stream: Stream | None = None
         self._received = 0  # bytes of text, in the answers of the turn so far
         self._cut_calls: tuple[str, ...] = ()
+        self.refusal = ""
+        """Why the model refused to answer, if it did and its provider says so."""
 
     async def shorten(self, why: Why) -> bool:
         """Compact the conversation and return whether it is shorter now."""
@@ -78,8 +116,8 @@ class Requests:
         number = sent.steps + 1
         limits = context.limits.of(sent.model)
         attempt = 0
-        non_streaming, fell_back, shortened = False, False, False
-        left_out: set[str] = set()  # reasons for which images were already left out
+        non_streaming, fell_back = False, False
+        left_out: set[str] = set()  # what was left out of this request after a refusal
         while True:
             attempt += 1
             model = await context.connection.model(sent.model, self._stop)
@@ -99,22 +137,19 @@ class Requests:
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
             except ProviderFailed as failed:
-                too_long = failed.fault == "too_long" and not (shortened or stream.shown)
-                too_long = too_long and context.compactor.is_possible()
-                images = None if stream.shown else image_refusal(failed, sent)
-                images = None if images in left_out else images
-                changed = too_long or images is not None
-                delay = (
-                    0.0
-                    if changed
-                    else retry_delay(
+                found = self._recovery(failed, sent, left_out, shown=stream.shown)
+                if found.further:
+                    delay = 0.0
+                elif found.repeats:
+                    delay = None
+                else:
+                    delay = retry_delay(
                         failed,
                         attempt,
                         limits=limits,
                         shown=stream.shown,
                         non_streaming=non_streaming or stream.gave_up,
                     )
-                )
                 non_streaming = delay is not None and without_streaming(
                     failed, fell_back=fell_back, patient=stream.patient
                 )
@@ -124,28 +159,26 @@ class Requests:
                     RequestFailed(
                         step=number,
                         attempt=attempt,
-                        fault=images or failed.fault,
+                        fault=found.images or failed.fault,
                         message=valid_unicode(str(failed)),
                         status=failed.status,
                         retry_in=delay,
                         attempts=limits.attempts,
                         retry_whole=non_streaming,
-                    )
+                    ),
+                    *(() if found.change is None else (found.change,)),  # in one append: a kill leaves both or none
                 )
                 if delay is None:
                     raise
                 self._to(Signal.FAIL)
                 await context.connection.drop()
-                if too_long:
-                    shortened = True
-                    if not await self.shorten("overflow"):
-                        raise
-                elif images is not None:
-                    left_out.add(images)
+                if found.too_long and not await self.shorten("overflow"):
+                    raise
+                if found.further:
+                    left_out.add(found.name)
+                    sent = self._valid()
                 else:
                     await self._stop.race(asyncio.sleep(delay))
-                if changed:
-                    sent = self._valid()
                 continue
             self._received += stream.received
             ended = stream.response_entry(
@@ -153,10 +186,36 @@ class Requests:
             )
             self._journal.append(ended)
             self._stream = None
-            if ended.cut is not None:
+            if ended.refusal is not None:
+                self.refusal = ended.refusal.text
+            elif ended.cut is not None:
                 self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
             self._to(Signal.RESPONSE)
             return finished.finish
+
+    def _recovery(self, failed: ProviderFailed, sent: Conversation, left_out: set[str], *, shown: bool) -> _Recovery:
+        """Return what a failed request is followed by, after which `left_out` was already left out of it.
+
+        One further request at most: only images have two steps, the newest and then all.
+        """
+        row = refusal_of(failed, sent)
+        if failed.fault == "too_long":
+            possible = not (shown or "too_long" in left_out) and self._may_be_too_long(failed)
+            possible = possible and self._context.compactor.is_possible()
+            return _Recovery(too_long=possible, further=possible)
+        if (images := image_refusal(failed, sent)) is not None:
+            further = not shown and left_out.isdisjoint({images, *get_args(RequestChange)})
+            return _Recovery(images=images if further else None, further=further, repeats=not further)
+        if (change := change_after(row, failed, sent)) is not None:
+            now, profile = self._journal.conversation, self._context.checks.profile(sent)
+            if makes_another_request(now, self._journal.fold.after((change,)), profile):
+                further = not shown and not left_out - {"too_long"}
+                return _Recovery(change=change, further=further, repeats=not further)
+        return _Recovery(repeats=bool(left_out) and is_content(row))
+
+    def _may_be_too_long(self, failed: ProviderFailed) -> bool:
+        """Return whether to believe it: an error without a reason also comes for other faults of a short one."""
+        return failed.refusal != "no-reason" or context_tokens(self._journal.conversation) >= _LONG
 
     def _valid(self) -> Conversation:
         """Return the conversation to send, its repairs journalled; raises `InvalidRequest`, `TurnStopped`."""

@@ -127,7 +127,7 @@ class Turn:
         finish = await self._requests.send()
         self.stop.raise_if_set()  # also after the last response: queued messages must not be sent after a stop
         cause = cause_after(finish, calls=len(journal.conversation.open_calls))
-        return None if cause is None else StopCause(cause)
+        return None if cause is None else StopCause(cause, self._requests.refusal)
 
     async def _exit(self, stop_cause: StopCause) -> TurnEnded:
         """Settle every open call and the turn, and return how it ended. Journalled unless the disk refuses."""

@@ -21,8 +21,9 @@ from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import ResponseParts
+from holdfast.providers.refusals.answer_refusals import stop_details
 from holdfast.providers.registry import ModelEndpoint
-from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.parts import AnswerRefusal, Usage
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
@@ -43,6 +44,7 @@ class AnthropicMessagesReader:
         self._begun: int | None = None  # the last block that began
         self._counts: dict[str, int] = {}
         self._reason = ""
+        self._refusal: AnswerRefusal | None = None
         self._closed = False
 
     @property
@@ -73,6 +75,7 @@ class AnthropicMessagesReader:
         deltas = [delta for block in blocks for delta in self._block(self._next(), block, complete=True)]
         self._count(message)
         self._reason = self._json.text_in(message, "stop_reason") or ""
+        self._refusal = stop_details(message.get("stop_details"))
         return deltas
 
     def finished(self) -> StreamFinished:
@@ -90,7 +93,7 @@ class AnthropicMessagesReader:
         )
         if self._counts:  # what was not counted has no price
             usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
-        return StreamFinished(parts, finish_for(self._model, self._reason, parts), usage)
+        return StreamFinished(parts, finish_for(self._model, self._reason, parts), usage, self._refusal)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:
         match kind:
@@ -110,6 +113,7 @@ class AnthropicMessagesReader:
                 self._count(event)
                 delta = self._json.object_in(event, "delta") or {}
                 self._reason = self._json.text_in(delta, "stop_reason") or self._reason
+                self._refusal = stop_details(delta.get("stop_details"), event.get("stop_details")) or self._refusal
             case "message_stop":
                 self._closed = True
             case "error":

@@ -16,12 +16,13 @@ from holdfast.history.formats.format import Json
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
-from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.finish_reasons import finish_for, known_finish
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts
+from holdfast.providers.refusals.answer_refusals import safety_refusal
 from holdfast.providers.registry import ModelEndpoint
-from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.parts import AnswerRefusal, Usage
 
 SIGNATURE = "thought_signature"
 """The key of the signature in the `details` of a call, or of signed thinking."""
@@ -49,6 +50,7 @@ class GeminiReader:
         self._runs = 0
         self._reason = ""
         self._blocked = False
+        self._refusal: AnswerRefusal | None = None
         self._counts: dict[str, int] = {}
 
     @property
@@ -68,8 +70,8 @@ class GeminiReader:
         """Return the response. Raise `ProviderFailed` if it is cut off."""
         parts = self._parts.parts()
         if self._blocked:
-            return StreamFinished(parts, "refusal", self._usage())
-        return StreamFinished(parts, finish_for(self._name, self._reason, parts), self._usage())
+            return StreamFinished(parts, "refusal", self._usage(), self._refusal)
+        return StreamFinished(parts, finish_for(self._name, self._reason, parts), self._usage(), self._refusal)
 
     def _read(self, response: Json) -> Iterator[Delta]:
         if response.get("error") is not None:
@@ -81,9 +83,16 @@ class GeminiReader:
         candidates = self._json.objects_in(response, "candidates")
         if not candidates:
             feedback = self._json.object_in(response, "promptFeedback") or {}
-            self._blocked = self._blocked or bool(self._json.text_in(feedback, "blockReason"))
+            if why := self._json.text_in(feedback, "blockReason"):
+                self._blocked = True
+                message, ratings = feedback.get("blockReasonMessage"), feedback.get("safetyRatings")
+                self._refusal = safety_refusal(why, message, ratings)
             return
-        self._reason = self._json.text_in(candidates[0], "finishReason") or self._reason
+        if reason := self._json.text_in(candidates[0], "finishReason"):
+            self._reason = reason
+            if known_finish(reason) == "refusal":
+                message, ratings = candidates[0].get("finishMessage"), candidates[0].get("safetyRatings")
+                self._refusal = safety_refusal(reason, message, ratings)
         content = self._json.object_in(candidates[0], "content") or {}
         for part in self._json.objects_in(content, "parts"):
             yield from self._read_part(part)

@@ -25,6 +25,7 @@ from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, PartDraft, ResponseParts, TextDraft, ThinkingDraft
+from holdfast.providers.refusals.answer_refusals import filter_refusal
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 
@@ -41,6 +42,9 @@ THINKING_PARTS = "thinking"
 """The ID of thinking that came as a part of the content."""
 
 DETAILS = "reasoning_details"
+
+_MOST_FILTERED = 16
+"""Results of a filter to keep: each chunk may have one."""
 
 
 class ChatReader:
@@ -59,7 +63,8 @@ class ChatReader:
         self._runs = {"text": 0, "thinking": 0}
         self._details: ReasoningDetails | None = None
         self._reason: str | None = None
-        self._refused = False
+        self._refusal: list[str] | None = None  # the text of a refusal
+        self._filtered: list[object] = []  # what a filter of Azure's found
         self._usage: Json = {}
         self._closed = False
 
@@ -88,8 +93,10 @@ class ChatReader:
         if thinking is not None and self._details is not None and (details := self._details.all()):
             thinking.details = {DETAILS: details}  # of the whole message: it goes back in one piece
         parts = self._parts.parts()
-        finish = "refusal" if self._refused else finish_for(self._name, self._reason or CLOSED, parts)
-        return StreamFinished(parts, finish, self._final_usage())
+        refused = self._refusal is not None
+        finish = "refusal" if refused else finish_for(self._name, self._reason or CLOSED, parts)
+        why = filter_refusal("".join(self._refusal or ()), *self._filtered) if finish == "refusal" else None
+        return StreamFinished(parts, finish, self._final_usage(), why)
 
     # --- chunks ------------------------------------------------------------------------------------------------------
 
@@ -104,6 +111,8 @@ class ChatReader:
                 yield from self._read_delta(delta, complete=holder == "message")
             elif (other := self._elsewhere(choice)) is not None:
                 yield from self._read_delta(other, complete=True)
+            if (found := choice.get("content_filter_results")) and len(self._filtered) < _MOST_FILTERED:
+                self._filtered.append(found)
             if reason := self._json.text_in(choice, "finish_reason"):
                 self._reason = reason
                 yield from self._flush_tags()
@@ -135,7 +144,8 @@ class ChatReader:
         yield from self._reasoning(delta)
         yield from self._content(delta)
         if refusal := self._json.text_in(delta, "refusal"):
-            self._refused = True
+            self._refusal = [] if self._refusal is None else self._refusal
+            self._refusal.append(refusal)
             yield from self._add_text(refusal, thinking=False)
         calls = self._json.objects_in(delta, "tool_calls")
         function = self._json.object_in(delta, "function_call")  # from before an answer could have several

@@ -21,6 +21,7 @@ from holdfast.providers.protocols.openai.brought_items import BroughtItems
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import ResponseParts, ThinkingDraft
+from holdfast.providers.refusals.answer_refusals import filter_refusal
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 
@@ -44,6 +45,7 @@ class OpenAIResponsesReader:
         self._usage = Usage()
         self._reason = ""
         self._refused = False
+        self._refusal: list[str] = []  # its text
         self._closed = False
 
     @property
@@ -76,7 +78,9 @@ class OpenAIResponsesReader:
             draft = self._parts.thinking(("thinking", key, 0))
             draft.details = {"raw_content": ["".join(texts[index]) for index in sorted(texts)]}
         parts = self._parts.parts()
-        return StreamFinished(parts, finish_for(self._model, self._reason, parts), self._usage)
+        finish = finish_for(self._model, self._reason, parts)
+        why = filter_refusal("".join(self._refusal)) if finish == "refusal" else None
+        return StreamFinished(parts, finish, self._usage, why)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:
         match kind:
@@ -106,7 +110,7 @@ class OpenAIResponsesReader:
             case "response.function_call_arguments.done":
                 yield from self._rest_of_call(self._key(event), self._json.text_in(event, "arguments") or "")
             case "response.refusal.delta" | "response.refusal.done":
-                self._refused = True
+                self._refuse(self._json.text_in(event, "delta") or "", self._json.text_in(event, "refusal") or "")
             case "error":
                 raise stream_failure(self._model, event)
             case _ if kind in _LAST:
@@ -198,7 +202,7 @@ class OpenAIResponsesReader:
             case "message":
                 for index, part in enumerate(self._contents(item)):
                     if part.get("type") == "refusal":
-                        self._refused = True
+                        self._refuse("", self._json.text_in(part, "refusal") or "")
                     yield from self._rest_of_text((key, index), self._json.text_in(part, "text") or "")
             case "reasoning":
                 yield from self._reasoning(key, item)
@@ -206,6 +210,13 @@ class OpenAIResponsesReader:
                 yield from self._call(key, item)
             case _:
                 pass  # of tools that the provider runs itself
+
+    def _refuse(self, delta: str, whole: str) -> None:
+        self._refused = True
+        if delta:
+            self._refusal.append(delta)
+        elif whole and not self._refusal:
+            self._refusal.append(whole)
 
     # --- text ---------------------------------------------------------------------------------------------------------
 

@@ -210,7 +210,8 @@ class Conversation(msgspec.Struct, frozen=True):
     approval. `queued` are messages neither sent nor recalled, in order. `prompts` are those to which the conversation
     can be rewound, `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted`
     is the note that replaces older messages. `models_without_vision` are models that reject images, `refused` are
-    rejected images with the model that rejected them. `settings` are those of the next request. `mode` is the approval
+    rejected images with the model that rejected them, `request_changes` are what later requests leave out or write in
+    another way because a provider refused one. `settings` are those of the next request. `mode` is the approval
     mode that the user or an answer set for it, None if none did.
     """
 
@@ -241,6 +242,7 @@ class Conversation(msgspec.Struct, frozen=True):
     mode: Mode | None = None
     open_tasks: tuple[OpenTask, ...] = ()
     unreported_tasks: tuple[str, ...] = ()
+    request_changes: tuple[e.RequestsChanged, ...] = ()
 
     @property
     def is_open(self) -> bool:

@@ -25,6 +25,7 @@ import msgspec
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
 from holdfast.session.conversation.message_builder import MessageBuilder, drop_signed_thinking, replace_results
+from holdfast.session.conversation.refused_content import RefusedContent
 from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
@@ -58,8 +59,7 @@ class Fold:
         self._turns = self._steps = self._turn_steps = 0
         self._open_turn: int | None = None
         self._streaming: c.Streaming | None = None
-        self._models_without_vision: frozenset[str] = frozenset()
-        self._refused: frozenset[tuple[str, Image]] = frozenset()
+        self._refused = RefusedContent()
         self._last_end: e.TurnEnded | None = None
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
         self.tasks = TaskRecord()
@@ -126,6 +126,9 @@ class Fold:
                 self._finding(entry)
             case TaskStarted() | TaskEnded() | TaskEndSent():
                 self._task(entry)
+            case e.RequestsChanged():
+                self._refused = self._refused.after_change(entry)
+                self._unsign(entry.model)
 
     def _set_up(
         self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled | e.ToolsChanged
@@ -152,11 +155,11 @@ class Fold:
                 self._title = entry.title
                 self._usage += entry.usage
 
-    def _unsign(self) -> None:
-        """Drop everything signed: the tools changed, or the lost first entry with the system prompt was replaced."""
-        self._builder.unsign()
+    def _unsign(self, model: str = "") -> None:
+        """Drop everything signed, or only by this model: what was sent before it is not sent so any more."""
+        self._builder.unsign(model)
         self._prompts = {
-            turn: msgspec.structs.replace(point, last=point.last and replace_results(point.last, {}))
+            turn: msgspec.structs.replace(point, last=point.last and drop_signed_thinking(point.last, model))
             for turn, point in self._prompts.items()
         }
 
@@ -213,8 +216,9 @@ class Fold:
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
-            models_without_vision=self._models_without_vision,
-            refused=self._refused,
+            models_without_vision=self._refused.models_without_vision,
+            refused=self._refused.images,
+            request_changes=self._refused.changes,
         )
 
     def _request(self, entry: e.RequestStarted | e.RequestFailed | e.ResponseCheckpoint | e.ResponseEnded) -> None:
@@ -226,8 +230,10 @@ class Fold:
                 self._streaming = c.Streaming(entry.step, entry.model)
                 self._builder.settle()
             case e.RequestFailed():
-                if entry.fault in (e.NO_IMAGES, e.BAD_IMAGES) and now is not None:
-                    self._refuse_images(now.model, None if entry.fault == e.NO_IMAGES else self._builder.images)
+                refused = self._refused.after_failure(entry, now, self._builder.images)
+                if refused is not self._refused and now is not None:
+                    self._refused = refused
+                    self._forget(now.model, None if entry.fault == e.NO_IMAGES else self._builder.images)
                 if entry.retry_in is not None:  # a failure after shown output ends the turn
                     self._streaming = None
             case e.ResponseCheckpoint():
@@ -237,12 +243,8 @@ class Fold:
             case e.ResponseEnded():
                 self._response(entry)
 
-    def _refuse_images(self, model: str, images: tuple[Image, ...] | None) -> None:
-        """Stop sending the model these images, or all, and drop thinking it signed after them, on every branch."""
-        if images is None:
-            self._models_without_vision |= {model}
-        else:
-            self._refused |= {(model, image) for image in images}
+    def _forget(self, model: str, images: tuple[Image, ...] | None) -> None:
+        """Drop thinking that the model signed after these images, or after any, on every branch."""
         first = self._builder.forget_images(model, images)
         for turn, point in self._prompts.items():
             if point.last and point.prompt.at > first:
@@ -335,7 +337,8 @@ class Fold:
     def _response(self, entry: e.ResponseEnded) -> None:
         self._streaming = None
         self._usage += entry.usage
-        place = self._builder.response(entry.step, entry.model, entry.parts, cut=entry.cut is not None)
+        parts = () if entry.refusal else entry.parts  # a refused answer is not sent back as the model's words
+        place = self._builder.response(entry.step, entry.model, parts, cut=entry.cut is not None)
         if place is not None and entry.usage.input_tokens:
             self._counted = c.Counted(entry.model, place, entry.usage.input_tokens)
 

@@ -180,9 +180,9 @@ class MessageBuilder:
             self.closed[place] = drop_signed_thinking(self.closed[place], model)
         return first
 
-    def unsign(self) -> None:
-        """Drop all signed thinking."""
-        self.closed = [replace_results(message, {}) for message in self.closed]
+    def unsign(self, model: str = "") -> None:
+        """Drop all signed thinking, or only that of a model."""
+        self.closed = [drop_signed_thinking(message, model) for message in self.closed]
 
     def _close(self) -> None:
         self.settle()
@@ -217,7 +217,6 @@ def replace_results(message: c.ConversationMessage, outputs: Mapping[str, str]) 
 
 
 def drop_signed_thinking(message: c.ConversationMessage, model: str) -> c.ConversationMessage:
-    """Return the message without the thinking that this model signed."""
-    return (
-        replace_results(message, {}) if isinstance(message, c.AssistantMessage) and message.model == model else message
-    )
+    """Return the message without the thinking that this model signed; "" for any model."""
+    is_signed = isinstance(message, c.AssistantMessage) and model in ("", message.model)
+    return replace_results(message, {}) if is_signed else message

@@ -23,7 +23,9 @@ from holdfast.session.journal.causes import Cause as Cause  # noqa: PLC0414 - pa
 from holdfast.session.journal.causes import StopReason as StopReason  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
-from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.request_changes import RequestChange as RequestChange  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.request_changes import RequestsChanged as RequestsChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ServerFailed as ServerFailed  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ToolsChanged as ToolsChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
@@ -227,7 +229,8 @@ class ResponseCheckpoint(_Fact, frozen=True, tag="response-checkpoint"):
 class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     """The response to a request. `cut` is None if it is complete, else why it stopped early.
 
-    Calls in a cut response were never started and never will be.
+    Calls in a cut response were never started and never will be. `refusal` is set if the model refused to answer: the
+    parts are shown, and are not sent back as the assistant's words. Older journals have none.
     """
 
     step: int
@@ -236,6 +239,7 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     usage: Usage
     finish: str | None = None
     cut: Cause | None = None
+    refusal: AnswerRefusal | None = None
 
 
 class ShellStarted(_Fact, frozen=True, tag="shell-started"):
@@ -317,6 +321,7 @@ Entry = (
     | TaskEndSent
     | ToolsChanged
     | ServerFailed
+    | RequestsChanged
 )
 
 _encoder = msgspec.json.Encoder()

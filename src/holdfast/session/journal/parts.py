@@ -33,6 +33,21 @@ class CallPart(msgspec.Struct, frozen=True, tag="call", tag_field="part", omit_d
     details: dict[str, object] | None = None
 
 
+class AnswerRefusal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a model or its filter refused to answer, in the provider's words: both "" if it does not say.
+
+    `category` is the provider's own, such as `cyber` or `HARM_CATEGORY_HARASSMENT`.
+    """
+
+    category: str = ""
+    explanation: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return both as one text, "" if there is none."""
+        return ": ".join(each for each in (self.category, self.explanation) if each)
+
+
 class RequestPrefix(msgspec.Struct, frozen=True):
     """The part of a request's body that a provider can cache: all but what only the last message has.
 

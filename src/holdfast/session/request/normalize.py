@@ -20,6 +20,7 @@ from holdfast.history.shape import NO_RESPONSE
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import Part, SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.request.changed_requests import changes_for
 from holdfast.tool_calls import Image, ToolSchema
 
 _UNAVAILABLE = "It was used earlier in this conversation. It is not available any more."
@@ -50,6 +51,10 @@ class Normalizer:
         self._model = conversation.model
         self._facts = _facts(conversation)
         self._opening = conversation.opened.facts if conversation.opened is not None else ""
+        self._changes = changes_for(conversation)
+        # What this model signed goes back to it, unless its provider refused that.
+        self._signer = None if "thinking" in self._changes.kinds else conversation.model
+        self._calls = 1 if "one_call" in self._changes.kinds else profile.calls
         self._ids = _Ids()
         sees = conversation.model not in conversation.models_without_vision
         refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
@@ -68,8 +73,10 @@ class Normalizer:
                     content = (*opening, *self._budget.content(message))
                     normal = user_messages(message.results, content, self._ids, self._model, self._profile)
                 case c.AssistantMessage():
-                    normal = (_of_assistant(message, self._ids, self._model, self._profile),)
-            self.messages.extend(normal if self._profile.calls is None else self._split(normal, self._profile.calls))
+                    normal = (_of_assistant(message, self._ids, self._signer, self._profile),)
+            if self._changes.kinds:
+                normal = (self._changes.message(each, self._model) for each in normal)
+            self.messages.extend(normal if self._calls is None else self._split(normal, self._calls))
 
     def normalized(self, conversation: c.Conversation) -> c.Conversation:
         """Return the conversation with the normalized messages."""
@@ -85,7 +92,7 @@ class Normalizer:
         It has none if all its MCP servers were removed, say. The tool of the first call is declared: one is enough, and
         no later call changes which it is.
         """
-        opened = conversation.opened
+        opened = conversation.opened and self._changes.opened(conversation.opened)
         if opened is not None and self._opening:  # they are in the first message now
             opened = msgspec.structs.replace(opened, facts="")
         if opened is None or opened.tools or "tools-not-declared" not in self._profile.rules:
@@ -113,7 +120,13 @@ class Normalizer:
 
 def _facts(conversation: c.Conversation) -> tuple[object, ...]:
     """Return all that decides how its messages are normalized and checked, except the messages."""
-    return conversation.model, conversation.opened, conversation.models_without_vision, conversation.refused
+    return (
+        conversation.model,
+        conversation.opened,
+        conversation.models_without_vision,
+        conversation.refused,
+        conversation.request_changes,
+    )
 
 
 def _parts(answer: c.AssistantMessage, following: c.UserMessage, most: int) -> Iterator[c.ConversationMessage]:
@@ -147,8 +160,8 @@ def _of_result(result: c.Result, ids: _Ids) -> c.Result:
     return msgspec.structs.replace(result, call=call, name=name, images=())
 
 
-def _of_assistant(message: c.AssistantMessage, ids: _Ids, model: str, profile: Profile) -> c.AssistantMessage:
-    """Return the message with only its own model's thinking, and calls after everything else.
+def _of_assistant(message: c.AssistantMessage, ids: _Ids, model: str | None, profile: Profile) -> c.AssistantMessage:
+    """Return the message with only thinking of `model`, and calls after everything else.
 
     DeepSeek's Messages validator mistakes text after a call for a missing result. Where signed thinking is sent along,
     the order stays as the model wrote it: the signature may cover it.
@@ -170,7 +183,7 @@ def _of_assistant(message: c.AssistantMessage, ids: _Ids, model: str, profile: P
     return c.AssistantMessage(message.model, tuple(parts))
 
 
-def _is_sent_back(part: ThinkingPart, maker: str, model: str, profile: Profile) -> bool:
+def _is_sent_back(part: ThinkingPart, maker: str, model: str | None, profile: Profile) -> bool:
     if maker != model or "thinking-off" in profile.rules:
         return False
     return bool(part.signature) or "thinking-unsigned" not in profile.rules

@@ -224,7 +224,8 @@ class EditorSession:
             self._agent.stop(prompt.stop)
         ended = await turn
         if ended.reason == "refusal":
-            self._display.show(self._updates.note("The model refused to answer."))
+            why = f": {ended.detail}" if ended.detail else ""
+            self._display.show(self._updates.note(f"The model refused to answer{why.rstrip('.')}."))
         return stop_reason(ended, self._display.fault)
 
     async def _resumed(self) -> e.TurnEnded:

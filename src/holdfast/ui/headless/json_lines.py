@@ -103,15 +103,7 @@ class JsonLines:
             case e.Pruned() | e.Compacted() | e.Uncompacted() | TaskStarted() | TaskEnded() | TaskEndSent():
                 self._context_or_task(entry)
             case e.ResponseEnded():
-                text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
-                if text:
-                    self._line(type="message", role="assistant", content=text, delta=False, cut=entry.cut)
-                if entry.cut is None:
-                    for part in entry.parts:
-                        if isinstance(part, CallPart):
-                            self._line(
-                                type="tool_use", id=part.id, name=part.name, arguments=part.arguments, delta=False
-                            )
+                self._response(entry)
             case e.ApprovalAsked():
                 level = {"level": entry.level, "hosts": list(entry.hosts)} if entry.level else {}
                 self._line(type="approval", id=entry.call, question=entry.why, **level)
@@ -134,17 +126,43 @@ class JsonLines:
                     retry_in=entry.retry_in,
                     retry_whole=entry.retry_whole,
                 )
-            case e.ModelChanged() | e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired() | e.ServerFailed():
+            case (
+                e.ModelChanged()
+                | e.ModelSettingsChanged()
+                | e.FilesChanged()
+                | e.Repaired()
+                | e.ServerFailed()
+                | e.RequestsChanged()
+            ):
                 self._change(entry)
             case e.TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=clause_for_user(entry.cause, entry.detail))
             case _:
                 pass
 
+    def _response(self, entry: e.ResponseEnded) -> None:
+        text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
+        if text:
+            self._line(type="message", role="assistant", content=text, delta=False, cut=entry.cut)
+        if entry.refusal is not None:
+            self._line(type="refusal", **msgspec.structs.asdict(entry.refusal))
+        if entry.cut is None:
+            for part in entry.parts:
+                if isinstance(part, CallPart):
+                    self._line(type="tool_use", id=part.id, name=part.name, arguments=part.arguments, delta=False)
+
     def _change(
-        self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired | e.ServerFailed
+        self,
+        entry: e.ModelChanged
+        | e.ModelSettingsChanged
+        | e.FilesChanged
+        | e.Repaired
+        | e.ServerFailed
+        | e.RequestsChanged,
     ) -> None:
         match entry:
+            case e.RequestsChanged():
+                self._line(type="requests_changed", **msgspec.structs.asdict(entry))
             case e.ModelChanged() | e.ModelSettingsChanged() if not self._session:
                 pass  # by an option of the run: `init` has it
             case e.ModelChanged():

@@ -67,7 +67,16 @@ _SWITCHED: dict[e.ModelReason, str] = {
 _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
 _Server = e.CallWaits | e.CallAnswered | e.ToolsChanged | e.ServerFailed
-_Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged | e.Repaired
+_CHANGES: dict[e.RequestChange, str] = {
+    "thinking": "the model's thinking is left out",
+    "reasoning": "each message with calls says that it has no reasoning",
+    "markers": "control tokens in the conversation are broken with spaces",
+    "tools": "{} not declared to the model any more",
+    "one_call": "several calls of one answer are sent one after the other",
+}
+"""What later requests leave out or write in another way, after a refusal that would repeat."""
+
+_Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged | e.Repaired | e.RequestsChanged
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -137,7 +146,15 @@ class Narrator:
                     how = "interrupted" if cause in ("crash", "fork") else "ended"
                     more = detail.removeprefix(self._failed).strip()  # the sentence of the failed request has the rest
                     yield Sentence("end", f"Turn {how}: {clause_for_user(cause, more)}")
-            case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
+            case (
+                e.Pruned()
+                | e.Compacted()
+                | e.Uncompacted()
+                | e.Rewound()
+                | e.FilesChanged()
+                | e.Repaired()
+                | e.RequestsChanged()
+            ):
                 yield from _context(entry)
             case _:
                 yield from self._other(entry)
@@ -160,7 +177,7 @@ class Narrator:
                 title = self._titles[part.id] = call_line(part)
                 if entry.cut is not None:
                     yield Sentence("call", f"{MARKS['not_started']} {title} not started: its response was cut off")
-        if entry.cut is not None:
+        if entry.cut is not None and entry.refusal is None:  # the end of the turn says that it was refused
             yield Sentence("cut", f"The response was cut off: {clause_for_user(entry.cut)}.")
 
     def _call(self, entry: _Call) -> Iterator[Sentence]:
@@ -276,6 +293,9 @@ def _context(entry: _Context) -> Iterator[Sentence]:
             yield Sentence("rewound", f"Rewound to before turn {turn}. {stay}")
         case e.FilesChanged(files=files):
             yield Sentence("files", files_changed(files))
+        case e.RequestsChanged(model=model, change=change, tools=tools):
+            what = _CHANGES[change].format(f"{', '.join(tools)} {'is' if len(tools) == 1 else 'are'}")
+            yield Sentence("context", f"From here on {what}: {model}'s provider refuses it.", entry.reason)
         case e.Repaired(findings=findings, note=note):
             yield from (Sentence("damage", found) for found in findings)
             if note:

@@ -198,6 +198,7 @@ class View:
                 | e.CallAnswered()
                 | e.ToolsChanged()
                 | e.ServerFailed()
+                | e.RequestsChanged()
                 | TaskStarted()
                 | TaskEnded()
                 | TaskEndSent()

@@ -249,7 +249,7 @@ class Wizard:
         existing = keys_in_use(self._environ, self._known(chosen), {}).get(chosen.provider.key_variable or "")
         can_change_key = chosen.provider.key_variable is not None and existing is None
         choices: list[NextStep] = [each for each in _NEXT_STEPS if each != "key" or can_change_key]
-        usual: NextStep = "model" if failed.fault in ("rejected", "redirected") else "again"
+        usual: NextStep = "model" if failed.fault in ("rejected", "redirected", "web_page") else "again"
         usual = "key" if failed.fault == "credentials" and can_change_key else usual
         print("\nWhat now?")
         typed = questions.ask_choice(

@@ -1,0 +1,162 @@
+"""Rows on what a conversation holds: thinking, control tokens, the schemas of tools, several calls at once."""
+
+from __future__ import annotations
+
+from holdfast.providers.refusals.refusal import Refusal, words
+
+TOOLS = (
+    Refusal(
+        id="tool-schema",
+        speaker="OpenAI, Anthropic, Gemini, Groq, Moonshot, Bedrock, Mistral, llama.cpp",
+        recovery="tools",
+        words=words(
+            r"\btools\.\d+\.|\btools\[\d+\]|function_declarations?\[\d+\]|[\"']tools[\"'], ?\d"
+            r"|toolconfig\.tools|functionDeclaration\b"
+            r"|invalid (?:json )?(?:function |tool )?(?:input |parameters? )?schema|input_schema|invalid 'tools"
+            r"|json schema (?:is invalid|conversion failed|is not supported)|flavored json schema"
+            r"|not defined in the schema properties|object schema missing properties|array schema missing items"
+            r"|(?:failed|error|unable) (?:to )?(?:in |when |while )?(?:pars|compil|convert"
+            r"|initializ)\w* (?:the )?grammar"
+        ),
+        codes=frozenset({"invalid_function_parameters", "invalid_tool_schema"}),
+        example="Invalid schema for function 'mcp__trip__book': In context=(), object schema missing properties.",
+        source="claude-code#586, azure-mcp#197, gemini-cli#1458, fastapi_mcp#218, chatbox#2583, wordpress-mcp#103",
+    ),
+)
+
+CONTENTS = (
+    Refusal(
+        id="thinking-signature",
+        speaker="Anthropic, Bedrock, Vertex AI",
+        recovery="thinking",
+        words=words(
+            r"invalid `?signature`? in `?thinking`?|thinking`?\.signature|redacted_thinking\.data"
+            r"|signature[^.]{0,40}thinking|bound to a different conversation"
+        ),
+        example="messages.1.content.0: Invalid `signature` in `thinking` block",
+        source="copilot-cli#3407, openclaw#84430, #93227, #96192, anthropic-sdk-python#1598",
+    ),
+    Refusal(
+        id="thinking-changed",
+        speaker="Anthropic, Bedrock",
+        recovery="thinking",
+        words=words(r"thinking`?[^.]{0,60}(?:cannot be modified|must remain as they were)"),
+        example="messages.1.content.141: `thinking` or `redacted_thinking` blocks in the latest assistant"
+        " message cannot"
+        " be modified. These blocks must remain as they were in the original response.",
+        source="claude-code#63335, #63277, gajae-code#107, atomic#1720",
+    ),
+    Refusal(
+        id="thinking-last",
+        speaker="Anthropic",
+        recovery="thinking",
+        words=words(
+            r"final block in an assistant message cannot be `?(?:redacted_)?thinking"
+            r"|(?:final position|assistant message)[^.]{0,40}cannot (?:contain|end with|be) `?(?:redacted_)?thinking"
+        ),
+        example="messages.1: The final block in an assistant message cannot be `thinking`.",
+        source="forgecode#1853 and its neighbours; docs.anthropic.com/en/docs/build-with-claude/extended-thinking",
+    ),
+    Refusal(
+        id="thinking-first",
+        speaker="Anthropic",
+        recovery="thinking",
+        words=words(r"expected `?thinking`? or `?redacted_thinking`?, but found"),
+        example="messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
+        source="opencode#3077, haystack#2146, kilocode#5219",
+    ),
+    Refusal(
+        id="thinking-variant",
+        speaker="DeepSeek, servers with Anthropic's protocol",
+        recovery="thinking",
+        words=words(
+            r"(?:unknown variant|unsupported|unexpected|does not match)[^.]{0,80}`?(?:redacted_)?thinking"
+            r"|doesn'?t support the reasoningcontent|reasoningtext\.signature"
+        ),
+        example="invalid request body: unknown variant `redacted_thinking`, expected one of `text`, `image`,"
+        " `document`",
+        source="deepseek-recipe 0.2; pi-mono amazon-bedrock.ts",
+    ),
+    Refusal(
+        id="encrypted-reasoning",
+        speaker="OpenAI, Azure, xAI",
+        recovery="thinking",
+        words=words(
+            r"encrypted[ _]content[^.]{0,120}(?:could not|cannot|not) (?:be )?(?:verified|decrypt|parsed|match)"
+            r"|(?:could not|cannot|failed to|unable to) (?:decrypt|verify)[^.]{0,60}encrypted|invalid_encrypted_content"
+        ),
+        codes=frozenset({"invalid_encrypted_content"}),
+        example="The encrypted content gAAA... could not be verified. Reason: Encrypted content could not be"
+        " decrypted or"
+        " parsed.",
+        source="codex, openai-agents and hermes-agent issues; docs.x.ai (encrypted_content)",
+    ),
+    Refusal(
+        id="reasoning-item",
+        speaker="OpenAI, Azure, llama.cpp",
+        recovery="thinking",
+        words=words(
+            r"without its required (?:following item|'?reasoning'? item)|duplicate item found with id"
+            r"|item with id '?(?:rs|fc|msg)_\w+'? not found|item\['content'\] is not an array"
+            r"|expected an id that begins with"
+        ),
+        example="Item 'fc_X' of type 'function_call' was provided without its required 'reasoning' item: 'rs_Y'.",
+        source="omnigent#5066, laravel/ai#1052, vercel/ai#7543, #7883, #12689; llama.cpp's server",
+    ),
+    Refusal(
+        id="thought-signature",
+        speaker="Gemini, Vertex AI",
+        recovery="thinking",
+        words=words(r"thought[_ ]?signature"),
+        example="Corrupted thought signature.",
+        source="ai.google.dev/gemini-api/docs/thought-signatures;"
+        " docs.apiyi.com/en/faq/gemini-thought-signature-missing",
+    ),
+    Refusal(
+        id="reasoning-required",
+        speaker="DeepSeek, Moonshot",
+        recovery="reasoning",
+        words=words(
+            r"reasoning_content`?[^.]{0,60}(?:must be passed back|is missing|is required)"
+            r"|missing[^.]{0,40}reasoning_content"
+        ),
+        example="thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+        source="kimi-cli CHANGELOG; deepseek-recipe 0.2",
+    ),
+    Refusal(
+        id="reasoning-field",
+        speaker="Groq, Mistral, Cerebras, Moonshot",
+        recovery="thinking",
+        words=words(
+            r"\breasoning(?:_content|_details|_text)?\b['\"`\])]*[^.]{0,80}"
+            r"(?:unsupported|not supported|not permitted|not allowed|unexpected|unrecognized|extra)"
+            r"|(?:extra_forbidden|unrecognized|unexpected|unknown|unsupported)[^.]{0,80}\breasoning(?:_content"
+            r"|_details)?\b"
+        ),
+        example="'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property"
+        " 'reasoning_content' is unsupported)]",
+        source="console.groq.com/docs/reasoning; opencode and litellm issues on Groq and Mistral",
+    ),
+    Refusal(
+        id="control-tokens",
+        speaker="OpenAI, gateways with tiktoken",
+        recovery="markers",
+        words=words(
+            r"^\W*(?:[^:]{0,60}: ?)?request blocked\b|disallowed special token|special tokens?[^.]{0,40}not allowed"
+        ),
+        codes=frozenset({"invalid_prompt"}),
+        statuses=frozenset({400, 403, 422, 500, 502}),
+        example="Request blocked.",
+        source="oh-my-pi#6913, codex#35160, #32177, gajae-code#2144, #2267, #3706, hermes-agent#75860, kolega-code#516",
+    ),
+    Refusal(
+        id="one-call",
+        speaker="chat templates of Llama 3.x (llama.cpp, vLLM)",
+        recovery="one_call",
+        words=words(
+            r"only supports single tool-calls at once|(?:parallel|multiple) tool[ _-]calls? (?:are|is) not supported"
+        ),
+        example="This model only supports single tool-calls at once!",
+        source="chat templates of Llama 3.1 to 3.3, run with llama.cpp's server",
+    ),
+)

@@ -1,0 +1,50 @@
+"""Rows on images: a request that is refused for one image, or for images in general.
+
+No list of models that take images exists, so the words decide. They count only if images were sent.
+"""
+
+from __future__ import annotations
+
+from holdfast.providers.refusals.refusal import Refusal, words
+
+IMAGES = (
+    Refusal(
+        id="bad-image",
+        speaker="Anthropic, OpenAI, Google, xAI, DashScope, Mistral, llama.cpp, vLLM, Ollama",
+        recovery="bad_images",
+        words=words(
+            r"(?:process|decode|load|read|identify|download|parse)[^.]{0,20} image\b"
+            r"|\b(?:invalid|unsupported|corrupt(?:ed)?|broken|bad|valid|many) image(?:s\b|\b(?! input))"
+            r"|\bimage\b[^.]{0,60}(?:exceed|too (?:large|big|small|long)|not valid|corrupt|does not match|appears to be"
+            r"|could not be|must be at least|dimension|do not meet)"
+            r"|illegal base64 data|inspection of the media|media resource"
+        ),
+        codes=frozenset(
+            {
+                "invalid_image",
+                "invalid_image_format",
+                "invalid_image_url",
+                "image_parse_error",
+                "image_too_large",
+                "image_too_small",
+                "unsupported_image_media_type",
+                "InvalidParameter.DataInspection",
+            }
+        ),
+        example="messages.3.content.1.image.source.base64.data: image exceeds 5 MB maximum: 7340032 bytes >"
+        " 5242880 bytes",
+        source="claude-code#25592, #13480, #46127; platform.openai.com/docs/guides/images-vision;"
+        " help.aliyun.com/zh/model-studio/error-code",
+    ),
+    Refusal(
+        id="no-images",
+        speaker="OpenRouter, DeepSeek, Ollama, Groq, llama.cpp, vLLM",
+        recovery="no_images",
+        words=words(
+            r"image|\bvision|multi-?modal|content[ _-]?(?:part[ _-]?)?type|(?:expected|be) a (?:valid )?string"
+        ),
+        often_unstated=False,
+        example="No endpoints found that support image input",
+        source="openrouter.ai/docs (404); DeepSeek, llama.cpp and vLLM in decision 0013",
+    ),
+)

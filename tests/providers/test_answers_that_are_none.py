@@ -1,0 +1,93 @@
+"""A response with status 200 that is no answer: what came is said and classified, streamed or not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from holdfast.errors import ProviderFailed
+from holdfast.providers.protocols.openai_chat_reader import ChatReader
+from holdfast.providers.refusals.plain_body import PlainBody
+from holdfast.providers.registry import ModelEndpoint, resolve_endpoint
+
+PAGE = "<!doctype html><html><head><title>My Router</title></head><body>hi</body></html>"
+BUSY = "<html><head><title>503 Service Temporarily Unavailable</title></head></html>"
+ENDPOINT: ModelEndpoint = resolve_endpoint("openrouter:x/y", {"OPENROUTER_API_KEY": "k"})
+
+
+def failed(body: str, *, pieces: int = 1, document: bool = False) -> ProviderFailed:
+    with pytest.raises(ProviderFailed) as caught:
+        read(body.encode(), pieces, document=document)
+    return caught.value
+
+
+def read(raw: bytes, pieces: int, *, document: bool) -> None:
+    plain, size = PlainBody("openrouter:x/y"), -(-len(raw) // pieces)
+    for start in range(0, len(raw), size):
+        plain.add(raw[start : start + size])
+    if document:
+        plain.expect_json()
+    list(plain.events(ChatReader(ENDPOINT)))
+
+
+@pytest.mark.parametrize("document", [False, True])
+@pytest.mark.parametrize(
+    ("body", "fault", "said"),
+    [
+        (PAGE, "web_page", "a web page came in its place (My Router)"),
+        (f"\n <?xml version='1.0'?>{PAGE}", "web_page", "My Router"),
+        (BUSY, "overloaded", "503 Service Temporarily Unavailable"),
+        ("<HTML><body><h1>502 Bad Gateway</h1>", "overloaded", "502 Bad Gateway"),
+        ("<html><body>Please <b>sign in</b></body>", "web_page", "Please sign in"),
+        ("upstream connect error or disconnect/reset before headers", "overloaded", "upstream connect error"),
+        ("Internal error", "malformed", "sent a text in place of an answer: Internal error."),
+    ],
+)
+def test_a_page_or_a_text(body: str, fault: str, said: str, *, document: bool) -> None:
+    found = failed(body, document=document)
+    assert found.fault == fault
+    assert said in str(found)
+
+
+@pytest.mark.parametrize(
+    ("error", "fault", "said"),
+    [
+        ({"error": {"message": "model is loading", "code": 503}}, "overloaded", "status 503: model is loading."),
+        ({"error": {"message": "Insufficient credits", "code": 402}}, "rejected", "Insufficient credits"),
+        ({"error": "prompt is too long: 9 tokens > 8 maximum"}, "too_long", "prompt is too long"),
+        ({"detail": "Not here"}, "cut", "Not here"),
+    ],
+)
+def test_an_error_as_json_without_a_stream(error: object, fault: str, said: str) -> None:
+    found = failed(json.dumps(error), pieces=3)
+    assert found.fault == fault
+    assert said in str(found)
+
+
+def test_a_whole_answer_in_place_of_a_stream_is_read() -> None:
+    reader, plain = ChatReader(ENDPOINT), PlainBody("openrouter:x/y")
+    answer = {"choices": [{"message": {"role": "assistant", "content": "whole"}, "finish_reason": "stop"}]}
+    plain.add(json.dumps(answer).encode())
+    assert "".join(getattr(each, "text", "") for each in plain.events(reader)) == "whole"
+    assert reader.complete
+
+
+def test_a_stream_without_events_or_with_comments_alone_is_no_text() -> None:
+    for body in (
+        b"",
+        b"\n\n",
+        b": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n",
+        b"data: {}",
+        b"event: x\nid: 7\n",
+    ):
+        plain = PlainBody("m")
+        plain.add(body)
+        assert list(plain.events(ChatReader(ENDPOINT))) == []  # may be empty: that is what is tried
+
+
+def test_what_comes_behind_an_event_is_no_text() -> None:
+    plain = PlainBody("m")
+    plain.end()
+    plain.add(b"Internal error")
+    assert list(plain.events(ChatReader(ENDPOINT))) == []  # may be empty: that is what is tried
