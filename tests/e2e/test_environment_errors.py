@@ -128,9 +128,14 @@ def test_a_disk_that_cannot_be_written(one_world: World, command: tuple[str, ...
     ]
     environ = one_world.environ(**{BASE: "http://127.0.0.1:9/v1"})
     ran = subprocess.run(
-        [*walled, "--", program, *command], cwd=one_world.folder, env=environ, capture_output=True, text=True, check=False,
+        [*walled, "--", program, *command],
+        cwd=one_world.folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
         timeout=120,
-    )  # fmt: skip
+    )
     said = ran.stdout + ran.stderr
     assert not [word for word in NO_BUG if word in said], said
     if command[0] == "-p":

@@ -115,7 +115,7 @@ def test_an_overflow_is_too_long_whatever_its_status(text: str, status: int) -> 
         Said("tools.0.context_length: Extra inputs are not permitted", "rejected"),
         Said("messages.3.content.0.image: context_window_label invalid", "rejected"),
         Said("temperature must be at most 1", "rejected"),
-        Said("You exceeded your current quota", "rate_limited", 429, "insufficient_quota"),
+        Said("You exceeded your current quota", "no_credit", 429, "insufficient_quota"),
         Said("Invalid API key", "credentials", 401),
         Said("It fell over.", "overloaded", 500),
     ],
