@@ -19,6 +19,7 @@ from test_terminal import screen, twice
 from holdfast.session.journal.entries import CallEnded, ResponseCheckpoint, TurnEnded
 from holdfast.testing.script import Call, Hold, Say, Think
 from polling import eventually
+from skips import needs
 
 PRICES = "def total(prices):\n    return sum(prices)\n\n\ndef mean(prices):\n    return sum(prices) / 2\n"
 ANSWER = "The **mean** divides by *two*.\n\n| case | value |\n|---|---:|\n| one | 1 |\n"
@@ -69,6 +70,7 @@ class Steps:
         self.terminal.wait_absent(shown)
 
 
+@needs("bubblewrap")  # a question and a card say what is confined
 def test_the_first_task(one_world: World) -> None:  # noqa: PLR0915 - one story, told once
     """From the first start to leaving: an answer, questions, a stop, words in between, files, pastes, the diff."""
     world = one_world

@@ -17,6 +17,7 @@ from test_terminal import screen
 
 from holdfast.testing.script import Call, Say, Think
 from polling import eventually
+from skips import needs
 from tiers import sampled
 
 PATIENCE = 20.0
@@ -52,6 +53,7 @@ LEXER = 'def read_line(source, at=0):\n    end = source.find("\\n", at)\n    ret
 _SPENT = re.compile(r"( · )?([\d.]+k? in, [\d.]+k? out|\$[\d.]+|(context )?[━─]+ <?\d+ %|context [\d.]+k?)")
 
 
+@needs("bubblewrap")  # the cards say what was confined
 @pytest.mark.parametrize(("columns", "lines"), sampled([(80, 24), (120, 40), (200, 60)], 1))
 def test_screens(one_world: World, columns: int, lines: int) -> None:
     """From the first screen to a session that is resumed, everything stands where it stood."""
