@@ -15,6 +15,7 @@ from pathlib import Path
 
 import confinement
 import journal
+import judging
 import keys
 import latency
 import looking
@@ -85,6 +86,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "rules": lambda _, sizes: rules.rules(lengths=sizes.lengths, rounds=max(1, sizes.rounds - 2)),
     "memory": lambda folder, sizes: rules.memory(folder, size=sizes.document),
     "confinement": lambda folder, sizes: confinement.confining(folder, rounds=sizes.stops),
+    "judging": lambda folder, sizes: judging.judging(folder, rounds=sizes.stops),
     "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),
     "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
     "tokens": lambda _, sizes: latency.reading(tokens=sizes.tokens, rounds=sizes.rounds),

@@ -38,6 +38,7 @@ ROWS = {
     "fold": 1,
     "rules": 14,
     "memory": 1,
+    "judging": 7,
     "stop": 18,
     "block": 4,
     "tokens": 2,

@@ -8,17 +8,33 @@ same moment. Landlock has no such namespace, and promises what commands without 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
+import shutil
 import signal
+import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from report import record
-from test_nasty_children import CROWD, INJECTORS, Injector, children, done, kill, left, running, supervisor, watchdog
+from test_nasty_children import (
+    CROWD,
+    INJECTORS,
+    PROGRAM,
+    Injector,
+    children,
+    done,
+    kill,
+    left,
+    running,
+    supervisor,
+    watchdog,
+)
 
 from holdfast.system.confinement.description import WallKind
 from polling import eventually, slowness
@@ -123,6 +139,47 @@ def test_the_pid_namespace_ends_what_no_supervisor_finds(tmp_path: Path, name: s
     need("bwrap")
     wrong, _ = remains(tmp_path, {name: HARDER[name]}, ALL_THREE, "bwrap")
     assert wrong == []
+
+
+LATE = f"""#!{sys.executable} -IS
+import ctypes, os, sys, time
+words = sys.argv[1:]
+if any("{{mark}}" in each for each in words):
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+    words.remove("--die-with-parent")
+    open("{{folder}}/late", "w").close()
+    while not os.path.exists("{{folder}}/struck"):
+        time.sleep(0.01)
+os.execv("{{real}}", ["bwrap", *words])
+"""
+"""A bubblewrap that gets to its death signal only after the strike, and so never has one."""
+
+
+def test_a_kill_of_all_three_before_the_wall_has_a_death_signal_leaves_nothing(tmp_path: Path) -> None:
+    need("bwrap")
+    mark, real = f"mark-{uuid.uuid4().hex}", shutil.which("bwrap")
+    programs, folder = tmp_path / "programs", tmp_path / "folder"
+    programs.mkdir()
+    folder.mkdir()
+    (programs / "bwrap").write_text(LATE.format(mark=mark, folder=folder, real=real))
+    (programs / "bwrap").chmod(0o755)
+    key = f"0-{uuid.uuid4().hex}"
+    (folder / "commands.json").write_text(json.dumps({key: f"touch ran; exec 9>held; sleep 300 # {mark}"}))
+    argv = [sys.executable, str(PROGRAM), "bwrap", str(folder)]
+    environ = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    with subprocess.Popen(argv, stderr=subprocess.DEVNULL, start_new_session=True, env=environ) as agent:
+        try:
+            eventually((folder / "late").exists)
+            kill_all_three(agent.pid)
+            assert left({"it": folder / key}), "the wall is still to come"
+            (folder / "struck").touch()
+            eventually(lambda: not left({"it": folder / key}), CROWD * slowness())
+            assert not (folder / key / "ran").exists()
+        finally:
+            (folder / "struck").touch()
+            agent.kill()
+            for pid in left({"it": folder / key}):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_without_a_wall_the_same_commands_outlive_all_three(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 import holdfast
 import walls
 from holdfast.system.confinement.description import Confinement, LevelUnavailable, SystemView
-from holdfast.system.confinement.descriptor_numbers import STATUS_OPTION
-from holdfast.system.confinement.entry import did_start, inner_process, prepare_wall
+from holdfast.system.confinement.descriptor_numbers import GO_FD, READY_FD, WAITS_OPTION
+from holdfast.system.confinement.entry import close_wall, let_begin, prepare_wall
 from holdfast.system.confinement.launch import (
     Launch,
     Placeholder,
@@ -22,19 +22,32 @@ from holdfast.system.confinement.launch import (
     launch_fields,
 )
 
-STATUS = b'{ "child-pid": 4711, "mnt-namespace": 4026532322 }\n'
+
+def test_a_command_has_begun_once_its_wall_was_there_and_it_was_told_to() -> None:
+    wall = prepare_wall(launch_fields(launch()._replace(argv=(WAITS_OPTION,))))
+    assert not wall.has_begun
+    os.write(wall.inside[READY_FD], b"\n")
+    assert not let_begin(wall)
+    assert os.read(wall.inside[GO_FD], 9) == b"\n"
+    wall.close_inside()
+    assert let_begin(wall), "it has no more to say"
+    assert close_wall(wall)
 
 
 def test_a_wall_that_failed_differs_from_a_command_that_did() -> None:
-    assert did_start(STATUS + b'{ "exit-code": 1 }\n')
-    assert not did_start(STATUS)
-    assert not did_start(b"")
+    wall = prepare_wall(launch_fields(launch()._replace(argv=(WAITS_OPTION,))))
+    wall.close_inside()
+    assert let_begin(wall)
+    assert not close_wall(wall)
+    assert close_wall(prepare_wall(launch_fields(launch()))), "one that does not wait begins by itself"
 
 
-def test_the_first_process_inside_is_known_from_outside() -> None:
-    assert inner_process(STATUS) == 4711
-    assert inner_process(b"") == 0
-    assert inner_process(b'{ "child-pid": ') == 0
+def test_a_command_whose_first_process_was_killed_is_told_in_vain() -> None:
+    wall = prepare_wall(launch_fields(launch()._replace(argv=(WAITS_OPTION,))))
+    os.write(wall.inside[READY_FD], b"\n")
+    wall.close_inside()
+    assert not let_begin(wall)
+    wall.close()
 
 
 def test_the_supervisor_imports_little_for_it() -> None:
@@ -79,7 +92,7 @@ def test_what_is_no_placeholder_is_not_used_and_nothing_stays_open(tmp_path: Pat
     assert open_descriptors() == before
 
 
-@pytest.mark.parametrize(("argv", "more"), [((STATUS_OPTION, "4"), 1), ((), 0)])  # none reports from an outer wall
+@pytest.mark.parametrize(("argv", "more"), [((WAITS_OPTION,), 2), ((), 0)])  # behind an outer wall nothing waits
 def test_a_wall_is_closed_with_all_that_it_opened(argv: tuple[str, ...], more: int) -> None:
     before = open_descriptors()
     wall = prepare_wall(launch_fields(launch()._replace(is_proxied=True, argv=argv)))

@@ -8,8 +8,11 @@ private folders, toolchains, workspace, git, what is fixed, secrets, TMPDIR. Why
 - `--remount-ro /proc`: `/proc/sys` looks at the user, not at capabilities. Root wrote `core_pattern` from inside.
 - `--remount-ro /`: the root itself is a tmpfs that would take half of the memory.
 - A folder above something read-only is itself a mount: `mv .git x; mkdir -p .git/hooks` would go round the hooks.
-- The waiting `sh` in front: `--die-with-parent` ends everything inside when the shell exits, and `> >(tee log)` would
-  lose its output.
+- The `sh` in front waits at both ends. At the end: `--die-with-parent` ends everything inside when the shell exits, and
+  `> >(tee log)` would lose its output. At the beginning: bubblewrap asks to die with the supervisor only after it has
+  begun, and would not notice a death before that. So nothing runs before the supervisor, which is then alive, says so;
+  of a dead one the pipe is closed. `--as-pid-1` makes this `sh` the first process of the namespace: it has asked to die
+  with bubblewrap before it runs.
 
 Example: at level `read` `echo x > a.txt` fails with "Read-only file system", and `cat ~/.ssh/id_rsa` with "No such
 file": home is not there.
@@ -27,7 +30,7 @@ from holdfast.system.confinement.description import (
     is_below,
     is_within,
 )
-from holdfast.system.confinement.descriptor_numbers import FILTER_FD, STATUS_FD, STATUS_OPTION
+from holdfast.system.confinement.descriptor_numbers import FILTER_FD, GO_FD, READY_FD, WAITS_OPTION
 
 BUBBLEWRAP = "bwrap"
 _ENDS_TOGETHER = ("--unshare-pid", "--die-with-parent")
@@ -39,8 +42,12 @@ _NAMESPACES = (
 PID_NAMESPACE_WORDS = (BUBBLEWRAP, "--dev-bind", "/", "/", "--proc", "/proc", *_ENDS_TOGETHER, "--")
 """Before a program whose processes all end with it. No wall: it sees, writes and reaches what its user may."""
 
+NOT_BEGUN = 126
+_BEGIN = f"echo >&{READY_FD}; read -r go <&{GO_FD} || exit {NOT_BEGUN}; exec {GO_FD}<&- {READY_FD}>&-; "
+"""Says that it is there, and goes on when it is told to; if the supervisor has died, it ends."""
+
 _WAIT = (
-    '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 2 ] && break; sleep .01; i=$((i+1)); done; '
+    '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 1 ] && break; sleep .01; i=$((i+1)); done; '
     "exit $s"
 )
 """Runs the shell and waits up to 0.2 s for what it left behind, such as `tee` in `> >(tee log)`."""
@@ -63,11 +70,16 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
         *_writable(described),
         "--chdir", described.cwd,
         "--seccomp", str(FILTER_FD),
-        *(() if described.outer else (STATUS_OPTION, str(STATUS_FD))),
+        *(() if described.outer else (WAITS_OPTION,)),
         "--",
-        *(() if described.is_looking or described.outer else ("/bin/sh", "-c", _WAIT, "sh")),
+        *(() if described.outer else ("/bin/sh", "-c", _front(described), "sh")),
         *listener,
     )  # fmt: skip
+
+
+def _front(described: Confinement) -> str:
+    """Return the script of the first process: what only looks sees the machine's processes, and cannot count its own."""
+    return _BEGIN + ('exec "$@"' if described.is_looking else _WAIT)
 
 
 def placeholder(described: Confinement, mask: Mask) -> str:

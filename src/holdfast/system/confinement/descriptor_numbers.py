@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-FILTER_FD, STATUS_FD, CHANNEL_FD = 3, 4, 5
-"""The seccomp program, where bubblewrap writes how it goes, and the way to the proxy."""
+FILTER_FD, CHANNEL_FD, GO_FD, READY_FD = 3, 5, 6, 7
+"""The seccomp program, the way to the proxy, and the pipes of a start: the word to begin, and that it is waited for."""
 
-STATUS_OPTION = "--json-status-fd"
-"""bubblewrap reports how it goes where this is among its words."""
+WAITS_OPTION = "--as-pid-1"
+"""The first process inside waits for the word to begin where this is among bubblewrap's words."""

@@ -5,8 +5,9 @@
     if pid == 0:
         enter_wall(wall, [shell, "-c", line])   # never returns; raises OSError if nothing was started
     wall.close_inside()
-    …                                           # read `wall.status` until its end, if it is not -1
-    did_start(status)                           # False: the wall failed, and the command never ran
+    …                                           # when `wall.ready`, if it is not -1, can be read:
+    let_begin(wall)                             # until then nothing runs inside
+    close_wall(wall)                            # at its end; False: the wall failed, and the command never ran
 
 Without `typing` or `json`, for the supervisor's start is part of every session's first command. All descriptors but
 standard input, output and errors, and those of the wall, are closed inside: `cat <&3` would print what is hidden.
@@ -21,7 +22,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from holdfast.system.confinement.descriptor_numbers import CHANNEL_FD, FILTER_FD, STATUS_FD, STATUS_OPTION
+from holdfast.system.confinement.descriptor_numbers import CHANNEL_FD, FILTER_FD, GO_FD, READY_FD, WAITS_OPTION
 
 _TYPE_CHECKING = False  # as in typing, without the cost of its import
 if _TYPE_CHECKING:
@@ -43,19 +44,20 @@ if _TYPE_CHECKING:
 
 
 _ABOVE = 32  # where descriptors wait until their own numbers are free
-_STATUS_MOST = 65_536
 _NAMES_MOST = 1000
+_CHUNK = 64
 
 
 class Wall:
-    """The descriptors of one launch, in the process that forks. `status` is -1 if the wall reports nothing."""
+    """The descriptors of one launch, in the process that forks. `ready` is -1 if the command does not wait."""
 
-    __slots__ = ("channel", "fields", "inside", "ruleset", "status")
+    __slots__ = ("channel", "fields", "go", "has_begun", "inside", "ready", "ruleset")
 
     def __init__(self, fields: LaunchFields) -> None:
         self.fields = fields
         self.inside: dict[int, int] = {}
-        self.status = self.ruleset = self.channel = -1
+        self.ready = self.go = self.ruleset = self.channel = -1
+        self.has_begun = True
 
     def close_inside(self) -> None:
         """Close what only the child needs. Call it after the fork, also if the fork failed."""
@@ -69,10 +71,10 @@ class Wall:
     def close(self) -> None:
         """Close everything."""
         self.close_inside()
-        for descriptor in (self.status, self.channel):
+        for descriptor in (self.ready, self.go, self.channel):
             if descriptor >= 0:
                 os.close(descriptor)
-        self.status = self.channel = -1
+        self.ready = self.go = self.channel = -1
 
 
 def prepare_wall(fields: LaunchFields) -> Wall:
@@ -82,7 +84,7 @@ def prepare_wall(fields: LaunchFields) -> Wall:
         for row in fields["placeholders"]:
             _make_placeholder(*row)
         if fields["kind"] == "bwrap":
-            _open_for_bubblewrap(wall, bytes.fromhex(fields["filter"]), reports=STATUS_OPTION in fields["argv"])
+            _open_for_bubblewrap(wall, bytes.fromhex(fields["filter"]), waits=WAITS_OPTION in fields["argv"])
         elif fields["kind"] == "landlock":
             from holdfast.system.confinement.kernel.landlock import make_ruleset  # noqa: PLC0415 - the only one with ctypes
 
@@ -98,9 +100,11 @@ def prepare_wall(fields: LaunchFields) -> Wall:
     return wall
 
 
-def _open_for_bubblewrap(wall: Wall, program: bytes, *, reports: bool) -> None:
-    if reports:
-        wall.status, wall.inside[STATUS_FD] = os.pipe()
+def _open_for_bubblewrap(wall: Wall, program: bytes, *, waits: bool) -> None:
+    if waits:
+        wall.ready, wall.inside[READY_FD] = os.pipe()
+        wall.inside[GO_FD], wall.go = os.pipe()
+        wall.has_begun = False
     wall.inside[FILTER_FD] = os.memfd_create("filter")  # bubblewrap reads it to its end, so each start needs one
     os.write(wall.inside[FILTER_FD], program)
     os.lseek(wall.inside[FILTER_FD], 0, os.SEEK_SET)
@@ -163,30 +167,23 @@ def _move_descriptors(inside: Mapping[int, int]) -> None:
                 continue
 
 
-def did_start(status: bytes) -> bool:
-    """Return whether the command ran, by all that bubblewrap wrote to the status descriptor.
+def let_begin(wall: Wall) -> bool:
+    """Let the command begin, now that `ready` can be read; return whether there is nothing more to read there.
 
-    A wall that fails ends with code 1 and a line on stderr, as a command may. Only for one that ran it writes a code.
-    If something killed bubblewrap there is no code either: ask only for an exit, not for a death by a signal.
+    All that the command's death needs is then in place: what ends this process ends the command.
     """
-    return b'"exit-code"' in status
+    if os.read(wall.ready, _CHUNK):
+        wall.has_begun = True
+        with suppress(BrokenPipeError):  # its first process has been killed
+            os.write(wall.go, b"\n")
+        return False
+    return True
 
 
-def close_wall(wall: Wall, code: int | None) -> bool:
-    """Close the wall of a command that has ended with this exit code; return whether the command had begun."""
-    status = b""
-    if wall.status >= 0:
-        os.set_blocking(wall.status, False)  # what was written is there; a survivor may hold the other end
-        try:
-            status = os.read(wall.status, _STATUS_MOST)
-        except BlockingIOError:
-            status = b""
-    reports = wall.status >= 0
+def close_wall(wall: Wall) -> bool:
+    """Close the wall of a command that has ended; return whether the command had begun."""
     wall.close()
-    if not reports or code is None or code < 0 or did_start(status):
-        return True
-    # Without a child it failed before there was one: bubblewrap itself could not be started, say.
-    return code != 1 and b'"child-pid"' in status
+    return wall.has_begun
 
 
 def move_appeared(fields: LaunchFields) -> list[str]:
@@ -203,10 +200,3 @@ def move_appeared(fields: LaunchFields) -> list[str]:
         with suppress(OSError):  # it is said below that it is still there
             os.rename(path, free)  # noqa: PTH104 - as above
     return [f"{path}{' (it could not be moved)' if os.path.lexists(path) else ''}" for path in found]
-
-
-def inner_process(status: bytes) -> int:
-    """Return the pid, seen from outside, of the first process inside; 0 if there is none yet."""
-    _, found, rest = status.partition(b'"child-pid": ')
-    digits = rest.split(b",")[0].strip(b" }\n")
-    return int(digits) if found and digits.isdigit() else 0

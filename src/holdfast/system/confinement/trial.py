@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.system.confinement.entry import Wall, did_start, enter_wall, prepare_wall
+from holdfast.system.confinement.entry import Wall, enter_wall, let_begin, prepare_wall
 from holdfast.system.confinement.launch import Launch, launch_fields
 from holdfast.system.confinement.network.proxy_process import start_proxy, stop_proxy
 
@@ -104,17 +104,14 @@ def _run_in(wall: Wall, words: Sequence[str], most: float) -> TrialResult:
         _exec_command(wall, words, writing)
     os.close(writing)
     wall.close_inside()
-    output, timed_out = _output(reading, pid, begun + most)
+    output, timed_out = _output(wall, reading, pid, begun + most)
     os.close(reading)
     _, ended, usage = os.wait4(pid, 0)
     seconds = time.monotonic() - begun
-    status = b""
-    while wall.status >= 0 and (data := os.read(wall.status, _CHUNK)):
-        status += data
     return TrialResult(
         code=os.waitstatus_to_exitcode(ended),
         output=output.decode("utf-8", "replace"),
-        did_start=wall.status < 0 or timed_out or did_start(status),
+        did_start=wall.has_begun,
         timed_out=timed_out,
         seconds=seconds,
         cpu=usage.ru_utime + usage.ru_stime,
@@ -135,11 +132,15 @@ def _exec_command(wall: Wall, words: Sequence[str], output: int) -> None:
         os._exit(_FAILED)
 
 
-def _output(reading: int, pid: int, deadline: float) -> tuple[bytes, bool]:
+def _output(wall: Wall, reading: int, pid: int, deadline: float) -> tuple[bytes, bool]:
     """Return what the command wrote until all that hold its output have ended; kill it at the deadline."""
     output = bytearray()
+    watched = [reading] if wall.ready < 0 else [reading, wall.ready]
     while (left := deadline - time.monotonic()) > 0:
-        if select.select([reading], [], [], left)[0]:
+        readable = select.select(watched, [], [], left)[0]
+        if wall.ready in readable and let_begin(wall):
+            watched.remove(wall.ready)
+        if reading in readable:
             if not (data := os.read(reading, _CHUNK)):
                 return bytes(output), False
             output += data[: OUTPUT_MOST - len(output)]

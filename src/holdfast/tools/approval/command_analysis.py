@@ -103,6 +103,10 @@ class _Place(msgspec.Struct, frozen=True):
     around: Surroundings
     wild: frozenset[str] = frozenset()
     """The variables whose value may have wildcards in it."""
+    walked: dict[tuple[str, ...], Below] = msgspec.field(default_factory=dict[tuple[str, ...], Below])
+    """What was found below folders, as another command of the line may find it again."""
+    secrets: dict[int, tuple[str, ...]] = msgspec.field(default_factory=dict[int, tuple[str, ...]])
+    """The secrets among files, by the number of their tuple in `walked`."""
 
     def inside(self, path: str) -> bool:
         return path == self.root or path.startswith(f"{self.root.rstrip('/')}/")
@@ -170,7 +174,7 @@ class _Place(msgspec.Struct, frozen=True):
             outside=next((path for path in (*reads, *walked.links, *folders) if not self.inside(path)), None),
             reads=reads,
             finds=walked.files,
-            secrets=tuple(path for path in (*reads, *walked.files) if holds_secrets(path)),
+            secrets=(*filter(holds_secrets, reads), *self.secrets_of(walked.files)),
             leads_out=self.word_that_leads_out(command.words[1:], folders),
             writes=writes,
             program=program_words or (),
@@ -199,9 +203,13 @@ class _Place(msgspec.Struct, frozen=True):
         walk = folders_walked(command)
         links: dict[str, None] = {}
         files: dict[str, None] = {}
-        for start in dict.fromkeys(
+        starts = dict.fromkeys(
             each for at in folders for path in walk.folders for each in self.found(join(at, path))
-        ) | dict.fromkeys((self.root,) if walk.everywhere else ()):
+        ) | dict.fromkeys((self.root,) if walk.everywhere else ())
+        key = (str(walk.links), str(walk.contents), *starts)
+        if key in self.walked:
+            return self.walked[key], more
+        for start in starts:
             if not self.inside(start):
                 continue  # which is said of the path itself
             below = self.around.below(start, walk.links)
@@ -211,7 +219,14 @@ class _Place(msgspec.Struct, frozen=True):
             links |= dict.fromkeys(below.rules)
             if walk.links:
                 links |= dict.fromkeys(below.links)
-        return Below(tuple(files), tuple(links)), more
+        found = self.walked[key] = Below(tuple(files), tuple(links))
+        return found, more
+
+    def secrets_of(self, files: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of the files that hold secrets; the tuple is one of `walked`."""
+        if id(files) not in self.secrets:
+            self.secrets[id(files)] = tuple(filter(holds_secrets, files))
+        return self.secrets[id(files)]
 
     def option_among_files(self, words: tuple[Word, ...], folders: tuple[str, ...]) -> str:
         """Return the first file that a word such as `*` hands over and that looks like an option, "" if none does."""

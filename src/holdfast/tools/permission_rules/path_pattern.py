@@ -35,16 +35,22 @@ def path_matches(specifier: str, path: str, *, root: str, home: str, base: str, 
     `root` is the folder of the session, `home` the user's, `base` that of the settings; all are absolute. With `folds`,
     names are compared without case.
     """
-    folder, pattern = _anchored(specifier, root=root, home=home, base=base)
-    if folds:
-        folder, pattern, path = folded_path(folder), folded_path(pattern), folded_path(path)
-    place = PurePosixPath(normpath(path))
-    if not place.is_relative_to(folder):
+    folder, pattern = _place(specifier, root, home, base, folds)
+    path = normpath(folded_path(path) if folds else path)
+    if path != folder and not path.startswith(f"{folder.rstrip('/')}/"):
         return False
-    below = str(place.relative_to(folder))
+    below = path[len(folder.rstrip("/")) + 1 :] or "."
     if pattern.endswith("**") and _spec(pattern).match_file("x" if below == "." else f"{below}/x"):
         return True  # a rule about everything in a folder is also about the folder
     return below != "." and _spec(pattern).match_file(below)
+
+
+@lru_cache(maxsize=512)
+def _place(specifier: str, root: str, home: str, base: str, folds: bool) -> tuple[str, str]:  # noqa: FBT001 - a key
+    """Return the folder from which a path counts, as its text begins, and the pattern below it."""
+    folder, pattern = _anchored(specifier, root=root, home=home, base=base)
+    folder = str(PurePosixPath(folder))
+    return (folded_path(folder), folded_path(pattern)) if folds else (folder, pattern)
 
 
 def _anchored(specifier: str, *, root: str, home: str, base: str) -> tuple[str, str]:

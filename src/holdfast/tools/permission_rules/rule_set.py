@@ -112,7 +112,8 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
                 return any(self._means(rule, path) for path in (*changed, *written) if path)
             case "read":
                 parts = () if line is None else line.parts
-                read = plan.reads if line is None else (path for part in parts for path in (*part.reads, *part.finds))
+                found = {id(part.finds): part.finds for part in parts}.values()  # many may find the same
+                read = plan.reads if line is None else {path for each in parts for path in each.reads}.union(*found)
                 return any(self._means(rule, path) for path in read)
 
     def _means(self, rule: PermissionRule, path: str) -> bool:

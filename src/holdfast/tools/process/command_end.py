@@ -20,6 +20,7 @@ from holdfast.tools.truncation import beginning
 
 HEAD = 10_000
 TAIL = 20_000
+WALL_WORDS = 400
 """Bytes of the beginning and of the end of an output that the model reads."""
 LARGEST = 4_000_000
 """Bytes of a file that are read; a spool has fewer."""
@@ -146,6 +147,13 @@ def command_result(ended: CommandEnded, spool: Path) -> CommandFinished:
         wall=ended.wall,
         moved=ended.moved,
     )
+
+
+def never_begun(ended: CommandEnded, spool: Path) -> str:
+    """Return the sentence about a command whose wall ended before it ran."""
+    words = command_result(ended, spool).text.strip()[:WALL_WORDS]
+    killed = f"its wall was ended by signal {-ended.status}" if ended.status is not None and ended.status < 0 else ""
+    return f"The command could not be confined: {words or killed or 'the wall said nothing'}. Nothing was run."
 
 
 def lost_command(seconds: float, spool: Path, found: OrphanReport, *, sure: bool) -> CommandFinished:

@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.tools.background.kept_output import output_file
 from holdfast.tools.builtin.bash import command_output, keep_cut_output
-from holdfast.tools.process.command_end import CommandEnded, command_result, stored_output
+from holdfast.tools.process.command_end import CommandEnded, command_result, never_begun, stored_output
 from holdfast.tools.process.end_record import read_end
 from holdfast.tools.tool import ToolOutput, Traces
 from holdfast.typed_data import decode_json
@@ -27,6 +27,8 @@ def traces_of(spool: Path, since: float, *, outputs: Path | None = None) -> Trac
         ended = decode_json(read_end(spool) or b"", CommandEnded)
     except (msgspec.DecodeError, UnicodeDecodeError):  # missing (killed, disk full) or forged
         return _cut_short(spool, since)
+    if not ended.has_begun:
+        return Traces(output=ToolOutput(text=never_begun(ended, spool), ok=False), seconds=round(ended.seconds, 3))
     found = command_result(ended, spool)
     file = None if outputs is None else output_file(outputs, spool.name.partition(".")[0])
     return Traces(output=command_output(found, keep_cut_output(spool, file, found)), seconds=round(ended.seconds, 3))

@@ -199,6 +199,8 @@ class SupervisorLoop:
         command = self.commands[request["call"]] = SupervisedCommand(request, pid=pid, pipe=reading, spool=spool)
         command.wall, command.proxy = wall, proxy
         self._watch(reading, lambda: self._read(command))
+        if wall is not None and wall.ready >= 0:
+            self._watch(wall.ready, lambda: self._let_begin(wall))
         if found := running_process(pid):
             self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
 
@@ -230,6 +232,13 @@ class SupervisorLoop:
                 command.take(data)
             else:
                 self._close_pipe(command)
+
+    def _let_begin(self, wall: Wall) -> None:
+        from holdfast.system.confinement.entry import let_begin  # noqa: PLC0415 - for a confined command
+
+        ready = wall.ready
+        if let_begin(wall):
+            self.selector.unregister(ready)
 
     def _close_pipe(self, command: SupervisedCommand) -> None:
         self.selector.unregister(command.pipe)
@@ -312,7 +321,9 @@ class SupervisorLoop:
         if command.wall is not None:
             from holdfast.system.confinement.entry import close_wall, move_appeared  # noqa: PLC0415 - for a confined command
 
-            ended["has_begun"] = close_wall(command.wall, command.status)
+            with contextlib.suppress(KeyError, ValueError):  # it waits for nothing, or not any more
+                self.selector.unregister(command.wall.ready)
+            ended["has_begun"] = close_wall(command.wall)
             ended["wall"] = command.wall.fields["kind"]
             ended["moved"] = move_appeared(command.wall.fields)
         if command.proxy is not None:

@@ -25,7 +25,7 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ProcessId
-from holdfast.tools.process.command_end import CommandEnded, CommandFinished, command_result, lost_command
+from holdfast.tools.process.command_end import CommandEnded, CommandFinished, command_result, lost_command, never_begun
 from holdfast.tools.process.end_record import read_regular_file
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import SUPERVISOR, Launched, launch_supervisor
@@ -167,9 +167,8 @@ class Supervisor:
                             on_start(known[0])
                     case _Refused(why=why):
                         raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
-                    case CommandEnded(has_begun=False) as ended:
-                        words = command_result(ended, spool).text.strip()[:400]
-                        raise ToolFailed(f"The command could not be confined: {words}. Nothing was run.")
+                    case CommandEnded(has_begun=False, cause="exit") as ended:
+                        raise ToolFailed(never_begun(ended, spool))
                     case CommandEnded() as ended:
                         return command_result(ended, spool)
                     case None:

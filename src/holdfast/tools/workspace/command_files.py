@@ -35,6 +35,9 @@ They are named themselves, as if they were files, and not entered, except where 
 _COST = 200
 """As how many names a pattern counts, whatever it matches: a line has room for a hundred."""
 
+_FOLDER = 16
+"""As how many names it counts to list a folder, or to find that it is none."""
+
 _MOST_PARTS = 32
 _LONGEST_NAME = 255
 _LINKS = 2_000
@@ -99,14 +102,37 @@ NO_SURROUNDINGS = Surroundings()
 
 
 def disk_surroundings() -> Surroundings:
-    """Return the surroundings that read the disk."""
-    return Surroundings(real=_real, matches=_matches, below=_below, program=_program, repositories=read_repositories)
+    """Return the surroundings that read the disk, for one line: all its patterns share a bound."""
+    looked = [0]
+    folders: dict[str, str] = {}
+    return Surroundings(
+        real=lambda path: _real_below(path, folders),
+        matches=lambda pattern: _matches(pattern, looked),
+        below=_below,
+        program=_program,
+        repositories=read_repositories,
+    )
 
 
-def _real(path: str) -> str:
+def _real_below(path: str, folders: dict[str, str]) -> str:
+    """Return what `_real` does; where many files lie in one folder, its own links are followed once."""
+    folder, _, name = path.rpartition("/")
+    if not folder or name in ("", ".", ".."):
+        return _real(path)
+    if folder not in folders:
+        folders[folder] = _real(folder)
+    if (found := folders[folder]) == "/proc" or found.startswith("/proc/"):
+        return _real(path)
+    return _real(f"{found.rstrip('/')}/{name}", name_alone=True)
+
+
+def _real(path: str, *, name_alone: bool = False) -> str:
     """Return where a path leads; behind `/proc` it leads elsewhere for every process, so there it is left as it is."""
     waiting = path.split("/")[::-1]
     found, followed = "", 0
+    if name_alone and path != "/proc":  # of a path whose folder is real, only the last name may be a link
+        found, _, name = path.rpartition("/")
+        waiting = [name]
     while waiting:
         part = waiting.pop()
         if part in ("", "."):
@@ -133,14 +159,17 @@ def _real(path: str) -> str:
 _MOST_LINKS = 64
 
 
-def _matches(pattern: str) -> tuple[str, ...] | None:
-    """Return the paths that `*` and `?` in a path stand for, as bash finds them; None if there are too many."""
+def _matches(pattern: str, looked: list[int]) -> tuple[str, ...] | None:
+    """Return the paths that `*` and `?` in a path stand for, as bash finds them; None if there are too many.
+
+    `looked` counts the names that all patterns of a line were compared with, and the folders.
+    """
     parts = pattern.split("/")[1:]
     if len(parts) > _MOST_PARTS:
         return None
     if any(len(part) > _LONGEST_NAME for part in parts):
         return ()
-    found, count = ["/"], 0
+    found = ["/"]
     for part in parts:
         if not set(part) & {"*", "?"}:
             found = [join(each, part) for each in found]
@@ -149,11 +178,12 @@ def _matches(pattern: str) -> tuple[str, ...] | None:
         name = re.compile("".join({"*": ".*", "?": ".?"}.get(each, re.escape(each)) for each in part), re.DOTALL)
         deeper: list[str] = []
         for folder in found:
+            looked[0] += _FOLDER
             try:
                 with os.scandir(folder) as listing:
                     for entry in listing:
-                        count += 1
-                        if count > 10 * MOST_NAMES or len(deeper) > MOST_NAMES:
+                        looked[0] += 1
+                        if looked[0] > 10 * MOST_NAMES or len(deeper) > MOST_NAMES:
                             return None
                         if name.fullmatch(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
                             deeper.append(join(folder, entry.name))
