@@ -21,7 +21,7 @@ import msgspec
 
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.credentials.redaction import redact
-from holdfast.providers.refusals.refusal import Refusal
+from holdfast.providers.refusals.refusal import RefusalRow
 from holdfast.providers.refusals.table import find_refusal
 
 LONGEST_EXPLANATION = 500
@@ -174,7 +174,7 @@ def _failure(name: str, status: int, payload: object, *, retry_after: float | No
     )
 
 
-def _row_fault(row: Refusal) -> ProviderFault | None:
+def _row_fault(row: RefusalRow) -> ProviderFault | None:
     """Return the fault of an error that the row knows, None if its status decides."""
     match row.recovery:
         case "shorten":

@@ -18,7 +18,7 @@ from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.image_refusals import image_refusal
-from holdfast.agent.turn.refusals import change_after, is_content, makes_another_request, refusal_of
+from holdfast.agent.turn.refusals import change_after, is_about_content, makes_another_request, refusal_of
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ModelUnusable, ProviderFailed
@@ -203,7 +203,7 @@ class Requests:
             if makes_another_request(now, self._journal.fold.after((change,)), profile):
                 further = not shown and not left_out - {"too_long"}
                 return _Recovery(change=change, further=further, repeats=not further)
-        return _Recovery(repeats=bool(left_out) and is_content(row))
+        return _Recovery(repeats=bool(left_out) and is_about_content(row))
 
     def _may_be_too_long(self, failed: ProviderFailed) -> bool:
         """Return whether to believe it: an error without a reason also comes for other faults of a short one."""

@@ -181,12 +181,12 @@ class OpenAIResponsesReader:
             case _:
                 pass  # of tools that the provider runs itself
 
-    def _refuse(self, delta: str, whole: str) -> None:
+    def _refuse(self, delta: str, text: str) -> None:
         self._refused = True
         if delta:
             self._refusal.append(delta)
-        elif whole and not self._refusal:
-            self._refusal.append(whole)
+        elif text and not self._refusal:
+            self._refusal.append(text)
 
     # --- text ---------------------------------------------------------------------------------------------------------
 
