@@ -21,9 +21,8 @@ from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import ResponseParts, ThinkingDraft
-from holdfast.providers.refusals.answer_refusals import filter_refusal
 from holdfast.providers.registry import ModelEndpoint
-from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.parts import AnswerRefusal, Usage
 
 _FINISH: Mapping[str, ModelFinish] = MappingProxyType(
     {"completed": "stop", "max_output_tokens": "max_tokens", "content_filter": "refusal", "refusal": "refusal"}
@@ -81,7 +80,7 @@ class OpenAIResponsesReader:
             draft.details = {"raw_content": ["".join(texts[index]) for index in sorted(texts)]}
         parts = self._parts.parts()
         finish = finish_for(self._model, self._reason, _FINISH, parts)
-        why = filter_refusal("".join(self._refusal)) if finish == "refusal" else None
+        why = AnswerRefusal(explanation="".join(self._refusal)) if finish == "refusal" else None
         return StreamFinished(parts, finish, self._usage, why)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:

@@ -51,14 +51,9 @@ class SentChanges(msgspec.Struct, frozen=True):
 def changes_for(conversation: c.Conversation) -> SentChanges:
     """Return the changes of requests to the conversation's model."""
     found = [each for each in conversation.request_changes if each.model == conversation.model]
-    if not found:
-        return NO_CHANGES
     return SentChanges(
         frozenset(each.change for each in found), frozenset(name for each in found for name in each.tools)
     )
-
-
-NO_CHANGES = SentChanges()
 
 
 def without_markers(text: str) -> str:
