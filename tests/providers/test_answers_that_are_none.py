@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.errors import ProviderFailed
 from holdfast.providers.protocols.openai_chat_reader import ChatReader
-from holdfast.providers.refusals.plain_body import PlainBody
+from holdfast.providers.refusals.plain_body import events_of_plain, expect_json
 from holdfast.providers.registry import ModelEndpoint, resolve_endpoint
 
 PAGE = "<!doctype html><html><head><title>My Router</title></head><body>hi</body></html>"
@@ -16,19 +16,16 @@ BUSY = "<html><head><title>503 Service Temporarily Unavailable</title></head></h
 ENDPOINT: ModelEndpoint = resolve_endpoint("openrouter:x/y", {"OPENROUTER_API_KEY": "k"})
 
 
-def failed(body: str, *, pieces: int = 1, document: bool = False) -> ProviderFailed:
+def failed(body: str, *, document: bool = False) -> ProviderFailed:
     with pytest.raises(ProviderFailed) as caught:
-        read(body.encode(), pieces, document=document)
+        read(body.encode(), document=document)
     return caught.value
 
 
-def read(raw: bytes, pieces: int, *, document: bool) -> None:
-    plain, size = PlainBody("openrouter:x/y"), -(-len(raw) // pieces)
-    for start in range(0, len(raw), size):
-        plain.add(raw[start : start + size])
+def read(raw: bytes, *, document: bool) -> None:
     if document:
-        plain.expect_json()
-    list(plain.events(ChatReader(ENDPOINT)))
+        expect_json("openrouter:x/y", raw)
+    list(events_of_plain("openrouter:x/y", raw, ChatReader(ENDPOINT)))
 
 
 @pytest.mark.parametrize("document", [False, True])
@@ -60,34 +57,19 @@ def test_a_page_or_a_text(body: str, fault: str, said: str, *, document: bool) -
     ],
 )
 def test_an_error_as_json_without_a_stream(error: object, fault: str, said: str) -> None:
-    found = failed(json.dumps(error), pieces=3)
+    found = failed(json.dumps(error))
     assert found.fault == fault
     assert said in str(found)
 
 
 def test_a_whole_answer_in_place_of_a_stream_is_read() -> None:
-    reader, plain = ChatReader(ENDPOINT), PlainBody("openrouter:x/y")
+    reader = ChatReader(ENDPOINT)
     answer = {"choices": [{"message": {"role": "assistant", "content": "whole"}, "finish_reason": "stop"}]}
-    plain.add(json.dumps(answer).encode())
-    assert "".join(getattr(each, "text", "") for each in plain.events(reader)) == "whole"
+    events = events_of_plain("openrouter:x/y", json.dumps(answer).encode(), reader)
+    assert "".join(getattr(each, "text", "") for each in events) == "whole"
     assert reader.complete
 
 
-def test_a_stream_without_events_or_with_comments_alone_is_no_text() -> None:
-    for body in (
-        b"",
-        b"\n\n",
-        b": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n",
-        b"data: {}",
-        b"event: x\nid: 7\n",
-    ):
-        plain = PlainBody("m")
-        plain.add(body)
-        assert list(plain.events(ChatReader(ENDPOINT))) == []  # may be empty: that is what is tried
-
-
-def test_what_comes_behind_an_event_is_no_text() -> None:
-    plain = PlainBody("m")
-    plain.end()
-    plain.add(b"Internal error")
-    assert list(plain.events(ChatReader(ENDPOINT))) == []  # may be empty: that is what is tried
+@pytest.mark.parametrize("body", [b"", b"\n\n", b": PROCESSING\n\n: AGAIN\n\n", b"data: {}", b"event: x\nid: 7\n"])
+def test_a_stream_without_events_or_with_comments_alone_is_no_text(body: bytes) -> None:
+    assert list(events_of_plain("m", body, ChatReader(ENDPOINT))) == []  # may be empty: that is what is tried

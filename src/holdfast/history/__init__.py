@@ -215,7 +215,7 @@ class _Conversation:
         self.messages = found if isinstance(found, list) else list(found)
         expect_data(self.messages)
         body = as_object(document)
-        request = checked_request(request, lambda tools: self.form.request_facts({"tools": tools}).tools)
+        request = checked_request(request, lambda tools: self.form.request_facts({"tools": tools}).tools or frozenset())
         facts = self.form.request_facts(body) if self.key is not None else RequestFacts()
         if facts.thinking is None and (model := facts.model or request.get("model")):
             facts = msgspec.structs.replace(facts, thinking=self.form.request_facts({"model": model}).thinking)

@@ -6,14 +6,13 @@ Messages are built in full here. They may quote a key, so `providers/http_model.
 
 from __future__ import annotations
 
-import html
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,8 +21,9 @@ from holdfast.providers.credentials.redaction import redact
 from holdfast.providers.network.account_faults import account_fault, account_words
 from holdfast.providers.network.connection_failures import root_cause
 from holdfast.providers.network.wait_words import LONG_WAIT, wait_words
-from holdfast.providers.refusals.refusal import Refusal
-from holdfast.providers.refusals.table import find_refusal
+
+if TYPE_CHECKING:
+    from holdfast.providers.refusals.refusal import RefusalRow
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
@@ -87,19 +87,19 @@ def stream_failure(name: str, error: object) -> ProviderFailed:
     explanation = explanation_of(error)
     codes = list(_codes(error))
     status = next((found for code in codes if (found := _status_of(code)) is not None), None)
-    row = find_refusal(codes, _unnamed(explanation, name), status)
+    row = find_row(codes, unnamed(explanation, name), status)
     if status is not None and (row is None or row.recovery != "shorten"):
         return _failure(name, status, error, retry_after=_retry_after({}, error))
     if row is not None and row.recovery == "shorten":
-        message = f"Model {name!r} failed: {_sentence(explanation)}"
+        message = f"Model {name!r} failed: {as_sentence(explanation)}"
         return ProviderFailed(message, fault="too_long", status=status, refusal=row.id)
     if account_fault(None, explanation, frozenset(codes)) is not None:
         return _failure(name, None, error, retry_after=None)
     code = codes[0] if codes else ""
     text = f"{code}: {explanation}" if code and not explanation.startswith(code) else explanation
     return ProviderFailed(
-        f"Model {name!r} reported an error in its response: {_sentence(text)}",
-        fault="cut" if row is None else _row_fault(row) or "rejected",
+        f"Model {name!r} reported an error in its response: {as_sentence(text)}",
+        fault="cut" if row is None else row_fault(row) or "rejected",
         refusal="" if row is None else row.id,
         param=_param(error),
     )
@@ -123,14 +123,14 @@ def _shorten(message: str) -> str:
 def _failure(name: str, status: int | None, payload: object, *, retry_after: float | None) -> ProviderFailed:
     explanation, codes = explanation_of(payload), frozenset(_codes(payload))
     account = account_fault(status, explanation, codes)
-    row = find_refusal(codes, _unnamed(explanation, name), status) if account is None else None
-    text = _sentence(explanation)
+    row = find_row(codes, unnamed(explanation, name), status) if account is None else None
+    text = as_sentence(explanation)
     if account is not None:
         text = f"{account_words(account, name.partition(':')[0])}. It says: {text}"
     wait = f" (try again {wait_words(retry_after)})" if retry_after is not None and retry_after >= LONG_WAIT else ""
     return ProviderFailed(
         f"Model {name!r} failed{'' if status is None else f' with status {status}'}{wait}: {text}",
-        fault=account or (None if row is None else _row_fault(row)) or _fault(status, codes),
+        fault=account or (None if row is None else row_fault(row)) or _fault(status, codes),
         status=status,
         retry_after=retry_after,
         refusal="" if row is None else row.id,
@@ -138,7 +138,14 @@ def _failure(name: str, status: int | None, payload: object, *, retry_after: flo
     )
 
 
-def _row_fault(row: Refusal) -> ProviderFault | None:
+def find_row(codes: Collection[str], text: str, status: int | None) -> RefusalRow | None:
+    """Return the row of the table of refusals that knows an error, None if none does."""
+    from holdfast.providers.refusals.table import find_refusal  # noqa: PLC0415 - its patterns take 10 ms, for an error
+
+    return find_refusal(codes, text, status)
+
+
+def row_fault(row: RefusalRow) -> ProviderFault | None:
     """Return the fault of an error that the row knows, None if its status decides."""
     match row.recovery:
         case "shorten":
@@ -153,7 +160,7 @@ _LEAST_NAME = 8
 """Characters of a model's name that is removed from a text: a shorter one could be a word of it."""
 
 
-def _unnamed(explanation: str, name: str) -> str:
+def unnamed(explanation: str, name: str) -> str:
     """Return the explanation without the model's name, which may contain any words."""
     for each in (name, name.partition(":")[2]):
         explanation = explanation.replace(each, "") if len(each) >= _LEAST_NAME else explanation
@@ -226,6 +233,10 @@ def explanation_of(payload: object) -> str:
     error = _error_object(payload)
     if error is None:
         text = str(payload).strip() if payload else ""
+        if not text.startswith("<"):
+            return text
+        from holdfast.providers.refusals.web_pages import is_web_page, page_title  # noqa: PLC0415 - only for a page
+
         return page_title(text) if is_web_page(text) else text
     explanation = str(error.get("error") or error.get("message") or error.get("detail") or error).strip()
     if not error:
@@ -268,55 +279,8 @@ def _param(payload: object) -> str:
     return "" if error is None else _text_at(error, "param")[:_LONGEST_PREFIX]
 
 
-_PAGE = re.compile(
-    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,500}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL
-)
-_TITLE = re.compile(r"<(title|h1)\b[^>]{0,200}>(.{1,500}?)</\1", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<(?:script|style)\b.*?(?:</(?:script|style)>|\Z)|<[^>]*>", re.IGNORECASE | re.DOTALL)
-
-
-def is_web_page(text: str) -> bool:
-    """Return whether a text is the beginning of a web page."""
-    return _PAGE.match(text) is not None
-
-
-def page_title(text: str) -> str:
-    """Return a clause with the title of a web page, or with the beginning of its text."""
-    found = _TITLE.search(text)
-    title = " ".join(html.unescape(_TAG.sub(" ", found[2] if found else text)).split())[:_LONGEST_PREFIX]
-    return f"a web page came in its place ({title})" if title else "an empty web page came in its place"
-
-
-def page_failure(name: str, text: str) -> ProviderFailed:
-    """Return the failure for a web page with status 200; the title may say that a server behind it is busy."""
-    title = page_title(text)
-    row = find_refusal((), title, None)
-    busy = re.search(r"\b50[0234]\b", title) is not None or (row is not None and row.recovery == "wait")
-    message = f"Model {name!r} gave no answer: {title}."
-    return ProviderFailed(message, fault="overloaded" if busy else "web_page")
-
-
-def text_failure(name: str, body: bytes) -> ProviderFailed:
-    """Return the failure for a body with status 200 that is not of the protocol: an error as JSON, a page or a text."""
-    text = body.decode("utf-8", "replace").strip()
-    if is_web_page(text):
-        return page_failure(name, text)
-    try:
-        payload: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        payload = None
-    if isinstance(payload, dict | list) and payload:
-        return stream_failure(name, payload)  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
-    row = find_refusal((), _unnamed(text, name), None)
-    fault = None if row is None else _row_fault(row)
-    return ProviderFailed(
-        f"Model {name!r} sent a text in place of an answer: {_sentence(text)}",
-        fault=fault or "malformed",
-        refusal="" if row is None or fault is None else row.id,
-    )
-
-
-def _sentence(explanation: str) -> str:
+def as_sentence(explanation: str) -> str:
+    """Return an explanation with a full stop, "no reason given." if there is none."""
     if not explanation:
         return "no reason given."
     return explanation if explanation.endswith((".", "!", "?")) else f"{explanation}."

@@ -36,7 +36,6 @@ from holdfast.providers.network.connection_failures import connection_failure, s
 from holdfast.providers.own_servers.prompt_progress import share_read
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
-from holdfast.providers.refusals.plain_body import PlainBody
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.parts import RequestPrefix
@@ -177,13 +176,15 @@ class HttpModel:
         return bytes(body)
 
     async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
-        body, plain = bytearray(), PlainBody(self.name)
+        body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
-            plain.add(chunk)
             if len(body) > sse.LONGEST_EVENT:
                 raise _too_long("response")
-        plain.expect_json()
+        if not body.startswith(b"{"):
+            from holdfast.providers.refusals.plain_body import expect_json  # noqa: PLC0415 - only for what is none
+
+            expect_json(self.name, bytes(body))
         for event in reader.document(bytes(body)):
             yield event
         if reader.complete:
@@ -191,18 +192,22 @@ class HttpModel:
 
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
-        splitter, size, plain = sse.EventSplitter(), WireSize(), PlainBody(self.name)
+        splitter, size = sse.EventSplitter(), WireSize()
+        plain: bytearray | None = bytearray()  # the body as long as it has no event
         begun, share = False, None
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
             has_event = False
             size.add_bytes(len(chunk))
-            plain.add(chunk)
+            if plain is not None:
+                plain += chunk[: sse.LONGEST_EVENT - len(plain)]
+                if len(plain) >= _LONGEST_ERROR and plain.lstrip().startswith(b"<"):
+                    break  # a web page, which may be long
             try:
                 for name, data in splitter.feed(chunk):
                     has_event = True
-                    plain.end()
+                    plain = None
                     size.add_event()
                     if not begun and (read := share_read(data)) is not None:
                         share = read
@@ -217,8 +222,11 @@ class HttpModel:
                 self._alive(share)
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
-        for event in plain.events(reader):
-            yield event
+        if plain:
+            from holdfast.providers.refusals.plain_body import events_of_plain  # noqa: PLC0415 - only for what is none
+
+            for event in events_of_plain(self.name, bytes(plain), reader):
+                yield event
         if reader.complete:
             yield reader.finished()
         if reader.closed:

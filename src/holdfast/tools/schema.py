@@ -50,9 +50,9 @@ def as_declared(schema: ToolSchema, *, only: Collection[str] | None = None, requ
 
 def _shortened(schema: object) -> object:
     match schema:
-        case {"properties": dict(properties)}:
-            inner = cast("dict[str, object]", properties)
+        case {"properties": dict()}:
             words = _words(cast("dict[str, object]", schema))
+            inner = cast("dict[str, object]", words["properties"])
             words.pop("description", None)  # of the struct, for those who read the code
             return words | {"properties": {name: _shortened(value) for name, value in inner.items()}}
         case dict():

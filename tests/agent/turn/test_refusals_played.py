@@ -15,7 +15,7 @@ import pytest
 
 from agent_harness import FAST, SENDING
 from holdfast.agent.agent import Agent
-from holdfast.providers.refusals.refusal import Refusal
+from holdfast.providers.refusals.refusal import RefusalRow
 from holdfast.providers.refusals.table import ROWS
 from holdfast.session.journal.entries import Compacted, Entry, RequestFailed, RequestsChanged, SessionOpened
 from holdfast.session.journal.store import MemoryStore
@@ -108,10 +108,10 @@ class Played:
 
 
 def name(value: object) -> str:
-    return value.id if isinstance(value, Refusal) else str(value)
+    return value.id if isinstance(value, RefusalRow) else str(value)
 
 
-def played(row: Refusal, wire: Wire) -> RefusingServer:
+def played(row: RefusalRow, wire: Wire) -> RefusingServer:
     """Return a server that refuses by this row as long as a request has what the row is about."""
     status = 400 if 400 in row.statuses else min(row.statuses)
     refused = Refused(row.example, status)
@@ -132,7 +132,7 @@ def played(row: Refusal, wire: Wire) -> RefusingServer:
 
 
 @pytest.mark.parametrize(("row", "wire"), sampled(list(product(CONTENT, WIRES)), 24), ids=name)
-async def test_a_refused_part_is_left_out_for_good(row: Refusal, wire: Wire) -> None:
+async def test_a_refused_part_is_left_out_for_good(row: RefusalRow, wire: Wire) -> None:
     with serving(played(row, wire)) as server:
         session = Played(server)
         assert await session.turn("go") == "finished"
@@ -152,7 +152,7 @@ async def test_a_refused_part_is_left_out_for_good(row: Refusal, wire: Wire) -> 
 
 
 @pytest.mark.parametrize(("row", "wire"), sampled(list(product(CONTENT, WIRES)), 16), ids=name)
-async def test_a_server_that_refuses_everything_gets_one_further_request(row: Refusal, wire: Wire) -> None:
+async def test_a_server_that_refuses_everything_gets_one_further_request(row: RefusalRow, wire: Wire) -> None:
     server = played(row, wire)
     needed = server.refuses
     begun = False
@@ -177,7 +177,7 @@ LONG = [row for row in ROWS if row.recovery == "shorten"]
 
 
 @pytest.mark.parametrize(("row", "wire"), sampled(list(product(LONG, WIRES)), 24), ids=name)
-async def test_a_conversation_that_is_too_long_is_shortened(row: Refusal, wire: Wire) -> None:
+async def test_a_conversation_that_is_too_long_is_shortened(row: RefusalRow, wire: Wire) -> None:
     status = next(each for each in (400, 500, 429, 413) if each in row.statuses)
     refused = Refused(row.example, status, body="" if row.bare else None)
     server = RefusingServer(wire, refused, lambda body: len(json.dumps(history_text(body))) > 150_000, [DONE])

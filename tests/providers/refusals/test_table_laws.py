@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from holdfast.providers.error_mapping import http_failure, stream_failure
-from holdfast.providers.refusals.refusal import Refusal
+from holdfast.providers.refusals.refusal import RefusalRow
 from holdfast.providers.refusals.table import ROWS, find_refusal, refusal_named
 
 
-def status_of(row: Refusal) -> int:
+def status_of(row: RefusalRow) -> int:
     return next(each for each in (400, 500, 429, 413) if each in row.statuses)
 
 
@@ -31,7 +31,7 @@ def test_ids_are_unique_and_every_row_says_who_and_where_from() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_an_example_is_its_own_row(row: Refusal) -> None:
+def test_an_example_is_its_own_row(row: RefusalRow) -> None:
     assert find_refusal((), row.example, status_of(row)) is row
 
 
@@ -42,7 +42,7 @@ def test_a_code_is_enough(code: str) -> None:
 
 
 @pytest.mark.parametrize("row", SPOKEN, ids=lambda row: row.id)
-def test_what_a_gateway_quotes_is_known(row: Refusal) -> None:
+def test_what_a_gateway_quotes_is_known(row: RefusalRow) -> None:
     """OpenRouter puts the provider's error as a text into its own, LiteLLM and others the words behind their own."""
     inner = json.dumps({"error": {"message": row.example}})
     quoted = {"error": {"message": "Provider returned error", "metadata": {"raw": inner, "provider_name": "A"}}}
@@ -53,7 +53,7 @@ def test_what_a_gateway_quotes_is_known(row: Refusal) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in SPOKEN if row.often_unstated], ids=lambda row: row.id)
-def test_an_error_inside_a_stream_is_known(row: Refusal) -> None:
+def test_an_error_inside_a_stream_is_known(row: RefusalRow) -> None:
     assert stream_failure("m", {"error": {"message": row.example}}).refusal == row.id
 
 

@@ -3,8 +3,8 @@
 How it works. A provider that refuses one part of a conversation refuses every later request too: the part stays in the
 history, and the session is dead. The table of refusals (`providers/refusals`) knows the words. The decision is a
 `RequestsChanged`, which is journalled together with the failure and before any further request. From then on the fold
-holds it, `session.request.normalize` applies it, and what was refused is not sent to that model again, whoever reads
-the journal next.
+holds it, `session.request.normalize` applies it, and what was refused is not sent to that model again, also by a
+process that resumes the session.
 
 Only a change that makes another request counts: words about thinking in a request without any thinking are no reason to
 send the same bytes once more. So a provider that keeps refusing costs one further request, and the turn ends.
@@ -20,14 +20,14 @@ from collections.abc import Iterator
 
 from holdfast.errors import ProviderFailed
 from holdfast.history.rules.profile import Profile
-from holdfast.providers.refusals.refusal import Refusal
+from holdfast.providers.refusals.refusal import RefusalRow
 from holdfast.providers.refusals.table import find_refusal, refusal_named
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import RequestsChanged
 from holdfast.session.request.normalize import normalize
 from holdfast.text import valid_unicode
 
-LONGEST_REASON = 500
+LONGEST_REFUSAL_TEXT = 500
 """Characters of the provider's text to journal with a decision."""
 
 _MCP = "mcp__"
@@ -39,7 +39,7 @@ _PLACES = re.compile(
 _LIST_TOO_LONG = re.compile(r"'tools': array too long\. Expected an array with maximum length (\d+)")
 
 
-def refusal_of(failed: ProviderFailed, sent: Conversation) -> Refusal | None:
+def refusal_of(failed: ProviderFailed, sent: Conversation) -> RefusalRow | None:
     """Return the row of the table of refusals that knows why this request failed, None if none does."""
     if failed.refusal:
         return refusal_named(failed.refusal)
@@ -47,11 +47,11 @@ def refusal_of(failed: ProviderFailed, sent: Conversation) -> Refusal | None:
     return find_refusal((), message, failed.status)
 
 
-def change_after(row: Refusal | None, failed: ProviderFailed, sent: Conversation) -> RequestsChanged | None:
+def change_after(row: RefusalRow | None, failed: ProviderFailed, sent: Conversation) -> RequestsChanged | None:
     """Return how later requests are to differ, None if the refusal is of another kind or unknown."""
     if row is None:
         return None
-    reason = valid_unicode(str(failed))[:LONGEST_REASON]
+    reason = valid_unicode(str(failed))[:LONGEST_REFUSAL_TEXT]
     match row.recovery:
         case "thinking" | "reasoning" | "markers" | "one_call":
             return RequestsChanged(model=sent.model, change=row.recovery, refusal=row.id, reason=reason)
@@ -63,7 +63,7 @@ def change_after(row: Refusal | None, failed: ProviderFailed, sent: Conversation
             return None
 
 
-def is_content(row: Refusal | None) -> bool:
+def is_about_content(row: RefusalRow | None) -> bool:
     """Return whether the row is about something in the conversation, so that the same request is refused again."""
     return row is not None and row.recovery not in ("wait", "shorten", "none")
 

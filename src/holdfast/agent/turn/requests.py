@@ -17,8 +17,6 @@ from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
-from holdfast.agent.turn.image_refusals import image_refusal
-from holdfast.agent.turn.refusals import change_after, is_content, makes_another_request, refusal_of
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ModelUnusable, ProviderFailed
@@ -198,20 +196,22 @@ class Requests:
 
         One further request at most: only images have two steps, the newest and then all.
         """
-        row = refusal_of(failed, sent)
+        from holdfast.agent.turn import image_refusals, refusals  # noqa: PLC0415 - only after a failure
+
+        row = refusals.refusal_of(failed, sent)
         if failed.fault == "too_long":
             possible = not (shown or "too_long" in left_out) and self._may_be_too_long(failed)
             possible = possible and self._context.compactor.is_possible()
             return _Recovery(too_long=possible, further=possible)
-        if (images := image_refusal(failed, sent)) is not None:
+        if (images := image_refusals.image_refusal(failed, sent)) is not None:
             further = not shown and left_out.isdisjoint({images, *get_args(RequestChange)})
             return _Recovery(images=images if further else None, further=further, repeats=not further)
-        if (change := change_after(row, failed, sent)) is not None:
+        if (change := refusals.change_after(row, failed, sent)) is not None:
             now, profile = self._journal.conversation, self._context.checks.profile(sent)
-            if makes_another_request(now, self._journal.fold.after((change,)), profile):
+            if refusals.makes_another_request(now, self._journal.fold.after((change,)), profile):
                 further = not shown and not left_out - {"too_long"}
                 return _Recovery(change=change, further=further, repeats=not further)
-        return _Recovery(repeats=bool(left_out) and is_content(row))
+        return _Recovery(repeats=bool(left_out) and refusals.is_about_content(row))
 
     def _may_be_too_long(self, failed: ProviderFailed) -> bool:
         """Return whether to believe it: an error without a reason also comes for other faults of a short one."""

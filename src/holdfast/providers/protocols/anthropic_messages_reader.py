@@ -21,7 +21,6 @@ from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import ResponseParts
-from holdfast.providers.refusals.answer_refusals import stop_details
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import AnswerRefusal, Usage
 
@@ -75,7 +74,7 @@ class AnthropicMessagesReader:
         deltas = [delta for block in blocks for delta in self._block(self._next(), block, complete=True)]
         self._count(message)
         self._reason = self._json.text_in(message, "stop_reason") or ""
-        self._refusal = stop_details(message.get("stop_details"))
+        self._read_refusal(message)
         return deltas
 
     def finished(self) -> StreamFinished:
@@ -113,13 +112,19 @@ class AnthropicMessagesReader:
                 self._count(event)
                 delta = self._json.object_in(event, "delta") or {}
                 self._reason = self._json.text_in(delta, "stop_reason") or self._reason
-                self._refusal = stop_details(delta.get("stop_details"), event.get("stop_details")) or self._refusal
+                self._read_refusal(delta, event)
             case "message_stop":
                 self._closed = True
             case "error":
                 raise stream_failure(self._model, event)
             case _:
                 pass  # events that are newer than this
+
+    def _read_refusal(self, *holders: Json) -> None:
+        if self._reason == "refusal":
+            from holdfast.providers.refusals.answer_refusals import stop_details  # noqa: PLC0415 - only for a refused answer
+
+            self._refusal = stop_details(*(each.get("stop_details") for each in holders)) or self._refusal
 
     def _block_start(self, event: Json) -> Iterator[Delta]:
         block = self._json.object_in(event, "content_block") or {}

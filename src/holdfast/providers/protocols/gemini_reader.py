@@ -20,7 +20,6 @@ from holdfast.providers.protocols.finish_reasons import finish_for, known_finish
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts
-from holdfast.providers.refusals.answer_refusals import safety_refusal
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import AnswerRefusal, Usage
 
@@ -85,17 +84,20 @@ class GeminiReader:
             feedback = self._json.object_in(response, "promptFeedback") or {}
             if why := self._json.text_in(feedback, "blockReason"):
                 self._blocked = True
-                message, ratings = feedback.get("blockReasonMessage"), feedback.get("safetyRatings")
-                self._refusal = safety_refusal(why, message, ratings)
+                self._refuse(why, feedback.get("blockReasonMessage"), feedback.get("safetyRatings"))
             return
         if reason := self._json.text_in(candidates[0], "finishReason"):
             self._reason = reason
             if known_finish(reason) == "refusal":
-                message, ratings = candidates[0].get("finishMessage"), candidates[0].get("safetyRatings")
-                self._refusal = safety_refusal(reason, message, ratings)
+                self._refuse(reason, candidates[0].get("finishMessage"), candidates[0].get("safetyRatings"))
         content = self._json.object_in(candidates[0], "content") or {}
         for part in self._json.objects_in(content, "parts"):
             yield from self._read_part(part)
+
+    def _refuse(self, reason: str, message: object, ratings: object) -> None:
+        from holdfast.providers.refusals.answer_refusals import safety_refusal  # noqa: PLC0415 - only for a refused answer
+
+        self._refusal = safety_refusal(reason, message, ratings)
 
     def _read_part(self, part: Json) -> Iterator[Delta]:
         text = self._json.text_in(part, "text")

@@ -25,9 +25,8 @@ from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, PartDraft, ResponseParts, TextDraft, ThinkingDraft
-from holdfast.providers.refusals.answer_refusals import filter_refusal
 from holdfast.providers.registry import ModelEndpoint
-from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.parts import AnswerRefusal, Usage
 
 if TYPE_CHECKING:
     from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails
@@ -95,8 +94,12 @@ class ChatReader:
         parts = self._parts.parts()
         refused = self._refusal is not None
         finish = "refusal" if refused else finish_for(self._name, self._reason or CLOSED, parts)
-        why = filter_refusal("".join(self._refusal or ()), *self._filtered) if finish == "refusal" else None
-        return StreamFinished(parts, finish, self._final_usage(), why)
+        return StreamFinished(parts, finish, self._final_usage(), self._why() if finish == "refusal" else None)
+
+    def _why(self) -> AnswerRefusal | None:
+        from holdfast.providers.refusals.answer_refusals import filter_refusal  # noqa: PLC0415 - only for a refused answer
+
+        return filter_refusal("".join(self._refusal or ()), *self._filtered)
 
     # --- chunks ------------------------------------------------------------------------------------------------------
 

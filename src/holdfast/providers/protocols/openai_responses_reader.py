@@ -21,9 +21,8 @@ from holdfast.providers.protocols.openai.brought_items import BroughtItems
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import ResponseParts, ThinkingDraft
-from holdfast.providers.refusals.answer_refusals import filter_refusal
 from holdfast.providers.registry import ModelEndpoint
-from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.parts import AnswerRefusal, Usage
 
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _NOT_YET = frozenset({"in_progress", "queued"})
@@ -79,7 +78,7 @@ class OpenAIResponsesReader:
             draft.details = {"raw_content": ["".join(texts[index]) for index in sorted(texts)]}
         parts = self._parts.parts()
         finish = finish_for(self._model, self._reason, parts)
-        why = filter_refusal("".join(self._refusal)) if finish == "refusal" else None
+        why = AnswerRefusal(explanation="".join(self._refusal)) if finish == "refusal" else None
         return StreamFinished(parts, finish, self._usage, why)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:
@@ -211,12 +210,12 @@ class OpenAIResponsesReader:
             case _:
                 pass  # of tools that the provider runs itself
 
-    def _refuse(self, delta: str, whole: str) -> None:
+    def _refuse(self, delta: str, text: str) -> None:
         self._refused = True
         if delta:
             self._refusal.append(delta)
-        elif whole and not self._refusal:
-            self._refusal.append(whole)
+        elif text and not self._refusal:
+            self._refusal.append(text)
 
     # --- text ---------------------------------------------------------------------------------------------------------
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.providers.refusals.refusal import Refusal, words
+from holdfast.providers.refusals.refusal import RefusalRow, row_words
 
-TOOLS = (
-    Refusal(
+TOOL_ROWS = (
+    RefusalRow(
         id="tool-schema",
         speaker="OpenAI, Anthropic, Gemini, Groq, Moonshot, Bedrock, Mistral, llama.cpp",
         recovery="tools",
-        words=words(
+        words=row_words(
             r"\btools\.\d+\.|\btools\[\d+\]|function_declarations?\[\d+\]|[\"']tools[\"'], ?\d"
             r"|toolconfig\.tools|functionDeclaration\b"
             r"|invalid (?:json )?(?:function |tool )?(?:input |parameters? )?schema|input_schema|invalid 'tools"
@@ -24,52 +24,52 @@ TOOLS = (
     ),
 )
 
-CONTENTS = (
-    Refusal(
+CONTENT_ROWS = (
+    RefusalRow(
         id="thinking-signature",
         speaker="Anthropic, Bedrock, Vertex AI",
         recovery="thinking",
-        words=words(
+        words=row_words(
             r"invalid `?signature`? in `?thinking`?|thinking`?\.signature|redacted_thinking\.data"
             r"|signature[^.]{0,40}thinking|bound to a different conversation"
         ),
         example="messages.1.content.0: Invalid `signature` in `thinking` block",
         source="copilot-cli#3407, openclaw#84430, #93227, #96192, anthropic-sdk-python#1598",
     ),
-    Refusal(
+    RefusalRow(
         id="thinking-changed",
         speaker="Anthropic, Bedrock",
         recovery="thinking",
-        words=words(r"thinking`?[^.]{0,60}(?:cannot be modified|must remain as they were)"),
+        words=row_words(r"thinking`?[^.]{0,60}(?:cannot be modified|must remain as they were)"),
         example="messages.1.content.141: `thinking` or `redacted_thinking` blocks in the latest assistant"
         " message cannot"
         " be modified. These blocks must remain as they were in the original response.",
         source="claude-code#63335, #63277, gajae-code#107, atomic#1720",
     ),
-    Refusal(
+    RefusalRow(
         id="thinking-last",
         speaker="Anthropic",
         recovery="thinking",
-        words=words(
+        words=row_words(
             r"final block in an assistant message cannot be `?(?:redacted_)?thinking"
             r"|(?:final position|assistant message)[^.]{0,40}cannot (?:contain|end with|be) `?(?:redacted_)?thinking"
         ),
         example="messages.1: The final block in an assistant message cannot be `thinking`.",
         source="forgecode#1853 and its neighbours; docs.anthropic.com/en/docs/build-with-claude/extended-thinking",
     ),
-    Refusal(
+    RefusalRow(
         id="thinking-first",
         speaker="Anthropic",
         recovery="thinking",
-        words=words(r"expected `?thinking`? or `?redacted_thinking`?, but found"),
+        words=row_words(r"expected `?thinking`? or `?redacted_thinking`?, but found"),
         example="messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
         source="opencode#3077, haystack#2146, kilocode#5219",
     ),
-    Refusal(
+    RefusalRow(
         id="thinking-variant",
         speaker="DeepSeek, servers with Anthropic's protocol",
         recovery="thinking",
-        words=words(
+        words=row_words(
             r"(?:unknown variant|unsupported|unexpected|does not match)[^.]{0,80}`?(?:redacted_)?thinking"
             r"|doesn'?t support the reasoningcontent|reasoningtext\.signature"
         ),
@@ -77,11 +77,11 @@ CONTENTS = (
         " `document`",
         source="deepseek-recipe 0.2; pi-mono amazon-bedrock.ts",
     ),
-    Refusal(
+    RefusalRow(
         id="encrypted-reasoning",
         speaker="OpenAI, Azure, xAI",
         recovery="thinking",
-        words=words(
+        words=row_words(
             r"encrypted[ _]content[^.]{0,120}(?:could not|cannot|not) (?:be )?(?:verified|decrypt|parsed|match)"
             r"|(?:could not|cannot|failed to|unable to) (?:decrypt|verify)[^.]{0,60}encrypted|invalid_encrypted_content"
         ),
@@ -91,11 +91,11 @@ CONTENTS = (
         " parsed.",
         source="codex, openai-agents and hermes-agent issues; docs.x.ai (encrypted_content)",
     ),
-    Refusal(
+    RefusalRow(
         id="reasoning-item",
         speaker="OpenAI, Azure, llama.cpp",
         recovery="thinking",
-        words=words(
+        words=row_words(
             r"without its required (?:following item|'?reasoning'? item)|duplicate item found with id"
             r"|item with id '?(?:rs|fc|msg)_\w+'? not found|item\['content'\] is not an array"
             r"|expected an id that begins with"
@@ -103,31 +103,31 @@ CONTENTS = (
         example="Item 'fc_X' of type 'function_call' was provided without its required 'reasoning' item: 'rs_Y'.",
         source="omnigent#5066, laravel/ai#1052, vercel/ai#7543, #7883, #12689; llama.cpp's server",
     ),
-    Refusal(
+    RefusalRow(
         id="thought-signature",
         speaker="Gemini, Vertex AI",
         recovery="thinking",
-        words=words(r"thought[_ ]?signature"),
+        words=row_words(r"thought[_ ]?signature"),
         example="Corrupted thought signature.",
         source="ai.google.dev/gemini-api/docs/thought-signatures;"
         " docs.apiyi.com/en/faq/gemini-thought-signature-missing",
     ),
-    Refusal(
+    RefusalRow(
         id="reasoning-required",
         speaker="DeepSeek, Moonshot",
         recovery="reasoning",
-        words=words(
+        words=row_words(
             r"reasoning_content`?[^.]{0,60}(?:must be passed back|is missing|is required)"
             r"|missing[^.]{0,40}reasoning_content"
         ),
         example="thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
         source="kimi-cli CHANGELOG; deepseek-recipe 0.2",
     ),
-    Refusal(
+    RefusalRow(
         id="reasoning-field",
         speaker="Groq, Mistral, Cerebras, Moonshot",
         recovery="thinking",
-        words=words(
+        words=row_words(
             r"\breasoning(?:_content|_details|_text)?\b['\"`\])]*[^.]{0,80}"
             r"(?:unsupported|not supported|not permitted|not allowed|unexpected|unrecognized|extra)"
             r"|(?:extra_forbidden|unrecognized|unexpected|unknown|unsupported)[^.]{0,80}\breasoning(?:_content"
@@ -137,11 +137,11 @@ CONTENTS = (
         " 'reasoning_content' is unsupported)]",
         source="console.groq.com/docs/reasoning; opencode and litellm issues on Groq and Mistral",
     ),
-    Refusal(
+    RefusalRow(
         id="control-tokens",
         speaker="OpenAI, gateways with tiktoken",
         recovery="markers",
-        words=words(
+        words=row_words(
             r"^\W*(?:[^:]{0,60}: ?)?request blocked\b|disallowed special token|special tokens?[^.]{0,40}not allowed"
         ),
         codes=frozenset({"invalid_prompt"}),
@@ -149,11 +149,11 @@ CONTENTS = (
         example="Request blocked.",
         source="oh-my-pi#6913, codex#35160, #32177, gajae-code#2144, #2267, #3706, hermes-agent#75860, kolega-code#516",
     ),
-    Refusal(
+    RefusalRow(
         id="one-call",
         speaker="chat templates of Llama 3.x (llama.cpp, vLLM)",
         recovery="one_call",
-        words=words(
+        words=row_words(
             r"only supports single tool-calls at once|(?:parallel|multiple) tool[ _-]calls? (?:are|is) not supported"
         ),
         example="This model only supports single tool-calls at once!",

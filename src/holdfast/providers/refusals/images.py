@@ -5,14 +5,14 @@ No list of models that take images exists, so the words decide. They count only 
 
 from __future__ import annotations
 
-from holdfast.providers.refusals.refusal import Refusal, words
+from holdfast.providers.refusals.refusal import RefusalRow, row_words
 
-IMAGES = (
-    Refusal(
+IMAGE_ROWS = (
+    RefusalRow(
         id="bad-image",
         speaker="Anthropic, OpenAI, Google, xAI, DashScope, Mistral, llama.cpp, vLLM, Ollama",
         recovery="bad_images",
-        words=words(
+        words=row_words(
             r"(?:process|decode|load|read|identify|download|parse)[^.]{0,20} image\b"
             r"|\b(?:invalid|unsupported|corrupt(?:ed)?|broken|bad|valid|many) image(?:s\b|\b(?! input))"
             r"|\bimage\b[^.]{0,60}(?:exceed|too (?:large|big|small|long)|not valid|corrupt|does not match|appears to be"
@@ -36,11 +36,11 @@ IMAGES = (
         source="claude-code#25592, #13480, #46127; platform.openai.com/docs/guides/images-vision;"
         " help.aliyun.com/zh/model-studio/error-code",
     ),
-    Refusal(
+    RefusalRow(
         id="no-images",
         speaker="OpenRouter, DeepSeek, Ollama, Groq, llama.cpp, vLLM",
         recovery="no_images",
-        words=words(
+        words=row_words(
             r"image|\bvision|multi-?modal|content[ _-]?(?:part[ _-]?)?type|(?:expected|be) a (?:valid )?string"
         ),
         often_unstated=False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from holdfast.providers.refusals.refusal import REFUSING, Refusal, words
+from holdfast.providers.refusals.refusal import REFUSING, RefusalRow, row_words
 
 _OVERFLOWS = (
     "agents that compare providers' texts: pi-mono packages/ai/src/utils/overflow.ts, opencode provider-error.ts"
@@ -24,33 +24,33 @@ _THROTTLED = REFUSING | {
 }
 _TOO_LARGE = REFUSING | {HTTPStatus.TOO_MANY_REQUESTS}
 
-LIMITS = (
-    Refusal(
+LIMIT_ROWS = (
+    RefusalRow(
         id="larger-than-a-minute",
         speaker="OpenAI, Groq",
         recovery="shorten",
-        words=words(r"request too large for .{0,200}tokens per min"),
+        words=row_words(r"request too large for .{0,200}tokens per min"),
         statuses=_TOO_LARGE,
         example="Request too large for gpt-5.5 in organization org on tokens per min (TPM): Limit 30000, Requested"
         " 42000. The input or output tokens must be reduced in order to run successfully.",
         source='community.openai.com on "Request too large for gpt-4"; console.groq.com/docs/errors (413)',
     ),
-    Refusal(
+    RefusalRow(
         id="output-limit",
         speaker="Anthropic, OpenAI",
         recovery="none",
-        words=words(
+        words=row_words(
             r"max_(?:completion_|output_|new_)?tokens:? (?:is too large|\d+ > \d+)"
             r"|max(?:imum)?[ _](?:allowed )?(?:number of )?(?:output|completion)[ _]tokens"
         ),
         example="max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens for claude-x",
         source="docs.anthropic.com/en/api/errors; a limit of the answer, no overflow",
     ),
-    Refusal(
+    RefusalRow(
         id="throttled",
         speaker="Bedrock, OpenAI, Anthropic, Z.AI, Vertex",
         recovery="wait",
-        words=words(
+        words=row_words(
             r"please wait before|throttl|rate[ _-]?limit|too many requests|tokens per (?:min|day|second)"
             r"|requests per (?:min|day|second)|resource (?:has been )?exhausted|concurrency limit|请求过多|速率限制"
         ),
@@ -60,11 +60,11 @@ LIMITS = (
         source="aws.amazon.com/premiumsupport/knowledge-center/bedrock-throttling-error;"
         " docs.z.ai/api-reference/api-code",
     ),
-    Refusal(
+    RefusalRow(
         id="busy",
         speaker="OpenAI, Moonshot, Z.AI, llama.cpp, Groq, gateways",
         recovery="wait",
-        words=words(
+        words=row_words(
             r"\boverloaded\b|(?:at|over|exceeded) capacity|capacity (?:is )?(?:exceeded|full)|temporarily unavailable"
             r"|service (?:is )?(?:currently )?unavailable|model is (?:currently )?loading|loading model"
             r"|server (?:is )?busy"
@@ -77,7 +77,7 @@ LIMITS = (
         example="The engine is currently overloaded, please try again later",
         source="platform.moonshot.ai/docs/api/chat (error codes); console.groq.com/docs/errors (498); envoyproxy.io",
     ),
-    Refusal(
+    RefusalRow(
         id="context-length-code",
         speaker="OpenAI, Groq, Copilot, Z.AI, llama.cpp, SiliconFlow",
         recovery="shorten",
@@ -92,53 +92,55 @@ LIMITS = (
                 "1261",
             }
         ),
-        words=words(r"context_length_exceeded|model_context_window_exceeded|request_too_large|ContextWindowExceeded"),
+        words=row_words(
+            r"context_length_exceeded|model_context_window_exceeded|request_too_large|ContextWindowExceeded"
+        ),
         statuses=_TOO_LARGE,
         example="litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError:"
         " OpenAIException - too long",
         source="platform.openai.com/docs/guides/error-codes; docs.z.ai/api-reference/api-code;"
         " docs.litellm.ai/docs/exception_mapping",
     ),
-    Refusal(
+    RefusalRow(
         id="input-tokens-exceeded",
         speaker="Amazon Nova",
         recovery="shorten",
-        words=words(r"input tokens exceeded|number of (?:input )?tokens exceeds? max"),
+        words=row_words(r"input tokens exceeded|number of (?:input )?tokens exceeds? max"),
         example="Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try"
         " again.",
         source="docs.aws.amazon.com/nova (validation errors); re:Post on Nova",
     ),
-    Refusal(
+    RefusalRow(
         id="input-token-count",
         speaker="Gemini, Vertex AI",
         recovery="shorten",
-        words=words(r"input token count .{0,40}(?:exceeds|only supports)"),
+        words=row_words(r"input token count .{0,40}(?:exceeds|only supports)"),
         example="The input token count is 1200000 but model only supports up to 1048576.",
         source="ai.google.dev/gemini-api/docs/troubleshooting; python-genai issues",
     ),
-    Refusal(
+    RefusalRow(
         id="model-window-too-large",
         speaker="Mistral",
         recovery="shorten",
-        words=words(r"too large for model with \d+ max"),
+        words=row_words(r"too large for model with \d+ max"),
         example="Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum"
         " context length",
         source=_OVERFLOWS,
     ),
-    Refusal(
+    RefusalRow(
         id="input-and-answer",
         speaker="Anthropic",
         recovery="shorten",
-        words=words(r"input length and `?max_tokens`? exceed"),
+        words=row_words(r"input length and `?max_tokens`? exceed"),
         example="input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or"
         " `max_tokens` and try again",
         source="docs.anthropic.com/en/docs/build-with-claude/context-windows",
     ),
-    Refusal(
+    RefusalRow(
         id="maximum-context-length",
         speaker="OpenAI, OpenRouter, vLLM, SGLang, DeepSeek, Mistral, NVIDIA",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"maximum context length|(?:exceeds?|exceeded|exceeding) (?:the |this "
             r"|your )?(?:model'?s? )?(?:available |max(?:imum)? )?"
             r"context (?:window|length|size|limit)|exceed(?:s|ed)? (?:the )?context\b"
@@ -147,11 +149,11 @@ LIMITS = (
         " (60662 of text input, 10687 of tool input, 64000 in the output).",
         source=_OVERFLOWS,
     ),
-    Refusal(
+    RefusalRow(
         id="context-window",
         speaker="MiniMax, LM Studio, llama.cpp, Fireworks, Ollama",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"context (?:window|length|size|limit) (?:has been |is |was )?(?:exceed|overflow|only \d|too small|reached)"
             r"|context (?:the )?overflows?\b|(?:greater|longer|larger) than the (?:model'?s? )?context"
             r"|reached context length of|configured context size is|available context size"
@@ -161,11 +163,11 @@ LIMITS = (
         " context length of only 4096 tokens, which is not enough.",
         source=_OVERFLOWS,
     ),
-    Refusal(
+    RefusalRow(
         id="prompt-too-long",
         speaker="Anthropic, Ollama, Fireworks, Bedrock, Z.AI, Baidu",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"(?:prompt|input|request|conversation|messages?)(?: tokens?)? (?:is |are |was )?(?:too long|too large)"
             r"|(?:prompt|input|request|conversation)(?: tokens?)? (?:length )?exceeds? (?:the )?(?:max(?:imum)?"
             r"|limit)\b"
@@ -175,19 +177,19 @@ LIMITS = (
         example="prompt is too long: 210000 tokens > 200000 maximum",
         source="docs.anthropic.com/en/docs/build-with-claude/context-windows; docs.z.ai/api-reference/api-code (1261)",
     ),
-    Refusal(
+    RefusalRow(
         id="maximum-prompt-length",
         speaker="xAI",
         recovery="shorten",
-        words=words(r"maximum (?:prompt|input) length (?:is|of) \d"),
+        words=row_words(r"maximum (?:prompt|input) length (?:is|of) \d"),
         example="This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
         source="openclaw and opencode issues on Grok; pi-mono packages/ai/src/utils/overflow.ts",
     ),
-    Refusal(
+    RefusalRow(
         id="model-token-limit",
         speaker="Moonshot, Copilot, AI21, OpenAI, IBM",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"exceed(?:s|ed)? (?:the )?(?:model|configured|prompt|input)? ?token[s]? limit"
             r"|(?:prompt )?tokens? limit exceeded"
             r"|token count(?: of \d+)? exceeds the limit|tokens? exceeds? the configured limit"
@@ -196,19 +198,19 @@ LIMITS = (
         example="Invalid request: Your request exceeded model token limit: 262144 (requested: 270011)",
         source="platform.moonshot.ai/docs/api/chat; docs.github.com/copilot; " + _OVERFLOWS,
     ),
-    Refusal(
+    RefusalRow(
         id="input-length-range",
         speaker="DashScope",
         recovery="shorten",
-        words=words(r"range of input length should be"),
+        words=row_words(r"range of input length should be"),
         example="<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 258048]",
         source="help.aliyun.com/zh/model-studio/error-code",
     ),
-    Refusal(
+    RefusalRow(
         id="model-length",
         speaker="vLLM, SGLang, StepFun, TensorRT-LLM",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"longer than the max(?:imum)? (?:model|sequence|input|context) len"
             r"|(?:exceeds?|exceeded) (?:the )?(?:model'?s? )?max(?:imum)?[ _](?:model|sequence|allowed input"
             r"|input|context|seq)[ _]?len"
@@ -218,28 +220,30 @@ LIMITS = (
         " `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
         source="vLLM vllm/v1/engine/input_processor.py; platform.stepfun.com/docs; docs.siliconflow.cn (20015)",
     ),
-    Refusal(
+    RefusalRow(
         id="no-room-for-the-answer",
         speaker="vLLM, TensorRT-LLM",
         recovery="shorten",
-        words=words(r"max_(?:completion_|new_)?tokens must be at least 1, got -\d|max_tokens \(-\d+\) must be greater"),
+        words=row_words(
+            r"max_(?:completion_|new_)?tokens must be at least 1, got -\d|max_tokens \(-\d+\) must be greater"
+        ),
         example="max_tokens must be at least 1, got -512.",
         source="vLLM vllm/sampling_params.py: the prompt fills the window, so that a negative rest is left",
     ),
-    Refusal(
+    RefusalRow(
         id="inputs-tokens",
         speaker="TGI, Together, Hugging Face",
         recovery="shorten",
-        words=words(r"`?inputs`? (?:tokens \+ `?max_new_tokens`? )?must (?:be <=|have less than)"),
+        words=row_words(r"`?inputs`? (?:tokens \+ `?max_new_tokens`? )?must (?:be <=|have less than)"),
         example="Input validation error: `inputs` tokens + `max_new_tokens` must be <= 32768. Given: 40000 `inputs`"
         " tokens and 4096 `max_new_tokens`",
         source="text-generation-inference router/src/validation.rs",
     ),
-    Refusal(
+    RefusalRow(
         id="requested-tokens",
         speaker="llama-cpp-python, Azure, Cohere",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"requested tokens \(\d+\) exceed|tokens in request more than max tokens allowed"
             r"|total number of tokens in the (?:prompt|input) cannot exceed|size limit exceeded by \d+ tokens"
             r"|too many (?:input )?tokens\b"
@@ -247,18 +251,18 @@ LIMITS = (
         example="too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5120",
         source="docs.cohere.com/reference/errors; llama-cpp-python llama.py; " + _OVERFLOWS,
     ),
-    Refusal(
+    RefusalRow(
         id="reduce-the-length",
         speaker="Groq, Cerebras, OpenAI",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"reduce the length of (?:the|your) (?:messages|prompt|input)|current length is \d+ while limit is \d+"
         ),
         example="Please reduce the length of the messages or completion. Current length is 140000 while limit is"
         " 131072",
         source="console.groq.com/docs/errors; inference-docs.cerebras.ai/support/error",
     ),
-    Refusal(
+    RefusalRow(
         id="no-reason",
         speaker="Cerebras, Mistral",
         recovery="shorten",
@@ -268,22 +272,22 @@ LIMITS = (
         example="",
         source="pi-mono packages/ai/src/utils/overflow.ts: status 400 or 413 without a body",
     ),
-    Refusal(
+    RefusalRow(
         id="message-tokens",
         speaker="Volcengine Ark, Baidu, Hunyuan",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"exceed(?:s|ed)? max(?:imum)? message tokens|length of messages must be less than|max input characters"
             r"|prompt tokens too long|输入.{0,10}(?:过长|超过|超长)"
         ),
         example="Total tokens of image and text exceed max message tokens. Request id: x",
         source="volcengine.com/docs/82379/1299023; cloud.baidu.com/doc/qianfan-api (invalid_argument)",
     ),
-    Refusal(
+    RefusalRow(
         id="too-many-tokens-for-the-model",
         speaker="other servers",
         recovery="shorten",
-        words=words(
+        words=row_words(
             r"\b(?:prompt|input|messages?|conversation|total|requested)\b[^.:]{0,60}\btokens?\b[^.]{0,60}"
             r"(?:exceed|longer than|more than|greater than|larger than|over the)[^.]{0,40}"
             r"\b(?:max(?:imum)?|limit|allowed|window|model)"
@@ -291,7 +295,7 @@ LIMITS = (
         example="Your prompt has 70000 tokens, which is more than the limit of this model",
         source="platform.stepfun.com/docs; the common form of the rows above",
     ),
-    Refusal(
+    RefusalRow(
         id="body-too-large",
         speaker="every server and proxy",
         recovery="shorten",

@@ -7,14 +7,16 @@ stream.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
 
+from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import is_object
-from holdfast.providers.error_mapping import is_web_page, page_failure, text_failure
+from holdfast.providers.error_mapping import as_sentence, find_row, row_fault, stream_failure, unnamed
 from holdfast.providers.protocols.protocol import Delta, ResponseReader
-from holdfast.providers.sse import LONGEST_EVENT
+from holdfast.providers.refusals.web_pages import is_web_page, page_title
 
 _FIELDS = (b"data", b"event", b"id", b"retry", b"")
 """The fields of a stream of events; a line without a name is a comment."""
@@ -25,40 +27,21 @@ _LONGEST_TEXT = 64 * 1024
 """Bytes of a text that is no document to look at."""
 
 
-class PlainBody:
-    """The body so far, as long as no event has come. `model` is named in failures."""
+def expect_json(model: str, body: bytes) -> None:
+    """Raise `ProviderFailed` if a body is a page or a text, where the request of `model` asked for a document."""
+    begun = body[:_LONGEST_TEXT].strip()
+    if begun and not begun.startswith((b"{", b"[", _MARK)):
+        raise text_failure(model, begun)
 
-    def __init__(self, model: str) -> None:
-        self._model = model
-        self._body: bytearray | None = bytearray()
 
-    def add(self, chunk: bytes) -> None:
-        """Keep more of the body. Raise `ProviderFailed` at the beginning of a web page."""
-        if self._body is None:
-            return
-        is_first = not self._body
-        self._body += chunk[: LONGEST_EVENT - len(self._body)]
-        if is_first and is_web_page(text := chunk[:_LONGEST_TEXT].decode("utf-8", "replace")):
-            raise page_failure(self._model, text)
-
-    def end(self) -> None:
-        """Forget the body: an event has come, so it is a stream."""
-        self._body = None
-
-    def expect_json(self) -> None:
-        """Raise `ProviderFailed` if the body is a text, where the request asked for a document."""
-        body = bytes((self._body or b"")[:_LONGEST_TEXT]).strip()
-        if body and not body.startswith((b"{", b"[", _MARK)):
-            raise text_failure(self._model, body)
-
-    def events(self, reader: ResponseReader) -> Iterable[Delta]:
-        """Return the events of a whole answer, none if nothing came. Raise `ProviderFailed` for anything else."""
-        body = b"" if self._body is None else bytes(self._body).strip()
-        if not any(line.partition(b":")[0] not in _FIELDS for line in body.splitlines() if line.strip()):
-            return ()
-        if _is_answer(body):
-            return reader.document(body)
-        raise text_failure(self._model, body[:_LONGEST_TEXT])
+def events_of_plain(model: str, body: bytes, reader: ResponseReader) -> Iterable[Delta]:
+    """Return the events of a whole answer, none if nothing came. Raise `ProviderFailed` for anything else."""
+    body = body.strip()
+    if not any(line.partition(b":")[0] not in _FIELDS for line in body.splitlines() if line.strip()):
+        return ()
+    if _is_answer(body):
+        return reader.document(body)
+    raise text_failure(model, body[:_LONGEST_TEXT])
 
 
 def _is_answer(body: bytes) -> bool:
@@ -68,3 +51,32 @@ def _is_answer(body: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return is_object(value) and bool(value.keys() & {"choices", "content", "output", "candidates"})
+
+
+def page_failure(name: str, text: str) -> ProviderFailed:
+    """Return the failure for a web page with status 200; the title may say that a server behind it is busy."""
+    title = page_title(text)
+    row = find_row((), title, None)
+    busy = re.search(r"\b50[0234]\b", title) is not None or (row is not None and row.recovery == "wait")
+    message = f"Model {name!r} gave no answer: {title}."
+    return ProviderFailed(message, fault="overloaded" if busy else "web_page")
+
+
+def text_failure(name: str, body: bytes) -> ProviderFailed:
+    """Return the failure for a body with status 200 that is not of the protocol: an error as JSON, a page or a text."""
+    text = body.decode("utf-8", "replace").strip()
+    if is_web_page(text):
+        return page_failure(name, text)
+    try:
+        payload: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        payload = None
+    if isinstance(payload, dict | list) and payload:
+        return stream_failure(name, payload)  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
+    row = find_row((), unnamed(text, name), None)
+    fault = None if row is None else row_fault(row)
+    return ProviderFailed(
+        f"Model {name!r} sent a text in place of an answer: {as_sentence(text)}",
+        fault=fault or "malformed",
+        refusal="" if row is None or fault is None else row.id,
+    )

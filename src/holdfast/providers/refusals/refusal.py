@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.session.journal.request_changes import RequestChange
 
-Recovery = Literal[
+RefusalRecovery = Literal[
     RequestChange,
     "wait",  # the same request may be accepted later
     "shorten",  # the conversation is compacted
@@ -34,11 +34,11 @@ REFUSING = frozenset(
 )
 """The statuses with which a provider may refuse a request for what is in it."""
 
-LONGEST_TEXT = 4_096
+LONGEST_ERROR_TEXT = 4_096
 """Characters of an explanation to compare: some quote the whole request."""
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RefusalRow(msgspec.Struct, frozen=True, kw_only=True):
     """A row: the `codes` and the `words` of one refusal, who says it, an `example` and its `source`.
 
     An error is this refusal if it has one of the codes, or if its text has the words; in both cases only with one of
@@ -48,7 +48,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     speaker: str
-    recovery: Recovery
+    recovery: RefusalRecovery
     example: str
     source: str
     words: re.Pattern[str] | None = None
@@ -68,9 +68,9 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
             return not codes and not text.strip()
         if self.any_words:
             return True
-        return self.words is not None and self.words.search(text[:LONGEST_TEXT]) is not None
+        return self.words is not None and self.words.search(text[:LONGEST_ERROR_TEXT]) is not None
 
 
-def words(pattern: str) -> re.Pattern[str]:
+def row_words(pattern: str) -> re.Pattern[str]:
     """Return the words of a row, of which upper and lower case do not matter."""
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)

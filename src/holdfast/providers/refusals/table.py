@@ -19,20 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from holdfast.providers.refusals.contents import CONTENTS, TOOLS
-from holdfast.providers.refusals.images import IMAGES
-from holdfast.providers.refusals.limits import LIMITS
-from holdfast.providers.refusals.refusal import Refusal
+from holdfast.providers.refusals.contents import CONTENT_ROWS, TOOL_ROWS
+from holdfast.providers.refusals.images import IMAGE_ROWS
+from holdfast.providers.refusals.limits import LIMIT_ROWS
+from holdfast.providers.refusals.refusal import RefusalRow
 
-ROWS: tuple[Refusal, ...] = (*TOOLS, *LIMITS, *CONTENTS, *IMAGES)
+ROWS: tuple[RefusalRow, ...] = (*TOOL_ROWS, *LIMIT_ROWS, *CONTENT_ROWS, *IMAGE_ROWS)
 
 
-def find_refusal(codes: Collection[str], text: str, status: int | None) -> Refusal | None:
+def find_refusal(codes: Collection[str], text: str, status: int | None) -> RefusalRow | None:
     """Return the row of an error with these codes, this text and this status, None if no row knows it."""
     found = frozenset(codes)
     return next((row for row in ROWS if row.is_said_by(found, text, status)), None)
 
 
-def refusal_named(name: str) -> Refusal | None:
+def refusal_named(name: str) -> RefusalRow | None:
     """Return the row with this id, None if there is none."""
     return next((row for row in ROWS if row.id == name), None)

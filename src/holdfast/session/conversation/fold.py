@@ -24,8 +24,7 @@ import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
-from holdfast.session.conversation.message_builder import MessageBuilder, drop_signed_thinking, replace_results
-from holdfast.session.conversation.refused_content import RefusedContent
+from holdfast.session.conversation.message_builder import MessageBuilder, replace_results, unsigned_point
 from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
@@ -59,7 +58,7 @@ class Fold:
         self._turns = self._steps = self._turn_steps = 0
         self._open_turn: int | None = None
         self._streaming: c.Streaming | None = None
-        self._refused = RefusedContent()
+        self._refused = c.RefusedContent()
         self._last_end: e.TurnEnded | None = None
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
         self.tasks = TaskRecord()
@@ -158,10 +157,7 @@ class Fold:
     def _unsign(self, model: str = "") -> None:
         """Drop everything signed, or only by this model: what was sent before it is not sent so any more."""
         self._builder.unsign(model)
-        self._prompts = {
-            turn: msgspec.structs.replace(point, last=point.last and drop_signed_thinking(point.last, model))
-            for turn, point in self._prompts.items()
-        }
+        self._prompts = {turn: unsigned_point(point, model) for turn, point in self._prompts.items()}
 
     def _finding(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed) -> None:
         if not isinstance(entry, e.FilesChanged):
@@ -246,9 +242,8 @@ class Fold:
     def _forget(self, model: str, images: tuple[Image, ...] | None) -> None:
         """Drop thinking that the model signed after these images, or after any, on every branch."""
         first = self._builder.forget_images(model, images)
-        for turn, point in self._prompts.items():
-            if point.last and point.prompt.at > first:
-                self._prompts[turn] = msgspec.structs.replace(point, last=drop_signed_thinking(point.last, model))
+        later = {turn: point for turn, point in self._prompts.items() if point.prompt.at > first}
+        self._prompts |= {turn: unsigned_point(point, model) for turn, point in later.items()}
 
     def _progress(self, entry: c.CallProgress) -> None:
         calls = self._builder.open

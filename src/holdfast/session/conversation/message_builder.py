@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import msgspec
+
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import CallEnded, Cause, Compacted, Part
@@ -220,3 +222,8 @@ def drop_signed_thinking(message: c.ConversationMessage, model: str) -> c.Conver
     """Return the message without the thinking that this model signed; "" for any model."""
     is_signed = isinstance(message, c.AssistantMessage) and model in ("", message.model)
     return replace_results(message, {}) if is_signed else message
+
+
+def unsigned_point(point: c.RewindPoint, model: str) -> c.RewindPoint:
+    """Return the point without the thinking that this model signed in its last message; "" for any model."""
+    return msgspec.structs.replace(point, last=point.last and drop_signed_thinking(point.last, model))

@@ -24,7 +24,7 @@ _MARKER = re.compile(r"<([|\uff5c])([^<>|\uff5c\n]{1,200})([|\uff5c])>")
 _REASONING_FIELD = "reasoning_content"
 
 
-class Changes(msgspec.Struct, frozen=True):
+class SentChanges(msgspec.Struct, frozen=True):
     """The changes in force for one model; `tools` are not declared to it."""
 
     kinds: frozenset[str] = frozenset()
@@ -48,15 +48,12 @@ class Changes(msgspec.Struct, frozen=True):
         return _unmarked(message) if "markers" in self.kinds else message
 
 
-def changes_for(conversation: c.Conversation) -> Changes:
+def changes_for(conversation: c.Conversation) -> SentChanges:
     """Return the changes of requests to the conversation's model."""
-    made = [each for each in conversation.request_changes if each.model == conversation.model]
-    if not made:
-        return NO_CHANGES
-    return Changes(frozenset(each.change for each in made), frozenset(name for each in made for name in each.tools))
-
-
-NO_CHANGES = Changes()
+    found = [each for each in conversation.request_changes if each.model == conversation.model]
+    return SentChanges(
+        frozenset(each.change for each in found), frozenset(name for each in found for name in each.tools)
+    )
 
 
 def without_markers(text: str) -> str:

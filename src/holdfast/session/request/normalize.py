@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,8 +21,10 @@ from holdfast.history.shape import NO_RESPONSE
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import Part, SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
-from holdfast.session.request.changed_requests import changes_for
 from holdfast.tool_calls import Image, ToolSchema
+
+if TYPE_CHECKING:
+    from holdfast.session.request.changed_requests import SentChanges
 
 _UNAVAILABLE = "It was used earlier in this conversation. It is not available any more."
 """The description of a tool that is declared only because the conversation has called it."""
@@ -51,10 +54,10 @@ class Normalizer:
         self._model = conversation.model
         self._facts = _facts(conversation)
         self._opening = conversation.opened.facts if conversation.opened is not None else ""
-        self._changes = changes_for(conversation)
+        self._changes = _changes(conversation)
         # What this model signed goes back to it, unless its provider refused that.
-        self._signer = None if "thinking" in self._changes.kinds else conversation.model
-        self._calls = 1 if "one_call" in self._changes.kinds else profile.calls
+        self._signer = None if self._changes is not None and "thinking" in self._changes.kinds else conversation.model
+        self._calls = 1 if self._changes is not None and "one_call" in self._changes.kinds else profile.calls
         self._ids = _Ids()
         sees = conversation.model not in conversation.models_without_vision
         refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
@@ -74,7 +77,7 @@ class Normalizer:
                     normal = user_messages(message.results, content, self._ids, self._model, self._profile)
                 case c.AssistantMessage():
                     normal = (_of_assistant(message, self._ids, self._signer, self._profile),)
-            if self._changes.kinds:
+            if self._changes is not None:
                 normal = (self._changes.message(each, self._model) for each in normal)
             self.messages.extend(normal if self._calls is None else self._split(normal, self._calls))
 
@@ -92,7 +95,9 @@ class Normalizer:
         It has none if all its MCP servers were removed, say. The tool of the first call is declared: one is enough, and
         no later call changes which it is.
         """
-        opened = conversation.opened and self._changes.opened(conversation.opened)
+        opened = conversation.opened
+        if opened is not None and self._changes is not None:
+            opened = self._changes.opened(opened)
         if opened is not None and self._opening:  # they are in the first message now
             opened = msgspec.structs.replace(opened, facts="")
         if opened is None or opened.tools or "tools-not-declared" not in self._profile.rules:
@@ -127,6 +132,15 @@ def _facts(conversation: c.Conversation) -> tuple[object, ...]:
         conversation.refused,
         conversation.request_changes,
     )
+
+
+def _changes(conversation: c.Conversation) -> SentChanges | None:
+    """Return how requests to the conversation's model differ after refusals, None if they do not."""
+    if not any(each.model == conversation.model for each in conversation.request_changes):
+        return None
+    from holdfast.session.request.changed_requests import changes_for  # noqa: PLC0415 - few sessions have any
+
+    return changes_for(conversation)
 
 
 def _parts(answer: c.AssistantMessage, following: c.UserMessage, most: int) -> Iterator[c.ConversationMessage]:
