@@ -20,8 +20,15 @@ from holdfast.agent.events import (
     Shortening,
     TurnFailed,
 )
-from holdfast.session.journal.entries import CallStarted, Entry, RequestStarted, ShellStarted, TurnEnded
-from holdfast.session.journal.store import Reading, Store
+from holdfast.session.journal.entries import (
+    CallStarted,
+    Entry,
+    RequestStarted,
+    ResponseCheckpoint,
+    ShellStarted,
+    TurnEnded,
+)
+from holdfast.session.journal.store import Reading, Store, StreamingStore
 
 Outside = Callable[[], Sequence[Entry]]
 
@@ -61,6 +68,11 @@ class Witness:
         self.appends.append(tuple(entries))
         self._durable |= dict(enumerate(entries, start=length - len(entries) + 1))
         return length
+
+    def keep_streamed(self, checkpoint: ResponseCheckpoint, *, expected: int) -> None:
+        """Keep streamed text, if the store does."""
+        if isinstance(self._store, StreamingStore):
+            self._store.keep_streamed(checkpoint, expected=expected)
 
     def close(self) -> None:
         """Close the store."""

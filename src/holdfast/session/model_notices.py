@@ -192,11 +192,12 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
     several: str = "",
     remote: RemoteCall | None = None,
     input_request: InputRequest | None = None,
+    only_reads: bool = False,
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
 
     `several` is the text of `file_check_lines` for several files. `remote` is the server's tool that it called,
-    `input_request` what that server asked the user.
+    `input_request` what that server asked the user. `only_reads` says that the tool is holdfast's own and only reads.
     """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
@@ -209,8 +210,12 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
         return f"{begun} {_ENDED_TO_ASK}"
     if remote is not None:
         return f"{begun} {printed.strip() or 'Whether it acted is unknown: look before you repeat it.'}"
+    if only_reads:
+        return f"{begun} {_ONLY_READS}"
     return _with_known_effect(begun, file_check, path, printed, several)
 
+
+_ONLY_READS = "It only reads, so it had no effect."
 
 _ENDED_TO_ASK = (
     "It got no answer, and it had ended this call before it asked: nothing of the call is running. What it had done "
