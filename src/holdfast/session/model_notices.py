@@ -330,6 +330,28 @@ def became_task(cause: Cause, detail: str, task: str) -> str:
     return f"{begun} What became of the task is reported for itself."
 
 
+def moved_note(old: str, new: str) -> str:
+    """Return the note for the next user message after the session's folder changed."""
+    return (
+        f"[Note from holdfast: this session now works in the folder {new!r}. It worked in {old!r} before. Relative "
+        f"paths are in the new folder. Paths that begin with {old!r}, in earlier messages, results and instructions, "
+        "are as they were said then. What was allowed in this session before is asked about again.]"
+    )
+
+
+def folder_gone(folder: str) -> str:
+    """Return the sentence about a session's folder that was deleted or moved while the session was open."""
+    return f"The folder of this session, {folder!r}, does not exist any more: it was deleted or moved."
+
+
+def folder_gone_note(folder: str) -> str:
+    """Return the note for the next user message about that."""
+    return (
+        f"[Note from holdfast: {folder_gone(folder)} No file in it can be read or changed, and no command can run "
+        "there. Say so to the user, and do not create it again unless they ask for that.]"
+    )
+
+
 def files_changed(files: Iterable[FileSeen]) -> str:
     """Return a sentence for the user about files that changed since the model last saw them."""
     return _files_that(files, "changed since the model last saw them", "deleted since then")

@@ -43,6 +43,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         forked_from="20261120-0900-abcd",
         imported_from="chat.json",
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
+        repository=("remote example.org/engine",),
     ),
     e.ModelChanged(model="openai-chat:n", why="fallback"),
     e.ModelSettingsChanged(
@@ -179,6 +180,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.ServerFailed(
         server="trip", reason="it exited with status 3", tools=("mcp__trip__book",), note="[Note: trip has failed.]"
     ),
+    e.Moved(from_="/srv/engine", to="/srv/motor", by="resume", note="[Note: it is elsewhere.]"),
+    e.FolderGone(folder="/srv/motor", note="[Note: it is gone.]"),
 )
 """One entry of each kind, with every field set."""
 

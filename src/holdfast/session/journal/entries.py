@@ -19,6 +19,8 @@ from holdfast.session.journal.calls import CallEnded as CallEnded  # noqa: PLC04
 from holdfast.session.journal.calls import CallLate as CallLate  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.calls import CallStarted as CallStarted  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.calls import ProcessStarted as ProcessStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.folder_changes import FolderGone as FolderGone  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.folder_changes import Moved as Moved  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
@@ -82,7 +84,8 @@ class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
 class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     """A session began. Every request carries this system prompt and these tools.
 
-    `instructions` are the files whose text is part of the prompt, as they were then.
+    `instructions` are the files whose text is part of the prompt, as they were then. `repository` are names by which
+    the folder's git repository can be recognized elsewhere.
     """
 
     session: str
@@ -95,6 +98,7 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     forked_from: str | None = None
     imported_from: str | None = None
     instructions: tuple[FileSeen, ...] = ()
+    repository: tuple[str, ...] = ()
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):
@@ -338,6 +342,8 @@ Entry = (
     | TaskEndSent
     | ToolsChanged
     | ServerFailed
+    | Moved
+    | FolderGone
 )
 
 _encoder = msgspec.json.Encoder()

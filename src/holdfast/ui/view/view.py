@@ -197,6 +197,8 @@ class View:
                 | e.CallAnswered()
                 | e.ToolsChanged()
                 | e.ServerFailed()
+                | e.Moved()
+                | e.FolderGone()
                 | TaskStarted()
                 | TaskEnded()
                 | TaskEndSent()
