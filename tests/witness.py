@@ -21,8 +21,15 @@ from holdfast.agent.events import (
     TurnFailed,
 )
 from holdfast.session.journal.causes import OF_THE_PROVIDER
-from holdfast.session.journal.entries import CallStarted, Entry, RequestStarted, ShellStarted, TurnEnded
-from holdfast.session.journal.store import Reading, Store
+from holdfast.session.journal.entries import (
+    CallStarted,
+    Entry,
+    RequestStarted,
+    ResponseCheckpoint,
+    ShellStarted,
+    TurnEnded,
+)
+from holdfast.session.journal.store import Reading, Store, StreamingStore
 
 Outside = Callable[[], Sequence[Entry]]
 
@@ -62,6 +69,11 @@ class Witness:
         self.appends.append(tuple(entries))
         self._durable |= dict(enumerate(entries, start=length - len(entries) + 1))
         return length
+
+    def keep_streamed(self, checkpoint: ResponseCheckpoint, *, expected: int) -> None:
+        """Keep streamed text, if the store does."""
+        if isinstance(self._store, StreamingStore):
+            self._store.keep_streamed(checkpoint, expected=expected)
 
     def close(self) -> None:
         """Close the store."""

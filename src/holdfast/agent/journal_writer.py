@@ -6,15 +6,17 @@ Whatever is emitted is already on disk. Everything in the agent that must not be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.events import Event, Fact, NotRecorded
-from holdfast.errors import AppendConflict
+from holdfast.agent.model_request.streamed_text import StreamedText
+from holdfast.errors import AppendConflict, StorageFailed
 from holdfast.session.conversation.call_repeats import CallRepeats
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal.entries import Entry, Repaired, ServerFailed
-from holdfast.session.journal.store import Reading, Store
+from holdfast.session.journal.entries import Entry, Repaired, ResponseCheckpoint, ResponseEnded, ServerFailed, TurnEnded
+from holdfast.session.journal.store import Reading, Store, StreamingStore
 
 
 class JournalWriter:
@@ -37,6 +39,7 @@ class JournalWriter:
         self._emit = emit
         self._reread = reread
         self._reported = ""  # the last storage failure that was emitted
+        self._streamed: StreamedText | None = None
         self._load(reading)
 
     def _load(self, reading: Reading) -> None:
@@ -67,6 +70,9 @@ class JournalWriter:
         """Append durably, fold, then emit; always in this order, and only here."""
         if not entries:
             return
+        streamed = None if isinstance(entries[0], ResponseCheckpoint | ResponseEnded) else self._streamed
+        if streamed is not None and (checkpoint := streamed.checkpoint()) is not None:
+            entries = (checkpoint, *entries)  # what was shown before a fact is journalled before it
         self._checks.check(lambda: self.fold.after(entries), "Before an append")
         try:
             self._length = self._store.append(entries, expected=self._length)
@@ -76,6 +82,10 @@ class JournalWriter:
             self._reread(reading)
             raise
         self._reported = ""
+        if streamed is not None:
+            streamed.clear()
+        if any(isinstance(entry, ResponseEnded | TurnEnded) for entry in entries):
+            self._streamed = None
         for entry in entries:
             self.fold.add(entry)
             self._note(entry)
@@ -83,6 +93,17 @@ class JournalWriter:
                 self._checks.add_journalled(entry.findings)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
+
+    def begin_streaming(self, step: int) -> StreamedText:
+        """Return where the text of the answer of a step is collected: `append` journals it before any other fact."""
+        self._streamed = StreamedText(step)
+        return self._streamed
+
+    def keep_streamed(self, checkpoint: ResponseCheckpoint) -> None:
+        """Keep text that the next append will hold, in case this process is killed before."""
+        if isinstance(self._store, StreamingStore):
+            with suppress(StorageFailed):  # the next append says so, within a second
+                self._store.keep_streamed(checkpoint, expected=self._length)
 
     def _note(self, entry: Entry) -> None:
         self.repeats.add(entry)

@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.agent.context.system_prompt import folder_facts, system_prompt
+from holdfast.agent.moved_session import move_entry, session_folder
 from holdfast.agent.recovery.settle import settle, settle_command
 from holdfast.agent.recovery.settle_tasks import settle_task
 from holdfast.agent.stop_cause import StopCause
@@ -22,6 +23,7 @@ from holdfast.session.journal.entries import Entry, ModelSettingsChanged, Sessio
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
+from holdfast.system.git import repository_names
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ToolSchema
 from holdfast.tools.toolbox import LocalToolbox
@@ -108,21 +110,26 @@ def first_entry(
         version=__version__,
         instructions=tuple(each.snapshot for each in files),
         facts=folder_facts(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=files),
+        repository=repository_names(cwd),
     )
 
 
 def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
     """Return an existing session; raises `SessionBusy` if another process holds it.
 
-    If its first entry is lost, a new one is appended: directory and model come from the summary, the system prompt and
-    the tools are today's. A finding reports it.
+    With `summary.moved_by`, it continues in the folder `summary.cwd`: the move is its next entry. If its first entry is
+    lost, a new one is appended: directory and model come from the summary, the system prompt and the tools are today's.
+    A finding reports it.
     """
     folder = catalog.folder(summary.id)
     store = SqliteStore.open(folder)
     try:
         reading = store.read()
         first = _find_first(reading)
-        cwd = _existing_directory(first.entry.cwd if first else _directory_of(summary), summary.id)
+        if first is not None and (moved := move_entry(reading, summary)) is not None:
+            store.append([moved], expected=store.length)
+            reading = store.read()
+        cwd = _existing_directory((session_folder(reading) if first else "") or _directory_of(summary), summary.id)
         tools = _declared_tools(reading, first.entry.tools) if first else ()
         declared = {tool.name for tool in tools} if first else None
         remote = tuple(tool for tool in tools if tool.name.startswith("mcp_"))
@@ -133,6 +140,8 @@ def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
             reading = _with_finding(store.read(), _first_entry_finding(again))
         elif first.seq > 1:  # written by a process that may have ended before it reported this
             reading = _with_finding(reading, _first_entry_finding(first.entry))
+        if summary.moved_by is not None:
+            catalog.find(summary.id)  # writes its summary, so that its new folder finds it
     except BaseException:
         store.close()
         raise
@@ -184,7 +193,7 @@ def _existing_directory(folder: str, session: str) -> Path:
     if not Path(folder).is_dir():
         raise UsageError(
             f"Session {session!r} cannot be opened: its directory {folder!r} does not exist. "
-            "Restore the directory, or start a new session."
+            f"Restore the directory, or continue in another one: holdfast -r {session} -C DIR"
         )
     return Path(folder)
 
@@ -214,7 +223,8 @@ def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None)
             toolbox = LocalToolbox(cwd, catalog.folder(session))
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             reading = _with_finding(reading, _first_entry_finding(again))
-        entries = fork_entries(reading, session, opened=again, until=until)
-        store.append(settled(entries, StopCause("fork")), expected=0)
+        entries = settled(fork_entries(reading, session, opened=again, until=until), StopCause("fork"))
+        moved = move_entry(reading, summary) if again is None else None
+        store.append(entries if moved is None else (*entries, moved), expected=0)
     store.close()
     return resume(catalog, catalog.find(session))

@@ -17,8 +17,10 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import HoldfastError, SessionBusy, SessionUnknown, StateError, UsageError
-from holdfast.session.journal.entries import ModelChanged, PromptAccepted, RequestStarted, SessionOpened, Titled
+from holdfast.session.journal.entries import ModelChanged, Moved, PromptAccepted, RequestStarted, SessionOpened, Titled
+from holdfast.session.journal.folder_changes import MovedBy
 from holdfast.session.journal.store import Reading
+from holdfast.session.journal_stamp import Stamp, folder_size, journal_stamp, last_used, modified
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
@@ -28,8 +30,6 @@ from holdfast.typed_data import decode_json
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
 _NAMED = 5
-Stamp = tuple[tuple[int, int], ...]
-"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
@@ -37,7 +37,8 @@ TRASH = "trash"
 class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One session in a list: `modified` is when its journal last changed, `bytes` its size on disk.
 
-    `damage` is a sentence if the journal is damaged, else "".
+    `damage` is a sentence if the journal is damaged, else "". `repository` are names of the git repository that it was
+    begun in. With `moved_by`, the session is to continue in `cwd`, wherever it worked before.
     """
 
     id: str
@@ -48,6 +49,8 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     modified: float
     bytes: int
     damage: str = ""
+    repository: tuple[str, ...] = ()
+    moved_by: MovedBy | None = None
 
 
 class _StoredSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +62,7 @@ class _StoredSummary(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     created: float
     stamp: Stamp
+    repository: tuple[str, ...] = ()
 
 
 class Catalog:
@@ -114,9 +118,9 @@ class Catalog:
 
     def latest(self, cwd: Path, *, free: bool = False) -> SessionSummary | None:
         """Return the most recently used session of the directory `cwd`, None if there is none; `free` as in `find`."""
-        for folder in sorted(map(self.folder, self._ids()), key=_last_used, reverse=True):
+        for folder in sorted(map(self.folder, self._ids()), key=last_used, reverse=True):
             cached = _cached(folder)
-            if cached is None or cached.cwd == str(cwd):  # a session's directory never changes
+            if cached is None or cached.cwd == str(cwd):  # a move writes the cache
                 summary = _summary_or_damage(folder, free=free and cached is not None)
                 if summary.cwd == str(cwd):
                     return summary
@@ -131,7 +135,7 @@ class Catalog:
 
         first_busy: SessionBusy | None = None
         newer = ""
-        for folder in sorted(map(self.folder, self._ids()), key=_last_used, reverse=True):
+        for folder in sorted(map(self.folder, self._ids()), key=last_used, reverse=True):
             cached = _cached(folder)
             if cached is not None and cached.cwd != str(cwd):
                 continue
@@ -221,6 +225,7 @@ class Catalog:
             model=opened.model,
             created=self._now(),
             stamp=journal_stamp(folder),
+            repository=opened.repository,
         )
         _write_cache(folder, summary)
 
@@ -315,9 +320,10 @@ def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
         title=summary.title,
         model=summary.model,
         created=summary.created,
-        modified=_modified(stamp),
-        bytes=_size(folder) + _size(folder / BLOBS),
+        modified=modified(stamp),
+        bytes=folder_size(folder) + folder_size(folder / BLOBS),
         damage=damage,
+        repository=summary.repository,
     )
 
 
@@ -341,9 +347,12 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
     from holdfast.session.titles import prompt_title  # noqa: PLC0415 - likewise
 
     cwd = title = name = model = requested = ""
+    repository: tuple[str, ...] = ()
     for record in reading.records:
         match record.entry:
-            case SessionOpened(cwd=cwd, model=model):
+            case SessionOpened(cwd=cwd, model=model, repository=repository):
+                pass
+            case Moved(to=cwd):
                 pass
             case ModelChanged(why="fallback"):
                 pass  # the next prompt goes to the chosen model
@@ -360,7 +369,13 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
     created = reading.records[0].at if reading.records else 0.0
     model = model or ("" if cwd else requested)  # the entries that name it may be lost
     return _StoredSummary(
-        id=folder.name, cwd=cwd, title=name or title, model=model, created=created, stamp=stamp
+        id=folder.name,
+        cwd=cwd,
+        title=name or title,
+        model=model,
+        created=created,
+        stamp=stamp,
+        repository=repository,
     ), damage
 
 
@@ -370,31 +385,3 @@ def _write_cache(folder: Path, summary: _StoredSummary) -> None:
             if is_abandoned(left):
                 left.unlink()
         replace_file(folder / ABOUT, msgspec.json.encode(summary))
-
-
-def journal_stamp(folder: Path) -> Stamp:
-    """Return the stamp of the journal in `folder`; take it before reading, so that a later append makes it differ."""
-    found: list[tuple[int, int]] = []
-    for name in (DATABASE, DATABASE + "-wal"):
-        with contextlib.suppress(FileNotFoundError):  # the log exists only during, or after, a write session
-            stat = (folder / name).stat()
-            found.append((stat.st_mtime_ns, stat.st_size))
-    return tuple(found)
-
-
-def _last_used(folder: Path) -> tuple[float, str]:
-    try:
-        return _modified(journal_stamp(folder)), folder.name
-    except OSError:  # not a candidate
-        return 0.0, folder.name
-
-
-def _modified(stamp: Stamp) -> float:
-    return max((nanoseconds for nanoseconds, _ in stamp), default=0) / 1e9
-
-
-def _size(folder: Path) -> int:
-    try:
-        return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-    except FileNotFoundError:  # no blobs, or one replaced in the meantime
-        return 0

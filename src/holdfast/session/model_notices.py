@@ -200,11 +200,12 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
     several: str = "",
     remote: RemoteCall | None = None,
     input_request: InputRequest | None = None,
+    only_reads: bool = False,
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
 
     `several` is the text of `file_check_lines` for several files. `remote` is the server's tool that it called,
-    `input_request` what that server asked the user.
+    `input_request` what that server asked the user. `only_reads` says that the tool is holdfast's own and only reads.
     """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
@@ -217,8 +218,12 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
         return f"{begun} {_ENDED_TO_ASK}"
     if remote is not None:
         return f"{begun} {printed.strip() or 'Whether it acted is unknown: look before you repeat it.'}"
+    if only_reads:
+        return f"{begun} {_ONLY_READS}"
     return _with_known_effect(begun, file_check, path, printed, several)
 
+
+_ONLY_READS = "It only reads, so it had no effect."
 
 _ENDED_TO_ASK = (
     "It got no answer, and it had ended this call before it asked: nothing of the call is running. What it had done "
@@ -331,6 +336,28 @@ def became_task(cause: Cause, detail: str, task: str) -> str:
     """Return the result of a call that was interrupted while its command was started as a background task."""
     begun = f"Interrupted: {_clause_for_model(cause, detail)} while this call was starting background task {task}."
     return f"{begun} What became of the task is reported for itself."
+
+
+def moved_note(old: str, new: str) -> str:
+    """Return the note for the next user message after the session's folder changed."""
+    return (
+        f"[Note from holdfast: this session now works in the folder {new!r}. It worked in {old!r} before. Relative "
+        f"paths are in the new folder. Paths that begin with {old!r}, in earlier messages, results and instructions, "
+        "are as they were said then. What was allowed in this session before is asked about again.]"
+    )
+
+
+def folder_gone(folder: str) -> str:
+    """Return the sentence about a session's folder that was deleted or moved while the session was open."""
+    return f"The folder of this session, {folder!r}, does not exist any more: it was deleted or moved."
+
+
+def folder_gone_note(folder: str) -> str:
+    """Return the note for the next user message about that."""
+    return (
+        f"[Note from holdfast: {folder_gone(folder)} No file in it can be read or changed, and no command can run "
+        "there. Say so to the user, and do not create it again unless they ask for that.]"
+    )
 
 
 def files_changed(files: Iterable[FileSeen]) -> str:

@@ -11,6 +11,11 @@ from holdfast.system.bounded_files import read_text_beginning
 LARGEST_GIT_NAME = 4096
 """Bytes that are read of a file with the name of a branch or a folder."""
 _BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
+_REMOTE = re.compile(r'^\[remote "[^"\n]*"\]\n(?:\s+(?!url\b)[^\[\n]*\n)*?\s*url *= *(\S[^\n]*)', re.MULTILINE)
+_FIRST_COMMIT = re.compile(r"0{40,64} ([0-9a-f]{40,64}) ")
+_SCHEME = re.compile(r"^[a-z+]+://", re.IGNORECASE)
+_USER = re.compile(r"^[^/@]*@")
+_LARGEST_CONFIG = 65_536
 _COMMIT = re.compile(r"([0-9a-f]{8})[0-9a-f]*\s*")
 
 
@@ -31,6 +36,35 @@ def branch_or_commit(folder: Path) -> str:
     head = _head(root) if root else ""
     found = _BRANCH.fullmatch(head) or _COMMIT.fullmatch(head)
     return found[1] if found else ""
+
+
+def repository_names(folder: Path) -> tuple[str, ...]:
+    """Return names that the folder's repository has wherever it is: its remote, and its first commit, if known.
+
+    A clone of the same remote, another worktree and a folder that was moved or renamed have a name in common with it.
+    No name has credentials. Empty if there is no repository, or nothing is known of it.
+    """
+    root = repository(folder)
+    if root is None:
+        return ()
+    try:
+        git = _folder(root)
+        shared = git / _beginning(git / "commondir").strip()  # of a worktree; else the folder itself
+        remote = _REMOTE.search(read_text_beginning(shared / "config", _LARGEST_CONFIG))
+        log = shared / "logs" / "HEAD"
+        first = _FIRST_COMMIT.match(_beginning(log))
+    except (OSError, ValueError):
+        return ()
+    names = (_remote_name(remote[1]) if remote else "", f"commit {first[1]}" if first else "")
+    return tuple(name for name in names if name)
+
+
+def _remote_name(url: str) -> str:
+    """Return the place of a remote, without what differs between the ways to reach it: scheme, user, ending."""
+    place = _USER.sub("", _SCHEME.sub("", url.strip().strip('"')))
+    host, separator, path = place.partition(":") if "/" not in place.partition(":")[0] else ("", "", place)
+    joined = f"{host.lower()}/{path.lstrip('/')}" if separator else path
+    return f"remote {joined.rstrip('/').removesuffix('.git')}" if joined.strip("/") else ""
 
 
 _OPERATIONS = {

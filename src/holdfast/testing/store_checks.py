@@ -44,6 +44,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         imported_from="chat.json",
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
         facts="Working directory: /srv/engine",
+        repository=("remote example.org/engine",),
     ),
     e.ModelChanged(model="openai-chat:n", why="fallback"),
     e.ModelSettingsChanged(
@@ -192,6 +193,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
         reason="Invalid schema for function 'mcp__trip__book'.",
         tools=("mcp__trip__book",),
     ),
+    e.Moved(from_="/srv/engine", to="/srv/motor", by="resume", note="[Note: it is elsewhere.]"),
+    e.FolderGone(folder="/srv/motor", note="[Note: it is gone.]"),
 )
 """One entry of each kind, with every field set."""
 

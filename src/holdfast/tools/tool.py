@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -245,6 +245,15 @@ class Instruction(msgspec.Struct, frozen=True, kw_only=True):
 
     snapshot: FileSeen
     text: str
+
+
+@runtime_checkable
+class FolderToolbox(Protocol):
+    """A toolbox whose tools work in one folder of this machine."""
+
+    def missing_folder(self) -> str:
+        """Return that folder if it does not exist, "" if it does. Never raises."""
+        ...
 
 
 class Toolbox(Protocol):

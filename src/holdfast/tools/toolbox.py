@@ -83,6 +83,10 @@ class LocalToolbox:
     def tools(self) -> Mapping[str, Tool]:
         return self._tools
 
+    def missing_folder(self) -> str:
+        """Return the folder of the tools if it does not exist, "" if it does."""
+        return "" if self._workspace.root.is_dir() else str(self._workspace.root)
+
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
         from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called

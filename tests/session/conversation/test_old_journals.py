@@ -48,6 +48,8 @@ LATER = {"model-settings-changed", "mode-changed", "task-started", "task-ended",
     "tools-changed",
     "requests-changed",
     "server-failed",
+    "moved",
+    "folder-gone",
 }
 """The kinds that these journals are older than."""
 

@@ -31,7 +31,8 @@ def test_every_kind_has_a_whole_example() -> None:
     assert [kind(example) for example in EXAMPLES] == [tag(entry) for entry in KINDS]
     for example in EXAMPLES:
         written = encode(example).decode()
-        unset = [field.name for field in msgspec.structs.fields(example) if f'"{field.name}":' not in written]
+        names = [field.encode_name for field in msgspec.structs.fields(example)]
+        unset = [name for name in names if f'"{name}":' not in written]
         assert unset == [], f"the example of {kind(example)} does not show {unset}"
 
 
@@ -96,7 +97,7 @@ def test_the_checksum_is_as_it_always_was() -> None:
 def test_every_kind_and_field_is_documented(entry: type[msgspec.Struct]) -> None:
     (row,) = re.findall(rf"^\| `{tag(entry)}` \|.*$", PAGE, flags=re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", row))
-    assert {field.name for field in msgspec.structs.fields(entry)} <= named
+    assert {field.encode_name for field in msgspec.structs.fields(entry)} <= named
 
 
 @pytest.mark.parametrize("part", [*get_args(Part), Usage], ids=lambda part: part.__name__)

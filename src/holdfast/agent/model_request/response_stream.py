@@ -14,6 +14,13 @@ import msgspec
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.events import Event, LiveCall, LivePrompt, LiveText, LiveThinking
 from holdfast.agent.model_request.periodic_text import Periodic, PeriodicText
+from holdfast.agent.model_request.streamed_text import (
+    CHECKPOINT_BYTES,
+    CHECKPOINT_EVERY,
+    KEEP_BYTES,
+    KEEP_EVERY,
+    StreamedText,
+)
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import (
@@ -31,9 +38,6 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part, ResponseCheckpoint, ResponseEnded
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, TextPart, ThinkingPart
 from holdfast.text import valid_unicode
-
-CHECKPOINT_EVERY = 1.0
-"""Seconds of streamed text that a crash may lose."""
 
 _TICK = 0.5
 """Seconds of waiting after which the stream checks whether the event loop was blocked."""
@@ -61,6 +65,8 @@ class Stream:
         detached: DetachedTasks,
         append: Callable[[ResponseCheckpoint], None],
         emit: Callable[[Event], None],
+        keep: Callable[[ResponseCheckpoint], None] = lambda _: None,
+        streamed: StreamedText | None = None,
         room: int = MOST_TURN_TEXT,
     ) -> None:
         self._step = step
@@ -69,6 +75,7 @@ class Stream:
         self._limits = limits
         self._detached = detached
         self._append = append
+        self._keep = keep
         self._emit = emit
         self._queue: asyncio.Queue[StreamEvent | ProviderFailed] = asyncio.Queue(maxsize=QUEUE)
         self._arrived = asyncio.Event()  # awaited in place of the queue, so that a stop loses no event
@@ -76,10 +83,9 @@ class Stream:
         self._dropped = False
         self._size = AnswerSize(room)
         self._periods = PeriodicText(), PeriodicText()  # of the text, of the thinking
-        self._text: list[str] = []  # since the last checkpoint
-        self._thinking: list[str] = []
+        self._streamed = StreamedText(step) if streamed is None else streamed
         self._shown = False
-        self._checkpoint_at = 0.0
+        self._checkpoint_at = self._keep_at = 0.0
         self._calls: dict[int, str] = {}
         self._patient = isinstance(model, OwnServerModel) and model.on_own_server
         self._patient = self._patient and limits.first_event_most > limits.first_event
@@ -112,10 +118,6 @@ class Stream:
         """Return the names of the calls the model has begun to write."""
         return tuple(self._calls.values())
 
-    @property
-    def _has_new_text(self) -> bool:
-        return bool(self._text or self._thinking)
-
     async def run(
         self, conversation: Conversation, stop: StopSignal, *, on_event: Callable[[], None]
     ) -> StreamFinished:
@@ -125,7 +127,7 @@ class Stream:
         must arrive within `limits.first_event`.
         """
         loop = asyncio.get_running_loop()
-        self._checkpoint_at = loop.time() + CHECKPOINT_EVERY
+        self._checkpoint_at, self._keep_at = loop.time() + CHECKPOINT_EVERY, loop.time() + KEEP_EVERY
         self._pump = loop.create_task(self._fill(conversation), name=f"request {self._step}")
         if self._patient and isinstance(self._model, OwnServerModel):
             self._model.watch(self._on_alive)
@@ -141,8 +143,10 @@ class Stream:
                     await asyncio.wait({self._pump}, timeout=self._limits.drop_wait)  # it gives its connection back
                     return event
                 self._take(event)
-                if loop.time() >= self._checkpoint_at:
+                if loop.time() >= self._checkpoint_at or self._streamed.bytes >= CHECKPOINT_BYTES:
                     self.checkpoint()
+                elif loop.time() >= self._keep_at or self._streamed.unkept >= KEEP_BYTES:
+                    self._keep_text()
         finally:
             await self.drop()
             while not self._queue.empty():  # events that arrived before the stop
@@ -161,12 +165,17 @@ class Stream:
 
     def checkpoint(self) -> None:
         """Journal the text received since the last checkpoint."""
-        self._checkpoint_at = asyncio.get_running_loop().time() + CHECKPOINT_EVERY
-        if self._has_new_text:
-            text, thinking = valid_unicode("".join(self._text)), valid_unicode("".join(self._thinking))
-            self._append(ResponseCheckpoint(step=self._step, text=text, thinking=thinking))
-            self._text.clear()
-            self._thinking.clear()
+        now = asyncio.get_running_loop().time()
+        self._checkpoint_at, self._keep_at = now + CHECKPOINT_EVERY, now + KEEP_EVERY
+        if (checkpoint := self._streamed.checkpoint()) is not None:
+            self._append(checkpoint)
+            self._streamed.clear()
+
+    def _keep_text(self) -> None:
+        """Keep the text received since the last time, in case this process is killed."""
+        self._keep_at = asyncio.get_running_loop().time() + KEEP_EVERY
+        if (unkept := self._streamed.take_unkept()) is not None:
+            self._keep(unkept)
 
     def response_entry(self, finished: StreamFinished, *, session: str, known: Callable[[str], bool]) -> ResponseEnded:
         """Return the entry of a complete response. Its calls get holdfast's own ids."""
@@ -212,10 +221,10 @@ class Stream:
         self._shown = True
         match event:
             case TextDelta():
-                self._text.append(event.text)
+                self._streamed.add(event.text)
                 self._emit(LiveText(self._step, event.text))
             case ThinkingDelta():
-                self._thinking.append(event.text)
+                self._streamed.add(event.text, thinking=True)
                 self._emit(LiveThinking(self._step, event.text))
             case CallDelta():
                 known = self._calls.get(event.index, "")
@@ -239,8 +248,7 @@ class Stream:
         silent_at = clock() + wait
         ends_at = clock() + most
         while self._queue.empty():
-            # Text from before a silence is journalled during it, not after it.
-            due = min(silent_at, self._checkpoint_at) if self._has_new_text else silent_at
+            due = self._due(silent_at)
             self._arrived.clear()
             began = clock()
             within = min(due - began, _TICK)
@@ -251,17 +259,26 @@ class Stream:
                 silent_at, ends_at = silent_at + blocked, ends_at + blocked
                 if self._patient and most > wait and self._alive_at is not None:
                     silent_at = max(silent_at, min(self._alive_at + wait, ends_at))
-                    due = min(silent_at, self._checkpoint_at) if self._has_new_text else silent_at
+                    due = self._due(silent_at)
                 if clock() < due:
                     continue
                 if clock() >= silent_at:
                     self._gave_up = most > wait and silent_at >= ends_at
                     raise self._silent(most if self._gave_up else wait) from None
-                self.checkpoint()
+                if clock() >= self._checkpoint_at:
+                    self.checkpoint()
+                else:
+                    self._keep_text()
         event = self._queue.get_nowait()
         if isinstance(event, ProviderFailed):
             raise event
         return event
+
+    def _due(self, silent_at: float) -> float:
+        """Return when to act: text from before a silence is journalled during it, not after it."""
+        if not self._streamed:
+            return silent_at
+        return min(silent_at, self._checkpoint_at, self._keep_at if self._streamed.unkept else silent_at)
 
     def _silent(self, seconds: float) -> ProviderFailed:
         provider, _, model = self._model.name.partition(":")

@@ -43,9 +43,10 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.journal.tasks import TaskStarted
-from holdfast.session.model_notices import REASONS
+from holdfast.session.model_notices import REASONS, folder_gone_note
 from holdfast.system.threads import in_daemon
-from holdfast.tools.tool import Toolbox
+from holdfast.tool_calls import FileSeen
+from holdfast.tools.tool import FolderToolbox, Toolbox
 
 QUIET = 15.0
 """Seconds for old processes to exit or be ended: two on a quiet machine, the rest is for a busy one."""
@@ -62,7 +63,7 @@ class Aftermath(msgspec.Struct, frozen=True):
     """
 
     processes: str
-    files: tuple[e.FilesChanged, ...] = ()
+    files: tuple[e.FilesChanged | e.FolderGone, ...] = ()
     raised: BaseException | None = None
     tools: tuple[e.ServerFailed | e.ToolsChanged, ...] = ()
 
@@ -89,6 +90,7 @@ class Recovery:
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
         self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
+        self._gone = ""  # the session's folder, if it was said that it does not exist
         self.load(reading)
 
     def load(self, reading: Reading) -> None:
@@ -124,9 +126,19 @@ class Recovery:
         if raised is not None or not files:
             return Aftermath(processes, raised=raised)
         seen = files_seen(self._journal.fold)
-        check = in_daemon(lambda: changed_files(seen, self._toolbox))
+        check = in_daemon(lambda: self.missing_folder() or self._changed_files(seen))
         changed, raised = await stop.try_await(check, (), within=FILE_LOOK)
         return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
+
+    def missing_folder(self) -> tuple[e.FolderGone, ...]:
+        """Return an entry if the session's folder does not exist any more, once."""
+        folder = self._toolbox.missing_folder() if isinstance(self._toolbox, FolderToolbox) else ""
+        is_news, self._gone = bool(folder) and folder != self._gone, folder
+        return (e.FolderGone(folder=folder, note=folder_gone_note(folder)),) if is_news else ()
+
+    def _changed_files(self, seen: Mapping[str, tuple[FileSeen, ...]]) -> tuple[e.FilesChanged, ...]:
+        """Return an entry for changed files; without their folder that they are deleted says nothing."""
+        return () if self._gone else changed_files(seen, self._toolbox)
 
     def server_failures(self, *, noted: bool) -> tuple[e.ServerFailed, ...]:
         """Return entries for MCP servers that failed and are not in the journal yet, `noted` for the model."""

@@ -8,6 +8,7 @@ would be a guess, and so would "had no effect". `settle` therefore takes the con
   unreadable that entry may be lost, so the text says instead that the outcome is lost
 - a call that ended while the journal could not be written: the outcome it had
 - a command whose supervisor recorded its end: `ok` or `failed`, with a note that the result was found afterwards
+- a started call of holdfast's own tools that read files: `interrupted`, "It only reads, so it had no effect."
 - any other started call: `interrupted`, "Effect unknown", with the output so far; for an edit the file was read
   again, and the text says whether the change landed
 
@@ -39,6 +40,9 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileCheck, FileSeen, Outcome
 from holdfast.tools.tool import Traces
 from holdfast.tools.truncation import cap
+
+READING_TOOLS = frozenset({"read", "grep", "glob"})
+"""The tools of holdfast that read files and do nothing else. A page that is fetched may act on its server."""
 
 KEPT_OF_FLOOD = 64 * 1024
 """Bytes to keep of the text of an answer without an end: the first half and the last half."""
@@ -177,9 +181,19 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
             several=several,
             remote=remote,
             input_request=waits,
+            only_reads=_only_reads(call),
         )
     seen, also = known.seen.get(call_id), known.seen_also.get(call_id, ())
     return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
+
+
+def _only_reads(call: OpenCall) -> bool:
+    """Return whether the call is of a tool of holdfast that reads files; what a server's tool does is only its word."""
+    if call.started is None or call.started.effect != "read" or call.started.remote is not None:
+        return False
+    from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that was cut
+
+    return canonical_name(call.part.name) in READING_TOOLS
 
 
 def can_resume_turn(conversation: Conversation) -> bool:

@@ -129,6 +129,8 @@ class Requests:
                 limits=limits,
                 detached=context.detached,
                 append=self._journal.append,
+                keep=self._journal.keep_streamed,
+                streamed=self._journal.begin_streaming(number),
                 emit=context.emit,
                 room=answer_room(self._received),
             )

@@ -337,7 +337,9 @@ class Calls:
             )
             ended = self._repeated.with_notice(ended)
             try:
-                self._journal.append(ended, *self._context.recovery.server_failures(noted=False))
+                recovery = self._context.recovery
+                gone = recovery.missing_folder() if ended.outcome == "failed" else ()
+                self._journal.append(ended, *recovery.server_failures(noted=False), *gone)
             except StateError:  # a full disk, or another process appended in between
                 self._context.recovery.keep_outcome(ended)  # not lost: the exit of the turn tries again
                 raise

@@ -121,7 +121,7 @@ class Fold:
                     self._put_queue_on_hold()
             case e.ShellStarted():
                 self._shells[entry.id] = c.OpenShell(entry)
-            case e.FilesChanged() | e.ShellEnded() | e.Repaired() | e.ServerFailed():
+            case e.FilesChanged() | e.ShellEnded() | e.Repaired() | e.ServerFailed() | e.FolderGone() | e.Moved():
                 self._finding(entry)
             case TaskStarted() | TaskEnded() | TaskEndSent():
                 self._task(entry)
@@ -129,9 +129,7 @@ class Fold:
                 self._refused = self._refused.after_change(entry)
                 self._unsign(entry.model)
 
-    def _set_up(
-        self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled | e.ToolsChanged
-    ) -> None:
+    def _set_up(self, entry: c.SetUp) -> None:
         match entry:
             case e.ToolsChanged():
                 self._opened = self._opened and msgspec.structs.replace(self._opened, tools=entry.tools)
@@ -159,17 +157,18 @@ class Fold:
         self._builder.unsign(model)
         self._prompts = {turn: unsigned_point(point, model) for turn, point in self._prompts.items()}
 
-    def _finding(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed) -> None:
-        if not isinstance(entry, e.FilesChanged):
-            if isinstance(entry, e.ShellEnded):
-                self._shells.pop(entry.id, None)
-            self._note(entry.note, lasts=True)
-            return
-        for file in entry.files:
+    def _finding(self, entry: c.Finding) -> None:
+        lasts = not isinstance(entry, e.FilesChanged)
+        if isinstance(entry, e.ShellEnded):
+            self._shells.pop(entry.id, None)
+        if isinstance(entry, e.Moved):
+            self._opened = self._opened and msgspec.structs.replace(self._opened, cwd=entry.to)
+            self._allowed.clear()  # it was allowed in the other folder
+        for file in entry.files if isinstance(entry, e.FilesChanged) else ():
             known = self._files.get(file.path)
             self._see_file(file.path, (known[0], file) if known else (file,))
-        if self._open_turn is None:
-            self._note(entry.note)
+        if self._open_turn is None or isinstance(entry, e.ShellEnded | e.Repaired | e.ServerFailed):
+            self._note(entry.note, lasts=lasts)
         elif entry.note.strip():  # in a resumed turn: no prompt follows
             self._builder.content.append(entry.note)
 

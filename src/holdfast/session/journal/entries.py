@@ -21,6 +21,8 @@ from holdfast.session.journal.calls import CallStarted as CallStarted  # noqa: P
 from holdfast.session.journal.calls import ProcessStarted as ProcessStarted  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.causes import Cause as Cause  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.causes import StopReason as StopReason  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.folder_changes import FolderGone as FolderGone  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.folder_changes import Moved as Moved  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
@@ -63,6 +65,7 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
 
     `facts`, if any, open the first user message of every request: the folder, the machine, the day and the text of the
     `instructions` files, as they were then. In older journals they are part of `system`.
+    `repository` are names by which the folder's git repository can be recognized elsewhere.
     """
 
     session: str
@@ -76,6 +79,7 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     imported_from: str | None = None
     instructions: tuple[FileSeen, ...] = ()
     facts: str = ""
+    repository: tuple[str, ...] = ()
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):
@@ -322,6 +326,8 @@ Entry = (
     | ToolsChanged
     | ServerFailed
     | RequestsChanged
+    | Moved
+    | FolderGone
 )
 
 _encoder = msgspec.json.Encoder()

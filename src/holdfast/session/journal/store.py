@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from holdfast.errors import AppendConflict, StateError
-from holdfast.session.journal.entries import Entry, decode, encode
+from holdfast.session.journal.entries import Entry, ResponseCheckpoint, decode, encode
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -63,6 +63,22 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release the lease. Closing twice is fine."""
+        ...
+
+
+@runtime_checkable
+class StreamingStore(Protocol):
+    """A store that also keeps the text which is being streamed, for the case that this process is killed.
+
+    It is optional: without it a kill loses the text since the last append.
+    """
+
+    def keep_streamed(self, checkpoint: ResponseCheckpoint, *, expected: int) -> None:
+        """Write text that the next append will hold, so that it survives a kill; it may be lost with the power.
+
+        If no append follows, the next process that opens the journal finds it as its last entry. Raises as
+        `Store.append`.
+        """
         ...
 
 

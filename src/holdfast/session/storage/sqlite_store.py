@@ -9,17 +9,18 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
-from holdfast.errors import DamageError, SessionBusy, SessionUnknown, StateError
-from holdfast.session.journal.entries import FORMAT, Entry, encode, kind
-from holdfast.session.journal.store import Finding, Reading, conflict
+from holdfast.errors import DamageError, HoldfastError, SessionBusy, SessionUnknown, StateError, StorageFailed
+from holdfast.session.journal.entries import FORMAT, Entry, ResponseCheckpoint, decode, encode, kind
+from holdfast.session.journal.store import Finding, Reading, StoredEntry, conflict
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
-from holdfast.session.storage.lease import Lease
+from holdfast.session.storage.lease import Lease, raise_if_busy
 from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
+from holdfast.session.storage.streamed_text import STREAMED, StreamedFile, streamed_text
 from holdfast.session.storage.wal import snapshot
 from holdfast.system.durable_files import BLOBS, DATABASE, make_folder, sync_path
 
@@ -44,12 +45,14 @@ class SqliteStore:
         self._failed = False
         self.appended_at = 0.0
         """The time of the last append, as stored in its entries; 0 before the first."""
+        self._streamed = StreamedFile(folder)
         self._blobs.clear()
         self._connection, self._findings = database.attach(self._path)
         lease.guard(self._connection)
         try:
             sync_path(folder)  # SQLite also syncs the name of a new log, but ignores a failure
-        except OSError:
+            self._take_streamed(folder)
+        except BaseException:
             self._connection.close()
             raise
 
@@ -140,6 +143,27 @@ class SqliteStore:
         self.appended_at = at
         return length
 
+    def keep_streamed(self, checkpoint: ResponseCheckpoint, *, expected: int) -> None:
+        """Write text that the next append will hold, without a sync: it survives a kill, not a power loss.
+
+        Raises `AppendConflict`, `StorageFailed` or `StateError`; the store stays usable.
+        """
+        self._refuse_closed()
+        with database.naming(self._path.with_name(STREAMED)):
+            if (length := self._tail()[0]) != expected:
+                raise conflict(expected=expected, found=length)
+            self._streamed.write(checkpoint, after=expected)
+
+    def _take_streamed(self, folder: Path) -> None:
+        """Append the text that a killed process had streamed last."""
+        if not (folder / STREAMED).exists():
+            return
+        length = self._tail()[0]
+        with suppress(StorageFailed):  # a full disk: the session can be read all the same
+            if (found := streamed_text(folder, after=length)) is not None:
+                self.append([found], expected=length)
+            (folder / STREAMED).unlink()
+
     def add_rows(self, rows: Sequence[StoredRow]) -> None:
         """Fill an empty journal with the rows of another, as they are, in one transaction, durable on return.
 
@@ -167,6 +191,7 @@ class SqliteStore:
         self._closed = True
         if self._lease.is_inherited:
             return
+        self._streamed.close()
         try:
             self._connection.close()
         finally:
@@ -223,7 +248,10 @@ def read_copy(folder: Path) -> Reading:
     """
     rows, findings = _copied(folder)
     reading = verify_rows(rows, Blobs(folder / BLOBS))
-    return Reading(records=reading.records, findings=findings + reading.findings)
+    records = reading.records
+    if (streamed := _left_streaming(folder, rows)) is not None:
+        records += (StoredEntry(seq=streamed.seq, at=streamed.at, entry=decode(streamed.body)),)
+    return Reading(records=records, findings=findings + reading.findings)
 
 
 def complete_rows(folder: Path) -> tuple[StoredRow, ...]:
@@ -240,7 +268,26 @@ def complete_rows(folder: Path) -> tuple[StoredRow, ...]:
             "keeps what can be read, then try again."
         )
     stored = [StoredRow.of(values) for values in rows]
-    return tuple(row._replace(body=blobs.body(row.body)) for row in stored if row is not None)
+    complete = tuple(row._replace(body=blobs.body(row.body)) for row in stored if row is not None)
+    streamed = _left_streaming(folder, rows)
+    return complete if streamed is None else (*complete, streamed)
+
+
+def _left_streaming(folder: Path, rows: Sequence[Sequence[object]]) -> StoredRow | None:
+    """Return the row that the next process to open the session will append first, None if there is none.
+
+    None also while a process has the session open: its next entry will be another one.
+    """
+    last = StoredRow.of(rows[-1]) if rows else None
+    if last is None or (streamed := streamed_text(folder, after=last.seq)) is None:
+        return None
+    try:
+        raise_if_busy(folder)
+        at = (folder / STREAMED).stat().st_mtime
+    except (HoldfastError, OSError):
+        return None
+    name, body = kind(streamed), encode(streamed)
+    return StoredRow(last.seq + 1, at, name, body, checksum(last.sum, last.seq + 1, at, name, body))
 
 
 def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ...]]:

@@ -98,7 +98,9 @@ def existing_session(
     """Open an existing session. Raise `SessionBusy` if another process has it open, or `SessionUnknown`."""
     folder = _folder(cwd)
     summary = find_exact(Catalog(homes(environ).sessions), session_id)
-    if summary.cwd and Path(summary.cwd) != folder:
+    if summary.cwd and Path(summary.cwd) != folder and not Path(summary.cwd).is_dir():
+        summary = msgspec.structs.replace(summary, cwd=str(folder), moved_by="editor")
+    elif summary.cwd and Path(summary.cwd) != folder:
         raise RpcError(
             INVALID_PARAMS,
             f"Session {session_id!r} works in {summary.cwd!r}, not in {str(folder)!r}. "

@@ -19,6 +19,7 @@ from holdfast.system.bounded_files import read_beginning
 from holdfast.system.user_directories import homes
 from holdfast.text import literal, printable, valid_unicode
 from holdfast.ui.commands.fleet import moves
+from holdfast.ui.commands.moved_folder import add_move, move
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import age, byte_count, columns, home, row, single_line, widths
 from holdfast.ui.view.journal_listing import transcript
@@ -61,9 +62,9 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
         "verify": lambda: _verify(catalog, arguments, environ, stdout),
         "export": lambda: _export(catalog, arguments, stdout, stderr),
         "import": lambda: _import(catalog, arguments, environ, stdout),
-        "rename": lambda: _change(catalog, arguments, stdout),
-        "delete": lambda: _change(catalog, arguments, stdout),
+        **dict.fromkeys(("rename", "delete"), lambda: _change(catalog, arguments, stdout)),
         "restore": lambda: _restore(catalog, arguments, stdout),
+        "move": lambda: move(catalog, arguments.session, arguments.folder, stdout),
     }
     if arguments.command in moves.MOVE_COMMANDS or arguments.store is not None:
         return moves.main(arguments, catalog=catalog, environ=environ, stdout=stdout)
@@ -73,7 +74,7 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
     parser = Parser(prog="holdfast sessions", description="Manage your sessions.", allow_abbrev=False)
-    known = "list|search|show|branches|fork|verify|export|import|rename|delete|restore|push|pull|backup"
+    known = "list|search|show|branches|fork|verify|export|import|rename|move|delete|restore|push|pull|backup"
     commands = parser.add_subparsers(dest="command", metavar=known, required=True)
     add = commands.add_parser("list", help="list the sessions of this directory, most recent first", allow_abbrev=False)
     add.add_argument("--all", action="store_true", help="include all directories")
@@ -116,6 +117,7 @@ def command_parser() -> argparse.ArgumentParser:
     add = commands.add_parser("rename", help="set the title of a session", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add.add_argument("title", metavar="TITLE", help='the new title; "" resets it to the first prompt')
+    add_move(commands)
     add = commands.add_parser("delete", help="move a session to the trash", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
@@ -370,8 +372,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
     print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
     for change in imported.changes(opened):
         print(f"- {single_line(change)}", file=stdout)
-    choice = "" if model else " -m PROVIDER:MODEL"
-    print(f"Resume it: holdfast -r {session}{choice}", file=stdout)
+    print(f"Resume it: holdfast -r {session}{'' if model else ' -m PROVIDER:MODEL'}", file=stdout)
     return EXIT_OK
 
 

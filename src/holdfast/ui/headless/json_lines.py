@@ -138,7 +138,7 @@ class JsonLines:
             case e.TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=clause_for_user(entry.cause, entry.detail))
             case _:
-                pass
+                self._folder(entry)
 
     def _response(self, entry: e.ResponseEnded) -> None:
         text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
@@ -177,6 +177,15 @@ class JsonLines:
                 self._line(type="damage", findings=list(entry.findings))
             case e.ServerFailed():
                 self._line(type="server_failed", server=entry.server, reason=entry.reason, tools=list(entry.tools))
+
+    def _folder(self, entry: object) -> None:
+        match entry:
+            case e.Moved(from_=old, to=new, by=by):
+                self._line(type="moved", old=old, new=new, by=by)
+            case e.FolderGone(folder=folder):
+                self._line(type="folder_gone", folder=folder)
+            case _:
+                pass
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> None:
         match entry:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from holdfast.errors import SessionBusy, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.git import repository_names
 from holdfast.ui.startup.arguments import Arguments
 
 
@@ -36,19 +37,30 @@ def chosen_session(
     if arguments.resume is not None:
         summary = catalog.find(arguments.resume, free=free and not arguments.fork)
         if arguments.cwd is not None and summary.cwd and Path(summary.cwd) != cwd:
-            raise UsageError(
-                f"Session {summary.id!r} works in {summary.cwd!r}, not in {str(cwd)!r}. "
-                "Leave out -C, or start a new session there."
-            )
+            return msgspec.structs.replace(summary, cwd=str(cwd), moved_by="resume")
         return summary if summary.cwd else msgspec.structs.replace(summary, cwd=str(cwd))  # its entry may be damaged
     if not arguments.continue_:
         return None
     latest = catalog.latest(cwd) if arguments.fork else _latest_free(catalog, cwd, free=free, notify=notify)
     if latest is None:
+        moved = next(lost_sessions(catalog.all(), cwd), None)
         raise SessionUnknown(
             f"No session to continue in {str(cwd)!r}. Start one with `holdfast`, or pass -r ID: holdfast sessions list."
+            if moved is None
+            else f"No session to continue in {str(cwd)!r}. Session {moved.id} of the same repository worked in "
+            f"{moved.cwd!r}, which does not exist any more. Continue it here: holdfast -r {moved.id} -C ."
         )
     return latest
+
+
+def lost_sessions(summaries: Iterable[SessionSummary], here: Path) -> Iterator[SessionSummary]:
+    """Yield the sessions of the repository of the folder `here` whose own folder does not exist any more."""
+    names: frozenset[str] | None = None
+    for summary in summaries:
+        if summary.repository and summary.cwd and not Path(summary.cwd).is_dir():
+            names = frozenset(repository_names(here)) if names is None else names
+            if names.intersection(summary.repository):
+                yield summary
 
 
 def _latest_free(catalog: Catalog, cwd: Path, *, free: bool, notify: Callable[[str], None]) -> SessionSummary | None:

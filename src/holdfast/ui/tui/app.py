@@ -71,9 +71,7 @@ class HoldfastApp(App[int]):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = "#composer"  # else the transcript is styled as focused first
-
     theme = Reactive(Initialize(_theme_of))
-
     BINDINGS: ClassVar[list[BindingType]] = list(MAIN_KEYS)
 
     exit_signal: int | None = None
@@ -245,12 +243,10 @@ class HoldfastApp(App[int]):
         """Run a command or start a turn; a prompt that is refused returns to the composer, a command to its history."""
         self.dialogs.notify("")
         if self.dialogs.attempt(lambda: self._submit_text(sent.text, later=sent.later)):
-            self.composer.accept(sent.text)
             self.transcript.follow()
-        elif is_command(sent.text):
-            self.composer.accept(sent.text)
-        else:
-            self.composer.give_back(sent.text)
+        elif not is_command(sent.text):
+            return self.composer.give_back(sent.text)
+        return self.composer.accept(sent.text)
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer completions for the word before the cursor."""

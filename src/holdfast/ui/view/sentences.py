@@ -18,7 +18,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
-from holdfast.session.model_notices import NO_OUTPUT, ONLY_USER_DECIDES, clause_for_user, files_changed
+from holdfast.session.model_notices import NO_OUTPUT, ONLY_USER_DECIDES, clause_for_user, files_changed, folder_gone
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
 from holdfast.ui.view.declared_arguments import declared_arguments
@@ -66,6 +66,7 @@ _SWITCHED: dict[e.ModelReason, str] = {
 
 _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
+_Folder = e.Moved | e.FolderGone
 _Server = e.CallWaits | e.CallAnswered | e.ToolsChanged | e.ServerFailed
 _CHANGES: dict[e.RequestChange, str] = {
     "thinking": "the model's thinking is left out",
@@ -156,6 +157,8 @@ class Narrator:
                 | e.RequestsChanged()
             ):
                 yield from _context(entry)
+            case e.Moved() | e.FolderGone():
+                yield _folder(entry)
             case _:
                 yield from self._other(entry)
 
@@ -339,6 +342,15 @@ def _server(entry: _Server) -> Iterator[Sentence]:
             lost = f" Its {count_noun(len(tools), 'tool')} cannot be called now." if tools else ""
             why = " ".join(reason.split()).rstrip(".")
             yield Sentence("server", f"MCP server {server} failed: {why}.{lost}", ", ".join(tools))
+
+
+def _folder(entry: _Folder) -> Sentence:
+    """Return the sentence about the folder of the session."""
+    match entry:
+        case e.Moved(from_=old, to=new):
+            return Sentence("session", f"The session works in {home(new)} from here on; before, in {home(old)}.")
+        case e.FolderGone(folder=folder):
+            return Sentence("files", folder_gone(folder))
 
 
 def _titled(entry: e.Titled) -> str:

@@ -199,6 +199,8 @@ class View:
                 | e.ToolsChanged()
                 | e.ServerFailed()
                 | e.RequestsChanged()
+                | e.Moved()
+                | e.FolderGone()
                 | TaskStarted()
                 | TaskEnded()
                 | TaskEndSent()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from holdfast.agent.moved_session import moved_summary
 from holdfast.errors import UsageError
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.branches import Branch, branches
 from holdfast.session.session_search import search_sessions
 from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.ui.startup.session_choice import lost_sessions
 from holdfast.ui.tui.choices import CommandTarget
 from holdfast.ui.tui.sessions.session_preview import session_preview
 from holdfast.ui.tui.widgets.pickers import Choice
@@ -31,8 +33,10 @@ def _offer_sessions(found: Sequence[SessionSummary], trashed: Sequence[SessionSu
     controller = target.controller
     summaries = {each.id: each for each in found if each.id != controller.session}
     here = str(controller.cwd)
-    ordered = sorted(summaries.values(), key=lambda each: each.cwd != here)  # sessions of this folder first
-    choices = [_choice(each) for each in ordered]
+    lost = {each.id for each in lost_sessions(summaries.values(), controller.cwd)}
+    of_here = {each.id for each in summaries.values() if each.cwd == here} | lost
+    ordered = sorted(summaries.values(), key=lambda each: each.id not in of_here)  # sessions of this folder first
+    choices = [_choice(each, lost=each.id in lost) for each in ordered]
     if trashed:
         choices.append(Choice(_TRASH, "Trash", f"{len(trashed)} deleted: Enter lists them"))
     if not choices:
@@ -52,6 +56,8 @@ def _offer_sessions(found: Sequence[SessionSummary], trashed: Sequence[SessionSu
     def chosen(value: str) -> None:
         if value == _TRASH:
             _offer_trash(trashed, target)
+        elif value in lost:
+            controller.agent.resume(moved_summary(summaries[value], controller.cwd, "picker"))
         else:
             controller.agent.resume(summaries[value])
 
@@ -84,10 +90,10 @@ def _refresh_welcome(target: CommandTarget) -> None:
     target.dialogs.in_background(lambda: catalog.latest(cwd), welcome.learn_last)
 
 
-def _choice(summary: SessionSummary) -> Choice:
+def _choice(summary: SessionSummary, *, lost: bool = False) -> Choice:
     details = (
         age(time.time() - summary.modified),
-        home(summary.cwd),
+        f"was in {home(summary.cwd)}: Enter continues it here" if lost else home(summary.cwd),
         byte_count(summary.bytes),
         *(["damaged"] * bool(summary.damage)),
     )
