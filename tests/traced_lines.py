@@ -45,10 +45,10 @@ _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 _OF_PROGRAMS = re.compile(
     r"/(usr|lib|lib32|lib64|bin|sbin|nix|gnu|opt)(/.*)?|/etc/(ld\.so\.[a-z]+|nsswitch\.conf|passwd|group|localtime|timezone"
-    r"|locale\.alias|magic|magic\.mime|inputrc|gai\.conf|host\.conf|resolv\.conf|gitconfig|mtab|os-release|python3[^/]*/.*"
+    r"|locale\.alias|magic|magic\.mime|inputrc|gai\.conf|host\.conf|hosts|ldap/ldap\.conf|resolv\.conf|gitconfig|mtab|os-release|python3[^/]*/.*"
     r"|alternatives/.*|xdg/.*|ssl/certs/.*|ssl/openssl\.cnf|perl/.*|npmrc|pip\.conf|debian_version|lsb-release|terminfo/.*|selinux/.*)"
     r"|/proc(/(self|thread-self|\d+)(/(stat|status|statm|cmdline|maps|mounts|mountinfo|fd|limits|comm|cgroup|task(/\d+(/(stat"
-    r"|status|comm))?)?|exe|loginuid|wchan|oom_score_adj))?|/[a-z_]+|/sys(/[a-z_]+)+)?"
+    r"|status|comm))?)?|exe|loginuid|wchan|oom_score_adj))?|/[a-z_]+|/tty/[a-z]+|/sys(/[a-z_]+)+)?"
     r"|/sys/(devices|class|block|fs/cgroup|kernel|dev|firmware|bus)(/.*)?|/var/cache/man(/.*)?|/var/lib/dpkg(/.*)?|/run/udev/.*"
     r"|/dev/(null|tty|urandom|random|stdin|stdout|stderr|fd(/\d+)?|full|zero|pts/\d+)|(pipe|socket|anon_inode):.*"
     r"|/run/(?:utmp|systemd/.*)|/var/run/utmp"
@@ -63,6 +63,7 @@ _STARTED_BY = {
     "egrep": {"grep"},
     "fgrep": {"grep"},
     "xargs": {"echo"},
+    "locale": {"gzip", "bzip2"},
     "which": {"which.debianutils"},
     "type": set[str](),
     "tar": {"gzip", "bzip2", "xz"},
