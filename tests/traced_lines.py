@@ -215,8 +215,8 @@ def _complaints(call: _Call, wall: walls.Wall, words: str) -> Iterator[str]:  # 
             yield f"reached: {shown}"
         return
     if call.name in ("kill", "tkill", "tgkill", "prlimit64", "setpriority"):
-        if call.name == "prlimit64" and re.match(r"0, \w+, NULL", call.text):
-            return
+        if call.name == "prlimit64" and call.text.startswith("0, "):
+            return  # its own
         if call.name != "kill" or not _ends_itself(call.text):
             yield f"acted: {shown}"
         return
@@ -246,4 +246,4 @@ def _may_start(call: _Call, words: str) -> bool:
         return False
     name = Path(path).name
     helpers = {each for program, helpers in _STARTED_BY.items() if program in words for each in helpers}
-    return name in _ANY_SHELL or name in helpers or re.search(rf"\b{re.escape(name)}\b", words) is not None
+    return name in _ANY_SHELL or name in helpers or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
