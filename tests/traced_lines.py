@@ -215,6 +215,8 @@ def _complaints(call: _Call, wall: walls.Wall, words: str) -> Iterator[str]:  # 
             yield f"reached: {shown}"
         return
     if call.name in ("kill", "tkill", "tgkill", "prlimit64", "setpriority"):
+        if call.name == "tgkill" and "SIGURG" in call.text:
+            return  # by which programs in Go take turns among their own threads
         if call.name == "prlimit64" and call.text.startswith("0, "):
             return  # its own
         if call.name != "kill" or not _ends_itself(call.text):
