@@ -45,10 +45,10 @@ _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 _OF_PROGRAMS = re.compile(
     r"/(usr|lib|lib32|lib64|bin|sbin|nix|gnu|opt)(/.*)?|/etc/(ld\.so\.[a-z]+|nsswitch\.conf|passwd|group|localtime|timezone"
-    r"|locale\.alias|magic|magic\.mime|inputrc|gai\.conf|host\.conf|resolv\.conf|gitconfig|mtab|os-release|python3[^/]*/.*"
+    r"|locale\.alias|magic|magic\.mime|inputrc|gai\.conf|host\.conf|hosts|ldap/ldap\.conf|resolv\.conf|gitconfig|mtab|os-release|python3[^/]*/.*"
     r"|alternatives/.*|xdg/.*|ssl/certs/.*|ssl/openssl\.cnf|perl/.*|npmrc|pip\.conf|debian_version|lsb-release|terminfo/.*|selinux/.*)"
     r"|/proc(/(self|thread-self|\d+)(/(stat|status|statm|cmdline|maps|mounts|mountinfo|fd|limits|comm|cgroup|task(/\d+(/(stat"
-    r"|status|comm))?)?|exe|loginuid|wchan|oom_score_adj))?|/[a-z_]+|/sys(/[a-z_]+)+)?"
+    r"|status|comm))?)?|exe|loginuid|wchan|oom_score_adj))?|/[a-z_]+|/tty/[a-z]+|/sys(/[a-z_]+)+)?"
     r"|/sys/(devices|class|block|fs/cgroup|kernel|dev|firmware|bus)(/.*)?|/var/cache/man(/.*)?|/var/lib/dpkg(/.*)?|/run/udev/.*"
     r"|/dev/(null|tty|urandom|random|stdin|stdout|stderr|fd(/\d+)?|full|zero|pts/\d+)|(pipe|socket|anon_inode):.*"
     r"|/run/(?:utmp|systemd/.*)|/var/run/utmp"
@@ -63,6 +63,7 @@ _STARTED_BY = {
     "egrep": {"grep"},
     "fgrep": {"grep"},
     "xargs": {"echo"},
+    "locale": {"gzip", "bzip2"},
     "which": {"which.debianutils"},
     "type": set[str](),
     "tar": {"gzip", "bzip2", "xz"},
@@ -214,8 +215,10 @@ def _complaints(call: _Call, wall: walls.Wall, words: str) -> Iterator[str]:  # 
             yield f"reached: {shown}"
         return
     if call.name in ("kill", "tkill", "tgkill", "prlimit64", "setpriority"):
-        if call.name == "prlimit64" and re.match(r"0, \w+, NULL", call.text):
-            return
+        if call.name == "tgkill" and "SIGURG" in call.text:
+            return  # by which programs in Go take turns among their own threads
+        if call.name == "prlimit64" and call.text.startswith("0, "):
+            return  # its own
         if call.name != "kill" or not _ends_itself(call.text):
             yield f"acted: {shown}"
         return
@@ -245,4 +248,4 @@ def _may_start(call: _Call, words: str) -> bool:
         return False
     name = Path(path).name
     helpers = {each for program, helpers in _STARTED_BY.items() if program in words for each in helpers}
-    return name in _ANY_SHELL or name in helpers or re.search(rf"\b{re.escape(name)}\b", words) is not None
+    return name in _ANY_SHELL or name in helpers or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None

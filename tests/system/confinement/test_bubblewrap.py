@@ -119,7 +119,8 @@ def test_a_looking_line_sees_the_processes_and_sockets_of_the_machine() -> None:
     words = bubblewrap_words(PLAIN._replace(is_looking=True))
     assert ("--ro-bind", "/proc", "/proc") in list(zip(words, words[1:], words[2:], strict=False))
     assert "--unshare-net" not in words
-    assert words[-1] == "--"
+    assert words[-2].endswith('; exec "$@"')
+    assert words[-3:-1] != bubblewrap_words(PLAIN)[-3:-1], "and its own are not counted"
 
 
 def test_a_toolchain_in_the_workspace_stays_writable_with_it() -> None:

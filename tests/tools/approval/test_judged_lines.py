@@ -141,6 +141,14 @@ def test_a_line_that_is_hard_to_judge_asks(line: str, tmp_path: Path) -> None:
     assert not is_free(HostileFolder(tmp_path), line)
 
 
+def test_patterns_of_one_line_share_their_bound(tmp_path: Path) -> None:
+    folder = HostileFolder(tmp_path)
+    for at in range(700):
+        (folder.ws / "many" / f"d{at}").mkdir(parents=True)
+    assert is_free(folder, "cat many/*/*.txt")
+    assert not is_free(folder, "cat many/*/*.txt many/*/*.md")
+
+
 @pytest.mark.parametrize(
     ("above", "below"),
     [

@@ -155,8 +155,8 @@ def test_a_confined_command_ends_after_its_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "wall", "words"),
     [
-        (143, "bwrap", "exit code 143 (128 + SIGTERM), 1.0 s"),
-        (137, "bwrap", "exit code 137 (128 + SIGKILL), 1.0 s"),
+        (143, "bwrap", "exit code 143 (killed by SIGTERM, or ended with 128 + 15), 1.0 s"),
+        (137, "bwrap", "exit code 137 (killed by SIGKILL, or ended with 128 + 9), 1.0 s"),
         (128, "bwrap", "exit code 128, 1.0 s"),
         (255, "bwrap", "exit code 255, 1.0 s"),
         (2, "bwrap", "exit code 2, 1.0 s"),
@@ -171,7 +171,9 @@ def test_an_exit_code_inside_says_which_signal_it_stands_for(code: int, wall: st
 
 def test_a_signal_inside_is_named(tmp_path: Path) -> None:
     async def act(session: Session) -> None:
-        assert "(exit code 143 (128 + SIGTERM), " in (await session.run("kill -TERM $$")).text
+        assert (
+            "(exit code 143 (killed by SIGTERM, or ended with 128 + 15), " in (await session.run("kill -TERM $$")).text
+        )
 
     on_session(tmp_path, act)
 

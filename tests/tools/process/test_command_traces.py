@@ -55,6 +55,19 @@ def test_the_supervisors_word_is_reported_as_if_it_had_been_heard(
     assert found.output.text.startswith(text)
 
 
+def test_a_command_whose_wall_could_not_be_built_is_said_not_to_have_run(tmp_path: Path) -> None:
+    found = traces_of(left(tmp_path, "bwrap: no\n", status=1, has_begun=False, wall="bwrap"), 0.0)
+    assert found is not None
+    assert found.output.text == "The command could not be confined: bwrap: no. Nothing was run."
+    assert (found.output.ok, found.output.interrupted) == (False, False)
+    killed = traces_of(left(tmp_path, "", status=-9, has_begun=False, wall="bwrap"), 0.0)
+    assert killed is not None
+    assert "its wall was ended by signal 9. Nothing was run." in killed.output.text
+    stopped = traces_of(left(tmp_path, "", cause="stop", status=-9, has_begun=False, wall="bwrap"), 0.0)
+    assert stopped is not None
+    assert stopped.output.interrupted
+
+
 def test_without_it_only_what_was_printed_is_known(tmp_path: Path) -> None:
     spool = tmp_path / "A.out"
     assert traces_of(spool, 0.0) is None

@@ -131,7 +131,7 @@ def seen_doing(lines: Sequence[str]) -> list[str]:
         before = contents(folder)
         for line in lines:
             watched = ["strace", "-f", "-A", "-qq", "-s", "200", "-e", f"trace={CALLS}", "-e", "signal=none"]
-            command = ["timeout", "-k", "1", "3", *watched, "-o", str(log), "/bin/bash", "--norc", "-c", line]
+            command = ["timeout", "-k", "1", "10", *watched, "-o", str(log), "/bin/bash", "--norc", "-c", line]
             subprocess.run(
                 command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
             )

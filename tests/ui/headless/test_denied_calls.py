@@ -80,6 +80,15 @@ def test_the_option_that_is_named_would_have_allowed_the_call(plan: Plan, tool: 
     assert decide(plan, policy_with(named), tool=tool) == Allow()
 
 
+def test_where_no_wall_lets_a_command_write_a_rule_about_its_file_is_named() -> None:
+    plan = msgspec.structs.replace(runs("echo x > out/log.txt"), levels=("read",), hides_secrets=True)
+    asks = decide(plan, Policy("accept-edits"), tool="bash")
+    assert isinstance(asks, Ask)
+    question = e.ApprovalAsked(call="c", why=asks.why, patterns=suggest_patterns(plan).patterns)
+    assert option_for(question) == "--allow 'Edit(./out/**)'"
+    assert decide(plan, policy_with(option_for(question)), tool="bash") == Allow("", by_user=True)
+
+
 @pytest.mark.parametrize("first", PATTERNS)
 @pytest.mark.parametrize("second", PATTERNS)
 def test_of_two_patterns_each_is_named_unless_both_are_for_files(first: Effect, second: Effect) -> None:

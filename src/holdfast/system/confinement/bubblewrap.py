@@ -78,7 +78,7 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
 
 
 def _front(described: Confinement) -> str:
-    """Return the script of the first process; what only looks sees the machine's processes, and cannot count its."""
+    """Return the script of the first process. What looks sees the machine's processes, and cannot count its own."""
     return _BEGIN + ('exec "$@"' if described.is_looking else _WAIT)
 
 

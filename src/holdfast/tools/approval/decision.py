@@ -158,9 +158,12 @@ def _confined(  # noqa: PLR0911 - a return for each step
         return Allow("read")
     level = granted(plan)
     if not level and not by_user:
-        return Ask(f"The call {plan.title!r} runs a command that writes, which is not confined on this machine.")
+        return Ask(f"The call {plan.title!r} runs a command that writes, {NOT_CONFINED_HERE}.")
     return Allow(level, by_user)
 
+
+NOT_CONFINED_HERE = "which is not confined on this machine"
+"""Of a command that accepted edits would allow inside a wall: only a rule about its files allows it without one."""
 
 _TOO_MANY = "more files lie in the workspace than holdfast looks at for secrets to hide"
 

@@ -43,6 +43,7 @@ def _inner(words: tuple[Word, ...]) -> Iterator[SimpleCommand]:
 
 _HELPERS = {
     "tar": ("gzip", "bzip2", "xz", "zstd", "lzma", "lzip", "lzop", "compress"),
+    "locale": ("gzip", "bzip2"),
     "git": ("git-status", "sh", "gpg", "less"),
     "egrep": ("grep",),
     "fgrep": ("grep",),

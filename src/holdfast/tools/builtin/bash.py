@@ -215,7 +215,7 @@ def _signal_inside(finished: CommandFinished) -> str:
     if finished.wall != "bwrap" or number not in signal.valid_signals():
         return ""
     names = {each.value: each.name for each in signal.Signals}
-    return f" ({_BY_SIGNAL} + {names.get(number, f'signal {number}')})"
+    return f" (killed by {names.get(number, f'signal {number}')}, or ended with {_BY_SIGNAL} + {number})"
 
 
 def _processes(count: int) -> str:

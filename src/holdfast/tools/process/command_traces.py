@@ -27,7 +27,7 @@ def traces_of(spool: Path, since: float, *, outputs: Path | None = None) -> Trac
         ended = decode_json(read_end(spool) or b"", CommandEnded)
     except (msgspec.DecodeError, UnicodeDecodeError):  # missing (killed, disk full) or forged
         return _cut_short(spool, since)
-    if not ended.has_begun:
+    if not ended.has_begun and ended.cause == "exit":
         return Traces(output=ToolOutput(text=never_begun(ended, spool), ok=False), seconds=round(ended.seconds, 3))
     found = command_result(ended, spool)
     file = None if outputs is None else output_file(outputs, spool.name.partition(".")[0])

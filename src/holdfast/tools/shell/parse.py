@@ -28,6 +28,8 @@ MOST_COMMANDS = 256
 MOST_LINE_WORDS = 2_048
 """A line above these limits, or nested deeper than `MOST_DEPTH`, is not judged: that must never take long."""
 
+_TOO_MANY = f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_LINE_WORDS:,} are judged)."
+
 _MOST_FOLDERS = 8
 
 _NOTHING = Word(":", fixed=True, raw=":", prefix=":")
@@ -37,6 +39,9 @@ _SOMEWHERE = Word("a folder that is not known", fixed=False, raw="cd")
 
 _LOWER = re.compile(rb"[a-z_][a-z0-9_]*")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[.*\])?\+?=", re.DOTALL)
+_OPENING = re.compile(rb"[\[({]")
+_QUOTING = re.compile(rb"['\"\\`$#<(]")
+_ENDS = re.compile(rb"[^\s;&|][ \t]*[;&|\n]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -57,14 +62,20 @@ def parse_command(text: str) -> CommandLine:
     if strange is not None:
         character = strange if isinstance(strange, str) else strange[0]
         return CommandLine(unclear=f"It contains a character that is not seen or looks like a blank: {character!a}.")
+    if _surely_too_many(source):
+        return CommandLine(unclear=_TOO_MANY)
     reading = _Reading(source)
     try:
         reading.program(_parser().parse(reading.source).root_node)
     except _TooManyError:
-        reading.unclear = (
-            f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_LINE_WORDS:,} are judged)."
-        )
+        reading.unclear = _TOO_MANY
     return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines), tuple(reading.loops))
+
+
+def _surely_too_many(source: bytes) -> bool:
+    """Return whether there are too many commands or brackets, before the parser spends its time on them."""
+    too_many = _QUOTING.search(source) is None and len(_ENDS.findall(source)) > MOST_COMMANDS
+    return too_many or len(_OPENING.findall(source)) > MOST_LINE_WORDS
 
 
 def _is_invisible(character: str) -> bool:

@@ -185,7 +185,8 @@ def _matches(pattern: str, looked: list[int]) -> tuple[str, ...] | None:
                         looked[0] += 1
                         if looked[0] > 10 * MOST_NAMES or len(deeper) > MOST_NAMES:
                             return None
-                        if name.fullmatch(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
+                        is_hidden = entry.name.startswith(".") and not part.startswith(".")
+                        if not is_hidden and (part == "*" or name.fullmatch(entry.name)):
                             deeper.append(join(folder, entry.name))
             except OSError:
                 continue  # bash finds nothing there either

@@ -9,6 +9,7 @@ import msgspec
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.model_notices import ONLY_USER_DECIDES
+from holdfast.tools.approval.decision import NOT_CONFINED_HERE
 from holdfast.tools.permission_rules.permission_rule import rule_for
 from holdfast.ui.view.sentences import call_line
 
@@ -65,7 +66,8 @@ class DeniedCalls:
 def option_for(approval: e.ApprovalAsked) -> str:
     """Return the command-line option, quoted for a shell, that allows the call without asking."""
     patterns = approval.patterns if approval.pattern is None else (approval.pattern, *approval.patterns)
-    if patterns and all(pattern.effect == "write" for pattern in patterns):
+    is_helped = NOT_CONFINED_HERE not in approval.why  # by accepted edits
+    if patterns and is_helped and all(pattern.effect == "write" for pattern in patterns):
         return "--permission-mode accept-edits"
     return " ".join(f"--allow {shlex.quote(rule_for(pattern))}" for pattern in patterns) or "-y"
 
