@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -10,10 +12,13 @@ from agent_harness import Rig, says
 from holdfast.agent.turn.refusals import change_after, makes_another_request, refusal_of
 from holdfast.errors import ProviderFailed
 from holdfast.history.profiles import PROFILES
+from holdfast.providers.error_mapping import http_failure
+from holdfast.providers.model import StreamEvent
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
     CallEnded,
+    Compacted,
     Entry,
     PromptAccepted,
     RequestChange,
@@ -212,3 +217,23 @@ async def test_a_refusal_that_the_decision_does_not_help_is_not_sent_again() -> 
 def test_the_sentence_says_what_is_left_out() -> None:
     (one,) = Narrator().sentences(changed("tools", "mcp__a__get"))
     assert one.text == f"From here on mcp__a__get is not declared to the model any more: {MODEL}'s provider refuses it."
+
+
+async def test_an_error_without_a_reason_does_not_shorten_a_short_conversation() -> None:
+    class Silent(ScriptedModel):
+        """A model whose provider refuses the third request without a word."""
+
+        @asynccontextmanager
+        async def stream(
+            self, conversation: Conversation, *, non_streaming: bool = False
+        ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+            if len(self.requests) == 2:
+                raise http_failure("m", 400, {}, b"")
+            async with super().stream(conversation, non_streaming=non_streaming) as events:
+                yield events
+
+    rig = Rig(Silent([[Say("one " * 2_000)], [Say("two " * 2_000)], [Say("unasked")]]))
+    for _ in range(2):
+        assert (await rig.agent.run("go " * 500)).cause == "finished"
+    assert (await rig.agent.run("more")).cause == "provider"
+    assert not [each for each in rig.entries if isinstance(each, Compacted)]

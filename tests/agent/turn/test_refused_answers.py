@@ -17,7 +17,9 @@ from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.ui.view.sentences import Narrator
 from refusing_server import MODELS, Wire
 
-KEYS = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"), "k")
+KEYS: dict[str, str] = dict.fromkeys(
+    ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"), "k"
+)
 DETAILS = {"type": "refusal", "category": "cyber", "explanation": "It could harm."}
 ENDS: list[tuple[Wire, list[object], AnswerRefusal | None]] = [
     (
