@@ -31,10 +31,15 @@ LONGEST_REFUSAL_TEXT = 500
 """Characters of the provider's text to journal with a decision."""
 
 _MCP = "mcp__"
-_PLACES = re.compile(
-    r"tools\.(\d+)|function_declarations?\[(\d+)\]|tools\[(\d+)\]|[\"']tools[\"'], ?(\d+)", re.IGNORECASE
+_PLACES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"function_declarations?\[(\d{1,6})\]",
+        r"\btools[.\[](\d{1,6})\b",
+        r"[\"']tools[\"'], ?(\d{1,6})\b",
+    )
 )
-"""Where a provider's text names a tool by its number."""
+"""Where a provider's text names a tool by its number; Gemini's has the number of a list of tools before it."""
 
 _LIST_TOO_LONG = re.compile(r"'tools': array too long\. Expected an array with maximum length (\d+)")
 
@@ -101,7 +106,7 @@ def _named_tools(failed: ProviderFailed, declared: tuple[str, ...]) -> Iterator[
     if longest:
         yield from longest
         return
-    for found in _PLACES.finditer(text):
-        number = int(next(group for group in found.groups() if group is not None)[:6])
+    found = next((found for place in _PLACES if (found := place.search(text)) is not None), None)
+    if found is not None:
+        number = int(found[1])
         yield from declared[number : number + 1]
-        return
