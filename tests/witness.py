@@ -20,6 +20,7 @@ from holdfast.agent.events import (
     Shortening,
     TurnFailed,
 )
+from holdfast.session.journal.causes import OF_THE_PROVIDER
 from holdfast.session.journal.entries import CallStarted, Entry, RequestStarted, ShellStarted, TurnEnded
 from holdfast.session.journal.store import Reading, Store
 
@@ -82,7 +83,7 @@ class Witness:
             case LiveOutput(call):
                 self.acts(call)
             case TurnFailed():
-                if not self._has(lambda entry: isinstance(entry, TurnEnded) and entry.cause in ("provider", "flood")):
+                if not self._has(lambda entry: isinstance(entry, TurnEnded) and entry.cause in OF_THE_PROVIDER):
                     self._complain(f"a turn was told to have failed, and the journal does not have its end: {event}")
             case NotRecorded() | CheckFinding() | Shortening():
                 pass

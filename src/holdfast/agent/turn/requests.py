@@ -1,6 +1,7 @@
 """Sends requests: each is attempted until a response is journalled or no attempt is left.
 
-An attempt is journalled before it is sent, and so is its failure. Output that was already shown is not requested again.
+An attempt is journalled before it is sent, and so is its failure. Output that was already shown is not requested again,
+but for a response that is no answer: what little of it was shown is marked as cut off.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from holdfast.agent.cancellation import StopSignal
+from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
@@ -75,9 +77,8 @@ class Requests:
         """Send the conversation to its model until a response is journalled; raises as `send` does."""
         context = self._context
         sent = self._valid()
-        number = sent.steps + 1
-        limits = context.limits.of(sent.model)
-        attempt = 0
+        number, limits = sent.steps + 1, context.limits.of(sent.model)
+        attempt, empty = 0, 0  # `empty` counts the responses that were no answer
         non_streaming, fell_back, shortened = False, False, False
         left_out: set[str] = set()  # reasons for which images were already left out
         while True:
@@ -97,8 +98,11 @@ class Requests:
                 room=answer_room(self._received),
             )
             try:
-                finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
+                finished = expect_answer(
+                    model.name, await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
+                )
             except ProviderFailed as failed:
+                empty += isinstance(failed, EmptyAnswer)
                 too_long = failed.fault == "too_long" and not (shortened or stream.shown)
                 too_long = too_long and context.compactor.is_possible()
                 images = None if stream.shown else image_refusal(failed, sent)
@@ -107,7 +111,9 @@ class Requests:
                 delay = (
                     0.0
                     if changed
-                    else retry_delay(failed, attempt, limits=limits, shown=stream.shown, non_streaming=non_streaming)
+                    else retry_delay(
+                        failed, attempt, limits=limits, shown=stream.shown, non_streaming=non_streaming, empty=empty
+                    )
                 )
                 non_streaming = delay is not None and without_streaming(failed, fell_back=fell_back)
                 fell_back = fell_back or non_streaming
@@ -122,6 +128,8 @@ class Requests:
                         retry_in=delay,
                         attempts=limits.attempts,
                         retry_whole=non_streaming,
+                        model=model.name if isinstance(failed, EmptyAnswer) else "",
+                        usage=failed.usage if isinstance(failed, EmptyAnswer) else None,
                     )
                 )
                 if delay is None:

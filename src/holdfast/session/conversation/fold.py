@@ -225,10 +225,10 @@ class Fold:
                 self._streaming = c.Streaming(entry.step, entry.model)
                 self._builder.settle()
             case e.RequestFailed():
+                self._usage += entry.usage or Usage(cost="0")
                 if entry.fault in (e.NO_IMAGES, e.BAD_IMAGES) and now is not None:
                     self._refuse_images(now.model, None if entry.fault == e.NO_IMAGES else self._builder.images)
-                if entry.retry_in is not None:  # a failure after shown output ends the turn
-                    self._streaming = None
+                self._streaming = now if entry.retry_in is None else None  # without a retry, what was shown stays
             case e.ResponseCheckpoint():
                 if now is not None and now.step == entry.step:
                     text, thinking = now.text + entry.text, now.thinking + entry.thinking
