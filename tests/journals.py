@@ -133,6 +133,8 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         message=texts,
         retry_in=st.sampled_from([None, 1.0]),
         retry_whole=st.booleans(),
+        model=models,
+        usage=st.sampled_from([None, Usage(input_tokens=3, cost="0.25"), Usage(output_tokens=1)]),
     ),
     st.builds(ResponseCheckpoint, step=steps, text=texts),
     st.builds(

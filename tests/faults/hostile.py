@@ -173,6 +173,16 @@ def _says_why(wire: WireName) -> list[Mode]:
     return [fine, _fine(call, CALL, Finish("tool_calls"), Cut(), final_text="after it", ran=1)]
 
 
+def _without_a_reason(wire: WireName) -> list[Mode]:
+    """Return responses that are closed and do not say why: of Chat Completions, whole answers end so."""
+    text, call = "ends without saying why", "ends in a call without saying why"
+    half = Call("look", '{"n": ')
+    broken = _broken(call, half, Raw(_CLOSING[wire]), Cut(), faults={"cut"})
+    if wire == "openai-chat":
+        return [_fine(text, Say("done"), Raw(_CLOSING[wire]), Cut(), final_text="done"), broken]
+    return [_broken(text, Say("half"), Raw(_CLOSING[wire]), Cut(), faults={"cut"}, shown="half")]
+
+
 def _ghost_call(wire: WireName) -> Mode:
     """Return a response with a call after its end; where nothing but the last byte is one, it is a call like any."""
     if wire == "gemini":
@@ -252,7 +262,7 @@ def modes(wire: WireName) -> list[Mode]:
         _broken("cut in text", Say("half of it"), Cut(), faults={"cut"}, shown="half of it"),
         _broken("cut in thinking", Think("hm"), Cut(), faults={"cut"}, shown=" "),
         _broken("cut after a whole call", CALL, Cut(), faults={"cut"}),
-        _broken("ends without saying why", Say("half"), Raw(_CLOSING[wire]), Cut(), faults={"cut"}, shown="half"),
+        *_without_a_reason(wire),
         _broken(
             "an error in the stream",
             Say("half"),

@@ -14,6 +14,7 @@ from holdfast.session.journal.model_settings import Effort, OutputTokens, Sampli
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Dollars = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
+Retries = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ProviderLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -26,6 +27,7 @@ class ProviderLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     first_event_most: Seconds | None = None
     idle_event: Seconds | None = None
     attempts: Count | None = None
+    retry_empty: Retries | None = None
     backoff: Seconds | None = None
     longest_backoff: Seconds | None = None
 

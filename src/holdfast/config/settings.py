@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from holdfast.config.model_servers import Count, Dollars, ModelOverrides, ProviderLimits, Seconds, Server
+from holdfast.config.model_servers import Count, Dollars, ModelOverrides, ProviderLimits, Retries, Seconds, Server
 from holdfast.errors import ConfigInvalid
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.model_settings import (
@@ -21,6 +21,8 @@ from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, 
 from holdfast.tools.mcp_server_fields import McpServerFields
 from holdfast.typed_data import decode_toml
 
+Tokens = Annotated[int, msgspec.Meta(ge=0)]
+
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Limits of a turn, in seconds. None means no limit.
@@ -28,9 +30,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     The limits on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
     as events. Before the first event, those of a server of the user's own (on this computer, or without a key) do: each
     gives it `first_event` more, up to `first_event_most`. `max_steps` counts the model requests of one turn, `attempts`
-    those of one response. `max_cost` is the known cost of a run, in US dollars, above which no further request is sent.
-    `timeout` covers a whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by
-    provider name.
+    those of one response, `retry_empty` those of them after a response that is no answer. `max_cost` is the known cost of
+    a run, in US dollars, above which no further request is sent. `timeout` covers a whole turn, except the time in which
+    an approval prompt waits. `providers` has the exceptions, by provider name.
     """
 
     max_steps: Count | None = 200
@@ -43,6 +45,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     first_event_most: Seconds = 900.0
     idle_event: Seconds = 120.0
     attempts: Count = 4
+    retry_empty: Retries = 1
     backoff: Seconds = 1.0
     longest_backoff: Seconds = 60.0
     stop_grace: Seconds = 0.7
@@ -53,9 +56,6 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """Return the limits for a model, PROVIDER:MODEL."""
         exceptions = self.providers.get(model.partition(":")[0])
         return self if exceptions is None else msgspec.structs.replace(self, **msgspec.to_builtins(exceptions))
-
-
-Tokens = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 import msgspec
 
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import Usage
 
 _TITLE_LENGTH = 80
 
@@ -52,6 +53,8 @@ def _after(summary: FleetSummary, entry: e.Entry) -> FleetSummary:  # noqa: PLR0
             return change(summary, asking=tuple(each for each in summary.asking if each != call))
         case e.ResponseEnded(usage=usage) | e.Compacted(usage=usage) if usage.cost:
             return change(summary, cost=_sum(summary.cost, usage.cost))
+        case e.RequestFailed(usage=Usage(cost=str() as cost)):
+            return change(summary, cost=_sum(summary.cost, cost))
         case e.TurnEnded():
             return change(summary, open=False, asking=())
         case _:

@@ -86,6 +86,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
         retry_in=1.5,
         attempts=4,
         retry_whole=True,
+        model="anthropic:m",
+        usage=Usage(input_tokens=9, output_tokens=1, cost="0.0001"),
     ),
     e.ResponseCheckpoint(step=1, text="I will", thinking="Let me see"),
     e.ResponseEnded(

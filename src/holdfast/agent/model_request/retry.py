@@ -7,14 +7,23 @@ from holdfast.errors import ProviderFailed
 
 
 def retry_delay(
-    failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool, non_streaming: bool = False
+    failed: ProviderFailed,
+    attempt: int,
+    *,
+    limits: Limits,
+    shown: bool,
+    non_streaming: bool = False,
+    empty: int = 0,
 ) -> float | None:
     """Return the seconds to wait before attempt `attempt + 1`, None if there is no further attempt.
 
     Never retries an answer that was partly shown (the user would read it twice), an error that a retry cannot fix, or a
     `non_streaming` answer that timed out (it may be billed and would time out again). If the provider asks for a longer
-    wait than `longest_backoff`, the user gets the error instead.
+    wait than `longest_backoff`, the user gets the error instead. Responses that were no answer, `empty` of them so far,
+    are retried `retry_empty` times and at once, also if their thinking was shown.
     """
+    if failed.fault == "empty":
+        return 0.0 if empty <= limits.retry_empty and attempt < limits.attempts else None
     too_slow = non_streaming and failed.fault == "silent"
     if shown or too_slow or not failed.retryable or attempt >= limits.attempts:
         return None

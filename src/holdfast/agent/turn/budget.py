@@ -26,7 +26,7 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.stop_cause import StopCause
-from holdfast.session.journal.entries import Compacted, Entry, ResponseEnded, Titled
+from holdfast.session.journal.entries import Compacted, Entry, RequestFailed, ResponseEnded, Titled
 from holdfast.session.journal.parts import Usage
 
 
@@ -49,6 +49,7 @@ class Spent(msgspec.Struct, frozen=True):
                 ResponseEnded(usage=usage, model=model)
                 | Compacted(usage=usage, model=model)
                 | Titled(usage=usage, model=model)
+                | RequestFailed(usage=Usage() as usage, model=model)
             ):
                 if usage.cost is None:
                     return msgspec.structs.replace(self, unpriced=model)

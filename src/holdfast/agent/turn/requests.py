@@ -1,8 +1,8 @@
 """Sends requests: each is attempted until a response is journalled or no attempt is left.
 
-An attempt is journalled before it is sent, and so is its failure. Output that was already shown is not requested again.
-What a provider refused for good is left out, by a decision that is journalled with the failure; then the request is
-sent once more.
+An attempt is journalled before it is sent, and so is its failure. Output that was already shown is not requested again,
+but for a response that is no answer: what little of it was shown is marked as cut off. What a provider refused for good
+is left out, by a decision that is journalled with the failure; then the request is sent once more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import get_args
 import msgspec
 
 from holdfast.agent.cancellation import StopSignal
+from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
@@ -111,9 +112,8 @@ class Requests:
         """Send the conversation to its model until a response is journalled; raises as `send` does."""
         context = self._context
         sent = self._valid()
-        number = sent.steps + 1
-        limits = context.limits.of(sent.model)
-        attempt = 0
+        number, limits = sent.steps + 1, context.limits.of(sent.model)
+        attempt, empty = 0, 0  # `empty` counts the responses that were no answer
         non_streaming, fell_back = False, False
         left_out: set[str] = set()  # what was left out of this request after a refusal
         while True:
@@ -135,8 +135,11 @@ class Requests:
                 room=answer_room(self._received),
             )
             try:
-                finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
+                finished = expect_answer(
+                    model.name, await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
+                )
             except ProviderFailed as failed:
+                empty += isinstance(failed, EmptyAnswer)
                 found = self._recovery(failed, sent, left_out, shown=stream.shown)
                 if found.further:
                     delay = 0.0
@@ -149,6 +152,7 @@ class Requests:
                         limits=limits,
                         shown=stream.shown,
                         non_streaming=non_streaming or stream.gave_up,
+                        empty=empty,
                     )
                 non_streaming = delay is not None and without_streaming(
                     failed, fell_back=fell_back, patient=stream.patient
@@ -165,6 +169,8 @@ class Requests:
                         retry_in=delay,
                         attempts=limits.attempts,
                         retry_whole=non_streaming,
+                        model=model.name if isinstance(failed, EmptyAnswer) else "",
+                        usage=failed.usage if isinstance(failed, EmptyAnswer) else None,
                     ),
                     *(() if found.change is None else (found.change,)),  # in one append: a kill leaves both or none
                 )

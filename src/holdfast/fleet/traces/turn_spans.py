@@ -58,7 +58,8 @@ class TurnSpans:
             case e.RequestStarted() as request:
                 self._cut_request(at, "interrupted")
                 self._request, self._model = (at, request), request.model
-            case e.RequestFailed(fault=fault):
+            case e.RequestFailed(fault=fault, usage=usage):
+                self._usage += usage or Usage(cost="0")
                 self._cut_request(at, fault)
             case e.ResponseEnded() as response:
                 self._end_request(at, response)

@@ -46,10 +46,10 @@ def whole_arguments(pieces: Sequence[str], statements: Sequence[str] = ()) -> st
     """
     text = "".join(pieces)
     stated = [found for each in statements if (found := _one_object((each,))) is not None]
-    own = _one_object(pieces)
+    joined = _one_object(pieces)
     if not stated:
-        return text if own is None else own
-    found = [each for each in (own, *stated) if each is not None]
+        return text if joined is None else joined
+    found = [each for each in (joined, *stated) if each is not None]
     distinct = {_canonical(each): each for each in found if not _is_empty(each)}
     return "".join(distinct.values()) or found[0]
 

@@ -225,6 +225,7 @@ class Fold:
                 self._streaming = c.Streaming(entry.step, entry.model)
                 self._builder.settle()
             case e.RequestFailed():
+                self._usage += entry.usage or Usage(cost="0")
                 refused = self._refused.after_failure(entry, now, self._builder.images)
                 if refused is not self._refused and now is not None:
                     self._refused = refused

@@ -209,7 +209,7 @@ class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     """An attempt gave no usable response. `retry_in` is the delay until the next in seconds, None if there is none.
 
     `attempts` is the maximum for this response, None in older journals. `retry_whole` is whether the next attempt asks
-    for the answer without streaming.
+    for the answer without streaming. `model` and `usage` are of a complete response that was no answer: it is paid.
     """
 
     step: int
@@ -220,6 +220,8 @@ class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     retry_in: float | None = None
     attempts: int | None = None
     retry_whole: bool = False
+    model: str = ""
+    usage: Usage | None = None
 
 
 class ResponseCheckpoint(_Fact, frozen=True, tag="response-checkpoint"):

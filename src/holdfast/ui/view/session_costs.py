@@ -45,6 +45,8 @@ class Spending:
             ):
                 if usage != Usage(cost="0"):
                     self.all.append(ResponseCost(self._turn, model, usage))
+            case e.RequestFailed(model=model, usage=Usage() as usage):
+                self.all.append(ResponseCost(self._turn, model, usage))
             case _:
                 pass
 

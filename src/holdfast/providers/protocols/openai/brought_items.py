@@ -39,14 +39,14 @@ class BroughtItems:
                     self._by_call.setdefault(written, []).append(number)
                 case _:
                     pass
-        self._taken: set[int] = set()
+        self._matched: set[int] = set()
 
     def take_call(self, call_id: str, name: str, arguments: str) -> int | None:
         """Return the number of the item that is this call, None if there is none."""
         number = self._by_call_id.get(call_id)
-        if number is None or number in self._taken:
+        if number is None or number in self._matched:
             alike = self._by_call.get((name, whole_arguments((arguments,))), [])
-            while alike and alike[0] in self._taken:
+            while alike and alike[0] in self._matched:
                 alike.pop(0)
             number = alike.pop(0) if alike else None
         return self._take(number)
@@ -68,5 +68,5 @@ class BroughtItems:
 
     def _take(self, number: int | None) -> int | None:
         if number is not None:
-            self._taken.add(number)
+            self._matched.add(number)
         return number

@@ -1,0 +1,135 @@
+"""A response that is no answer is asked for once more, and then its turn fails: it is never a success."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_harness import Rig, says
+from holdfast.agent.events import LiveText, TurnFailed
+from holdfast.agent.model_request.empty_answer import why_empty
+from holdfast.config.settings import Limits
+from holdfast.errors import EXIT_FAILED
+from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
+    CallStarted,
+    Part,
+    RequestFailed,
+    RequestStarted,
+    ResponseEnded,
+    TurnEnded,
+)
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.testing.script import Call, Fail, Finish, Reply, Say, Think
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.ui.headless.turn_end import exit_code
+
+EMPTY: dict[str, Reply] = {
+    "nothing": (Finish("stop"),),
+    "white space": (Say(" \n\t "),),
+    "characters that cannot be seen": (Say("\u200b\ufeff"),),
+    "thinking": (Think("Let me see."),),
+    "thinking and white space": (Think("Let me see."), Say("\n")),
+    "thinking between tags": (Say("<think>Let me see.</think>\n"),),
+    "thinking between tags without an end": (Say("<think>Let me see."),),
+    "calls that are not there": (Finish("tool_calls"),),
+    "a text and calls that are not there": (Say("I will look."), Finish("tool_calls")),
+    "thinking and calls that are not there": (Think("hm"), Finish("tool_calls")),
+}
+
+
+def failures(rig: Rig) -> list[RequestFailed]:
+    return [entry for entry in rig.entries if isinstance(entry, RequestFailed)]
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+async def test_a_model_that_gives_no_answer_is_asked_once_more_and_the_turn_fails(kind: str) -> None:
+    rig = Rig(ScriptedModel([EMPTY[kind], EMPTY[kind], [Say("here")]]))
+    ended = await rig.agent.run("go")
+    assert (ended.reason, ended.cause) == ("error", "empty")
+    assert "gave no answer" in ended.detail
+    assert [(each.fault, each.attempt, each.retry_in) for each in failures(rig)] == [
+        ("empty", 1, 0),
+        ("empty", 2, None),
+    ]
+    assert TurnFailed("empty") in rig.events
+    assert exit_code(ended, "empty") == EXIT_FAILED
+    kept = [entry for entry in rig.entries if isinstance(entry, ResponseEnded)]
+    assert {entry.cut for entry in kept} <= {"empty"}  # may be empty: only what was shown as text is kept
+    after = await rig.agent.run("again")
+    assert (after.cause, rig.agent.conversation.answer) == ("finished", "here")
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+async def test_the_second_attempt_may_be_the_answer(kind: str) -> None:
+    rig = Rig(ScriptedModel([EMPTY[kind], [Call("look", {})], EMPTY[kind], [Say("here")]]), tools=[says("look")])
+    ended = await rig.agent.run("go")
+    assert (ended.cause, rig.agent.conversation.answer) == ("finished", "here")
+    assert [(each.step, each.attempt) for each in failures(rig)] == [(1, 1), (2, 1)]  # each response has one more
+    assert len([entry for entry in rig.entries if isinstance(entry, CallStarted)]) == 1
+
+
+async def test_an_empty_answer_behind_a_result_fails_too_and_keeps_the_result() -> None:
+    rig = Rig(ScriptedModel([[Call("look", {})], [Finish("stop")], [Finish("stop")]]), tools=[says("look")])
+    ended = await rig.agent.run("go")
+    assert ended.cause == "empty"
+    assert len(rig.agent.conversation.messages) >= 3
+
+
+async def test_a_text_that_announces_a_call_is_shown_and_kept_as_cut_off() -> None:
+    reply: Reply = (Say("I will look."), Finish("tool_calls"))
+    rig = Rig(ScriptedModel([reply, reply]))
+    await rig.agent.run("go")
+    assert "".join(event.text for event in rig.events if isinstance(event, LiveText)) == "I will look." * 2
+    folded = fold(rig.entries)
+    assert "I will look." in str(folded.messages)
+    assert str(folded.messages).count("I will look.") == 1
+
+
+@pytest.mark.parametrize(("retry_empty", "attempts", "sent"), [(0, 4, 1), (1, 4, 2), (3, 4, 4), (3, 2, 2)])
+async def test_how_often_it_is_asked_again_is_a_setting(retry_empty: int, attempts: int, sent: int) -> None:
+    limits = Limits(retry_empty=retry_empty, attempts=attempts)
+    rig = Rig(ScriptedModel([[Finish("stop")]] * 5), limits=limits)
+    assert (await rig.agent.run("go")).cause == "empty"
+    assert len([entry for entry in rig.entries if isinstance(entry, RequestStarted)]) == sent
+
+
+async def test_other_failures_do_not_count_as_empty_answers() -> None:
+    script: list[Reply] = [[Fail(529, "busy")], [Finish("stop")], [Fail(529, "busy")], [Say("here")]]
+    rig = Rig(ScriptedModel(script), limits=Limits(backoff=0.01))
+    assert (await rig.agent.run("go")).cause == "finished"
+
+
+async def test_what_it_used_is_paid_and_counted() -> None:
+    rig = Rig(ScriptedModel([[Think("hm")], [Say("here")]]))
+    await rig.agent.run("go")
+    (failed,) = failures(rig)
+    (response,) = (entry for entry in rig.entries if isinstance(entry, ResponseEnded))
+    assert failed.usage is not None
+    assert failed.model == response.model
+    assert fold(rig.entries).usage == Usage(cost="0") + failed.usage + response.usage
+
+
+@pytest.mark.parametrize("finish", ["max_tokens", "refusal"])
+async def test_an_answer_that_was_stopped_says_so_itself(finish: ModelFinish) -> None:
+    assert why_empty(StreamFinished((), finish, Usage())) == ""
+    rig = Rig(ScriptedModel([[Think("hm"), Finish("length" if finish == "max_tokens" else "refusal")]]))
+    ended: TurnEnded = await rig.agent.run("go")
+    assert ended.cause == finish
+
+
+@pytest.mark.parametrize(
+    ("parts", "finish"),
+    [
+        ((TextPart("."),), "stop"),
+        ((TextPart("\n so"),), "stop"),
+        ((TextPart("<think>hm</think> so"),), "stop"),
+        ((TextPart("<b>"),), "stop"),
+        ((ThinkingPart("hm"), TextPart("so")), "stop"),
+        ((CallPart("", "look", "{}"),), "stop"),
+        ((CallPart("", "look", "{}"),), "calls"),
+        ((TextPart(""), CallPart("", "look", "{}")), "calls"),
+    ],
+)
+def test_what_is_an_answer(parts: tuple[Part, ...], finish: ModelFinish) -> None:
+    assert why_empty(StreamFinished(parts, finish, Usage())) == ""
