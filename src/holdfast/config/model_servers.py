@@ -46,6 +46,10 @@ LimitField = Literal["max_tokens", "max_completion_tokens"]
 """The field of Chat Completions that limits an answer."""
 
 
+TextCalls = Literal["auto", "off"]
+"""Whether calls that a model writes as text, in an exact form, are calls."""
+
+
 class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """How a configured server differs from others; the fields are those of `Compat`. None: as its kind usually does."""
 
@@ -60,6 +64,7 @@ class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     output_limit: LimitField | None = None
     service_tiers: tuple[str, ...] | None = None
     no_effort_with_tools: tuple[str, ...] | None = None
+    text_calls: TextCalls | None = None
 
 
 class HeaderVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -104,6 +104,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         usage=Usage(input_tokens=10, output_tokens=5, cache_read_tokens=3, cache_write_tokens=2, cost="0.0001"),
         finish="tool_calls",
         cut="user",
+        written="<tool_call>…</tool_call>",
     ),
     e.ApprovalAsked(
         call="c1",

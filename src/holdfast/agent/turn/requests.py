@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
+from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.image_refusals import image_refusal
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ModelUnusable, ProviderFailed
-from holdfast.providers.model import ModelFinish, PrefixModel
+from holdfast.providers.model import ModelFinish, PrefixModel, StreamFinished
 from holdfast.providers.protocols.answer_bounds import answer_room
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import ModelChanged, Repaired, RequestFailed, RequestStarted, Why
@@ -36,6 +39,8 @@ class Requests:
         self._stream: Stream | None = None
         self._received = 0  # bytes of text, in the answers of the turn so far
         self._cut_calls: tuple[str, ...] = ()
+        self.unread_call = ""
+        """What the user reads of the call that the last response ends with as text, and that is none; "" if none."""
 
     async def shorten(self, why: Why) -> bool:
         """Compact the conversation and return whether it is shorter now."""
@@ -140,15 +145,23 @@ class Requests:
                     sent = self._valid()
                 continue
             self._received += stream.received
-            ended = stream.response_entry(
-                finished, session=sent.opened.session if sent.opened else "", known=self._journal.fold.knows_call
-            )
-            self._journal.append(ended)
-            self._stream = None
-            if ended.cut is not None:
-                self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
-            self._to(Signal.RESPONSE)
-            return finished.finish
+            return self._journal_response(stream, finished, sent)
+
+    def _journal_response(self, stream: Stream, finished: StreamFinished, sent: Conversation) -> ModelFinish:
+        """Journal a complete response, with the calls that it has as text, and return how it ended."""
+        checks, session = self._context.checks, sent.opened.session if sent.opened else ""
+        reads = checks.reads_text_calls(sent.model)
+        checked = check_response(finished, self._context.toolbox.tools, reads=reads)
+        ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
+        self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
+        if checked.written:
+            checks.emit_note(read_notice(sent.model))
+        self.unread_call = checked.unread and unread_detail(sent.model, checked.unread, reads=reads)
+        self._stream = None
+        if ended.cut is not None:
+            self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
+        self._to(Signal.RESPONSE)
+        return checked.finished.finish
 
     def _valid(self) -> Conversation:
         """Return the conversation to send, its repairs journalled; raises `InvalidRequest`, `TurnStopped`."""

@@ -19,6 +19,7 @@ from holdfast.providers.catalog.compat import (
     DEEPSEEK_COMPAT,
     FOREIGN_COMPAT,
     GROQ_COMPAT,
+    LOCAL_COMPAT,
     MISTRAL_COMPAT,
     OPENAI_COMPAT,
     OPENROUTER_COMPAT,
@@ -51,7 +52,7 @@ def _chat(
     )
 
 
-def _local(name: str, *, port: int, compat: Compat = FOREIGN_COMPAT) -> Provider:
+def _local(name: str, *, port: int, compat: Compat = LOCAL_COMPAT) -> Provider:
     """Return a provider with Chat Completions on this computer."""
     return Provider(
         name=name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.config.model_servers import EffortForm, LimitField, ThinkingForm
+from holdfast.config.model_servers import EffortForm, LimitField, TextCalls, ThinkingForm
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,8 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     `reasoning_effort`, OpenRouter's `reasoning: {effort}`, or `chat_template_kwargs`, from which a chat template reads
     `enable_thinking` and `reasoning_effort`. `output_limit` is the field that limits an answer. `service_tiers` are
     those it takes, also over Responses. `no_effort_with_tools` are beginnings of names of models that refuse tools
-    together with any effort but none.
+    together with any effort but none. `text_calls`: calls that its models write as text are read, over any protocol;
+    "auto" for servers of the user's own.
     """
 
     stream_usage: bool = True
@@ -34,6 +35,7 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     output_limit: LimitField = "max_tokens"
     service_tiers: tuple[str, ...] = ()
     no_effort_with_tools: tuple[str, ...] = ()
+    text_calls: TextCalls = "off"
 
 
 FOREIGN_COMPAT = Compat()
@@ -48,6 +50,7 @@ OPENAI_COMPAT = Compat(
 )
 DEEPSEEK_COMPAT = Compat(reasoning_with_calls=True)
 GROQ_COMPAT = Compat(thinking="none", service_tiers=("auto", "on_demand", "flex", "performance"))
-TEMPLATE_COMPAT = Compat(effort="chat_template_kwargs")
+LOCAL_COMPAT = Compat(text_calls="auto")
+TEMPLATE_COMPAT = Compat(effort="chat_template_kwargs", text_calls="auto")
 MISTRAL_COMPAT = Compat(stream_usage=False, thinking="parts", think_tags=False)
 OPENROUTER_COMPAT = Compat(reasoning_details=True, reports_cost=True, effort="reasoning")

@@ -225,7 +225,8 @@ class ResponseCheckpoint(_Fact, frozen=True, tag="response-checkpoint"):
 class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     """The response to a request. `cut` is None if it is complete, else why it stopped early.
 
-    Calls in a cut response were never started and never will be.
+    Calls in a cut response were never started and never will be. `written` is the text from which its calls were read,
+    if the model wrote them as text; it is not sent.
     """
 
     step: int
@@ -234,6 +235,7 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     usage: Usage
     finish: str | None = None
     cut: Cause | None = None
+    written: str = ""
 
 
 class ShellStarted(_Fact, frozen=True, tag="shell-started"):
