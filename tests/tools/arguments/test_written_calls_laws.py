@@ -62,28 +62,34 @@ FORMS = {
         "<tool_call>\n<function=read>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>"
     ),
     "function with JSON": '<function=read>{"path": "a"}</function>',
-    "invoke": '<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>',
-    "MiniMax": '<minimax:tool_call><invoke name="read"><parameter name="path">a</parameter></invoke></minimax:tool_call>',
-    "DSML": (
-        '<\uff5cDSML\uff5cfunction_calls>\n<\uff5cDSML\uff5cinvoke name="read">\n<\uff5cDSML\uff5cparameter name="path" string="true">a'
-        "</\uff5cDSML\uff5cparameter>\n</\uff5cDSML\uff5cinvoke>\n</\uff5cDSML\uff5cfunction_calls>"
+    "invoke": (
+        '<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>'
     ),
+    "MiniMax": (
+        '<minimax:tool_call><invoke name="read"><parameter name="path">a</parameter></invoke></minimax:tool_call>'
+    ),
+    "DSML": (
+        '<!DSML!function_calls>\n<!DSML!invoke name="read">\n<!DSML!parameter name="path" string="true">a'
+        "</!DSML!parameter>\n</!DSML!invoke>\n</!DSML!function_calls>"
+    ).replace("!", "\uff5c"),
     "Mistral": f"[TOOL_CALLS][{JSON}]",
     "Mistral, later": '[TOOL_CALLS]read[ARGS]{"path": "a"}',
     "Llama": '<|python_tag|>{"name": "read", "parameters": {"path": "a"}}<|eom_id|>',
     "Granite": f"<|tool_call|>[{JSON}]",
-    "Command": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "read", "parameters": {"path": "a"}}]<|END_ACTION|>',
+    "Command": (
+        '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "read", "parameters": {"path": "a"}}]<|END_ACTION|>'
+    ),
     "Kimi": (
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>"
         '{"path": "a"}<|tool_call_end|><|tool_calls_section_end|>'
     ),
     "DeepSeek": (
-        "<\uff5ctool▁calls▁begin\uff5c><\uff5ctool▁call▁begin\uff5c>function<\uff5ctool▁sep\uff5c>read\n```json\n"
-        '{"path": "a"}\n```<\uff5ctool▁call▁end\uff5c><\uff5ctool▁calls▁end\uff5c>'
-    ),
+        "<!tool▁calls▁begin!><!tool▁call▁begin!>function<!tool▁sep!>read\n```json\n"
+        '{"path": "a"}\n```<!tool▁call▁end!><!tool▁calls▁end!>'
+    ).replace("!", "\uff5c"),
     "DeepSeek, later": (
-        '<\uff5ctool▁calls▁begin\uff5c><\uff5ctool▁call▁begin\uff5c>read<\uff5ctool▁sep\uff5c>{"path": "a"}<\uff5ctool▁call▁end\uff5c><\uff5ctool▁calls▁end\uff5c>'
-    ),
+        '<!tool▁calls▁begin!><!tool▁call▁begin!>read<!tool▁sep!>{"path": "a"}<!tool▁call▁end!><!tool▁calls▁end!>'
+    ).replace("!", "\uff5c"),
     "GLM": "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
     "harmony": '<|channel|>commentary to=functions.read <|constrain|>json<|message|>{"path": "a"}<|call|>',
 }
