@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
@@ -113,7 +113,8 @@ class BadModel:
         prompt = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
         results = [message for message in messages[newest:] if message["role"] == "tool"]
         deltas, finish = HABITS[prompt.split()[-1]](len(results))
-        for number, delta in enumerate([{"role": "assistant"}, *deltas]):
+        yield _event({"role": "assistant"}, None)
+        for number, delta in enumerate(deltas):
             for each in delta.get("tool_calls", ()):
                 each["id"] = f"call_{self.requests}_{number}"
             yield _event(delta, None)
@@ -128,15 +129,15 @@ def _event(delta: Delta, finish: str | None) -> bytes:
 
 
 @contextmanager
-def bad_model() -> Iterator[BadModel]:
+def bad_model() -> Generator[BadModel]:
     """Serve it."""
     model = BadModel()
 
     class Answers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def log_message(self, *args: object) -> None:
-            del args
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base's
+            del format, args
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
