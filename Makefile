@@ -5,6 +5,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+MODEL ?=
 RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest --workers auto
 READY := $(VENV)/.ready
@@ -12,13 +13,14 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all refused needs npm llama mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
+.PHONY: help demo test test-all refused needs npm llama real mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
 	@echo "make test    run the tests on every core: all of them, of laws, faults and matrices a sample (five minutes on two)"
 	@echo "make test-all  the tests of make test, and of laws, faults and matrices everything (hours), then make llama and make pythons"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
+	@echo "make real    twelve tasks by a small real model (491 MB, once; an hour); MODEL=FILE.gguf for another one"
 	@echo "make fleet   run the tests of a fleet with real workers, over their own PostgreSQL (two minutes)"
 	@echo "make pythons run the tests with every other Python from 3.12 on that is on the PATH"
 	@echo "make needs   list what tests need beside Python (programs, clients from npm), what is missing here, and how to get it"
@@ -46,6 +48,14 @@ test-all: $(READY)
 
 llama: $(VENV)/.llama
 	@$(RUN) -m pytest tests/e2e/test_llama.py $(ARGS)
+
+# Opt-in, no part of make test, of CI or of a release: it downloads 491 MB of weights once, and takes an hour on two cores.
+# MODEL=FILE.gguf for another model. Without the network it says so and tries nothing.
+real: $(READY)
+	@$(RUN) -c 'import xllamacpp' 2>/dev/null || $(MAKE) --no-print-directory $(VENV)/.llama || { \
+		echo "Skipped: llama.cpp's server cannot be installed now (it needs the network once). Nothing was tried."; exit 0; }; \
+		$(RUN) -c 'import xllamacpp' 2>/dev/null || exit 0; \
+		$(RUN) tests/real/real.py --model "$(MODEL)" $(ARGS)
 
 $(VENV)/.llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'

@@ -114,8 +114,8 @@ class Start:
 
 
 VERSION = Start(name="--version", packages={}, later={}, most=3)
-PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=257)
-TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=247)
+PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=258)
+TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=249)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,6 +181,7 @@ def test_azure_gets_its_key_in_its_own_header_at_its_own_path() -> None:
 
 
 OTHER_WORDS = {
+    "text_calls": "off",
     "thinking": "none",
     "effort": "reasoning",
     "output_limit": "max_completion_tokens",
@@ -198,7 +199,7 @@ def test_every_difference_can_be_set_and_the_others_stay(configured: Callable[[s
             text = f'[providers.x]\nkind = "{kind}"\nbase_url = "http://x"\ncompat = {{ {name} = {written} }}'
             (provider,) = known_providers(configured(text).providers).keys() & {"x"}
             compat = known_providers(configured(text).providers)[provider].compat
-            assert compat == msgspec.structs.replace(usual, **{name: value})
+            assert compat == msgspec.structs.replace(usual, **{"text_calls": "auto", name: value})
 
 
 async def test_a_server_that_refuses_stream_options_is_not_sent_any(configured: Callable[[str], Config]) -> None:

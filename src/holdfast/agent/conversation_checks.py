@@ -12,7 +12,7 @@ from holdfast.agent.events import CheckFinding, Event
 from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
-from holdfast.providers.registry import PROVIDERS, Providers, profile_of
+from holdfast.providers.registry import PROVIDERS, Providers, profile_of, reads_text_calls
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.request.validate import (
     RequestValidator,
@@ -36,10 +36,21 @@ class Checks:
         self._journalled: set[str] = set()
         self._shown: set[str] = set()  # reported by --debug
         self._setting_notes: set[str] = set()  # of the last request
+        self._notes: set[str] = set()  # said once in a run
 
     def profile(self, conversation: Conversation) -> Profile:
         """Return the rules of the conversation's model."""
         return profile_of(conversation.model, self._providers)
+
+    def reads_text_calls(self, model: str) -> bool:
+        """Return whether calls that this model writes as text are calls."""
+        return reads_text_calls(model, self._providers)
+
+    def emit_note(self, message: str) -> None:
+        """Emit a note for the user, once in a run."""
+        if message not in self._notes:
+            self._notes.add(message)
+            self._emit(CheckFinding(message))
 
     def add_journalled(self, findings: Iterable[str]) -> None:
         """Remember findings that are in the journal."""

@@ -49,6 +49,10 @@ LimitField = Literal["max_tokens", "max_completion_tokens"]
 """The field of Chat Completions that limits an answer."""
 
 
+TextCalls = Literal["auto", "off"]
+"""Whether calls that a model writes as text, in an exact form, are calls."""
+
+
 class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """How a configured server differs from others; the fields are those of `Compat`. None: as its kind usually does."""
 
@@ -64,6 +68,7 @@ class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     service_tiers: tuple[str, ...] | None = None
     no_effort_with_tools: tuple[str, ...] | None = None
     prompt_progress: bool | None = None
+    text_calls: TextCalls | None = None
 
 
 class HeaderVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

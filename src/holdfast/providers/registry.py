@@ -116,7 +116,8 @@ def _provider(name: str, server: Server) -> Provider:
 
 
 def _compat(server: Server) -> Compat:
-    default = MISTRAL_COMPAT if server.kind == "mistral" else FOREIGN_COMPAT
+    usual = MISTRAL_COMPAT if server.kind == "mistral" else FOREIGN_COMPAT
+    default = msgspec.structs.replace(usual, text_calls="auto")
     return msgspec.structs.replace(default, **msgspec.to_builtins(server.compat)) if server.compat else default
 
 
@@ -150,6 +151,13 @@ def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
     prefix, _, model = name.partition(":")
     provider = _find_provider(prefix, model, providers)
     return provider.profile_for(model) if provider else OPENAI_COMPATIBLE
+
+
+def reads_text_calls(name: str, providers: Providers = PROVIDERS) -> bool:
+    """Return whether calls that the model PROVIDER:MODEL writes as text are calls."""
+    prefix, _, model = name.partition(":")
+    provider = _find_provider(prefix, model, providers)
+    return provider is not None and not provider.through_pydantic_ai and provider.compat.text_calls == "auto"
 
 
 class ModelEndpoint(msgspec.Struct, frozen=True):

@@ -73,7 +73,7 @@ UNREMARKABLE: frozenset[Cause] = frozenset({"finished", "approval", "max_tokens"
 """Causes that need no note, because the conversation itself shows them."""
 
 
-FOREIGN: frozenset[Cause] = frozenset({"provider", "refusal", "storage", "bug"})
+FOREIGN: frozenset[Cause] = frozenset({"provider", "refusal", "storage", "bug", "text_call"})
 """Causes whose detail is another program's text or advice for the user: not repeated to the model."""
 
 

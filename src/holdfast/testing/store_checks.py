@@ -110,6 +110,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         finish="tool_calls",
         cut="user",
         refusal=AnswerRefusal(category="cyber", explanation="It may harm."),
+        written="<tool_call>…</tool_call>",
     ),
     e.ApprovalAsked(
         call="c1",

@@ -120,8 +120,8 @@ def _run_at_end(text: str) -> _Run | None:
         period = len(text) - LEAST_PERIOD - place
         least = LEAST_PERIOD * TIMES if period < LEAST_PERIOD else period * TIMES
         if _repeats(text, period, least):
-            whole = least if period >= LEAST_PERIOD else SHORT_RUN
-            times = -(-whole // period)
+            size = least if period >= LEAST_PERIOD else SHORT_RUN
+            times = -(-size // period)
             return _Run(period, times, len(text) - period * times) if _repeats(text, period, period * times) else None
     return None
 

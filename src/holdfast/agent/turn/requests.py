@@ -17,11 +17,12 @@ from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
+from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ModelUnusable, ProviderFailed
-from holdfast.providers.model import ModelFinish, PrefixModel
+from holdfast.providers.model import ModelFinish, PrefixModel, StreamFinished
 from holdfast.providers.protocols.answer_bounds import answer_room
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.token_estimate import context_tokens
@@ -73,6 +74,8 @@ class Requests:
         self._cut_calls: tuple[str, ...] = ()
         self.refusal = ""
         """Why the model refused to answer, if it did and its provider says so."""
+        self.unread_call = ""
+        """What the user reads of the call that the last response ends with as text, and that is none; "" if none."""
 
     async def shorten(self, why: Why) -> bool:
         """Compact the conversation and return whether it is shorter now."""
@@ -187,17 +190,25 @@ class Requests:
                     await self._stop.race(asyncio.sleep(delay))
                 continue
             self._received += stream.received
-            ended = stream.response_entry(
-                finished, session=sent.opened.session if sent.opened else "", known=self._journal.fold.knows_call
-            )
-            self._journal.append(ended)
-            self._stream = None
-            if ended.refusal is not None:
-                self.refusal = ended.refusal.text
-            elif ended.cut is not None:
-                self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
-            self._to(Signal.RESPONSE)
-            return finished.finish
+            return self._journal_response(stream, finished, sent)
+
+    def _journal_response(self, stream: Stream, finished: StreamFinished, sent: Conversation) -> ModelFinish:
+        """Journal a complete response, with the calls that it has as text, and return how it ended."""
+        checks, session = self._context.checks, sent.opened.session if sent.opened else ""
+        reads = checks.reads_text_calls(sent.model)
+        checked = check_response(finished, self._context.toolbox.tools, reads=reads)
+        ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
+        self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
+        if checked.written:
+            checks.emit_note(read_notice(sent.model))
+        self.unread_call = checked.unread and unread_detail(sent.model, checked.unread, reads=reads)
+        self._stream = None
+        if ended.refusal is not None:
+            self.refusal = ended.refusal.text
+        elif ended.cut is not None:
+            self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
+        self._to(Signal.RESPONSE)
+        return checked.finished.finish
 
     def _recovery(self, failed: ProviderFailed, sent: Conversation, left_out: set[str], *, shown: bool) -> _Recovery:
         """Return what a failed request is followed by, after which `left_out` was already left out of it.

@@ -127,6 +127,8 @@ class Turn:
         finish = await self._requests.send()
         self.stop.raise_if_set()  # also after the last response: queued messages must not be sent after a stop
         cause = cause_after(finish, calls=len(journal.conversation.open_calls))
+        if cause == "finished" and self._requests.unread_call:
+            return StopCause("text_call", self._requests.unread_call)
         return None if cause is None else StopCause(cause, self._requests.refusal)
 
     async def _exit(self, stop_cause: StopCause) -> TurnEnded:

@@ -20,6 +20,7 @@ from holdfast.providers.catalog.compat import (
     FOREIGN_COMPAT,
     GROQ_COMPAT,
     LLAMACPP_COMPAT,
+    LOCAL_COMPAT,
     MISTRAL_COMPAT,
     OPENAI_COMPAT,
     OPENROUTER_COMPAT,
@@ -52,7 +53,7 @@ def _chat(
     )
 
 
-def _local(name: str, *, port: int, compat: Compat = FOREIGN_COMPAT) -> Provider:
+def _local(name: str, *, port: int, compat: Compat = LOCAL_COMPAT) -> Provider:
     """Return a provider with Chat Completions on this computer."""
     return Provider(
         name=name,

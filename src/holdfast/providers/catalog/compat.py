@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.config.model_servers import EffortForm, LimitField, ThinkingForm
+from holdfast.config.model_servers import EffortForm, LimitField, TextCalls, ThinkingForm
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +22,8 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     those it takes, also over Responses. `no_effort_with_tools` are beginnings of names of models that refuse tools
     together with any effort but none. `prompt_progress`: a stream tells how much of the prompt is read if
     `return_progress` asks for it (llama.cpp).
+    together with any effort but none. `text_calls`: calls that its models write as text are read, over any protocol;
+    "auto" for servers of the user's own.
     """
 
     stream_usage: bool = True
@@ -36,6 +38,7 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     service_tiers: tuple[str, ...] = ()
     no_effort_with_tools: tuple[str, ...] = ()
     prompt_progress: bool = False
+    text_calls: TextCalls = "off"
 
 
 FOREIGN_COMPAT = Compat()
@@ -50,7 +53,8 @@ OPENAI_COMPAT = Compat(
 )
 DEEPSEEK_COMPAT = Compat(reasoning_with_calls=True)
 GROQ_COMPAT = Compat(thinking="none", service_tiers=("auto", "on_demand", "flex", "performance"))
-TEMPLATE_COMPAT = Compat(effort="chat_template_kwargs")
-LLAMACPP_COMPAT = Compat(effort="chat_template_kwargs", prompt_progress=True)
+LOCAL_COMPAT = Compat(text_calls="auto")
+TEMPLATE_COMPAT = Compat(effort="chat_template_kwargs", text_calls="auto")
+LLAMACPP_COMPAT = Compat(effort="chat_template_kwargs", prompt_progress=True, text_calls="auto")
 MISTRAL_COMPAT = Compat(stream_usage=False, thinking="parts", think_tags=False)
 OPENROUTER_COMPAT = Compat(reasoning_details=True, reports_cost=True, effort="reasoning")

@@ -237,6 +237,7 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
 
     Calls in a cut response were never started and never will be. `refusal` is set if the model refused to answer: the
     parts are shown, and are not sent back as the assistant's words. Older journals have none.
+    `written` is the text from which its calls were read, if the model wrote them as text; it is not sent.
     """
 
     step: int
@@ -246,6 +247,7 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     finish: str | None = None
     cut: Cause | None = None
     refusal: AnswerRefusal | None = None
+    written: str = ""
 
 
 class ShellStarted(_Fact, frozen=True, tag="shell-started"):

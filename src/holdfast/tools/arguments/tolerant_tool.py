@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import cast
 
 import msgspec
 
@@ -10,8 +11,9 @@ from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect, ToolSchema
 from holdfast.tools.arguments.name_aliases import FIELD_DEFAULTS, NAMESPACES, REPLACEMENT_HINTS, TOOL_NAMES, folded_name
 from holdfast.tools.arguments.other_tool import EDITORS, EditorTool, patch_in_shell
-from holdfast.tools.arguments.tolerant_reader import read_arguments
+from holdfast.tools.arguments.tolerant_reader import ArgumentReading, read_arguments
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
+from holdfast.typed_data import decode_json
 
 
 class TolerantTool:
@@ -36,9 +38,13 @@ class TolerantTool:
         """Return the strongest effect of the tool."""
         return self._tool.effect
 
+    def reading(self, arguments: str) -> ArgumentReading:
+        """Return the arguments as they are read; raises `ToolFailed` as `read_arguments` does."""
+        return read_arguments(arguments, self.schema, defaults=FIELD_DEFAULTS.get(_base_name(self._called_as), {}))
+
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the tool's plan for the arguments as they were read; raises `ToolFailed` as the tool does."""
-        reading = read_arguments(arguments, self.schema, defaults=FIELD_DEFAULTS.get(_base_name(self._called_as), {}))
+        reading = self.reading(arguments)
         name_note = f"[Tool {self._called_as!r} is {self.schema.name!r} here.]" if self._called_as else ""
         tool, raw = self._tool, reading.raw
         if self._patches is not None and (patch := patch_in_shell(raw)):
@@ -63,6 +69,44 @@ class TolerantTool:
             return msgspec.structs.replace(output, text=f"{output.text}\n{note}" if output.text else note)
 
         return msgspec.structs.replace(plan, run=run)
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def accepts_arguments(tool: Tool, arguments: str) -> bool:
+    """Return whether a JSON object has what the tool requires, with the types it declares, as the tool reads it."""
+    try:
+        raw = tool.reading(arguments).raw if isinstance(tool, TolerantTool) else arguments
+        value = decode_json(raw, dict[str, object])
+    except (ToolFailed, msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    required = tool.schema.parameters.get("required", [])
+    typed = (
+        isinstance(argument, _TYPES.get(declared_type(tool.schema, name), (object,)))
+        for name, argument in value.items()
+    )
+    return (not isinstance(required, list) or all(name in value for name in cast("list[object]", required))) and all(
+        typed
+    )
+
+
+def declared_type(schema: ToolSchema, field: str) -> str:
+    """Return the type that a schema, of whichever server, gives a field; "" if it gives none, or several."""
+    fields = schema.parameters.get("properties")
+    declared = cast("dict[str, object]", fields).get(field) if isinstance(fields, dict) else None
+    match declared:
+        case {"type": str(kind)}:
+            return kind
+        case _:
+            return ""
 
 
 def _with_note(failed: ToolFailed, note: str) -> ToolFailed:
