@@ -26,10 +26,11 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Limits of a turn, in seconds. None means no limit.
 
     The limits on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
-    as events. Before the first event, those of a server of the user's own (on this computer, or without a key) do: each
-    gives it `first_event` more, up to `first_event_most`. `max_steps` counts the model requests of one turn, `attempts` those of one response. `max_cost` is
-    the known cost of a run, in US dollars, above which no further request is sent. `timeout` covers a
-    whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by provider name.
+    as events. Those of a server of the user's own (on this computer, or without a key) do before the first event: each
+    gives it `first_event` more, up to `first_event_most`. `max_steps` counts the model requests of one turn, `attempts`
+    those of one response. `max_cost` is the known cost of a run, in US dollars, above which no further request is sent.
+    `timeout` covers a whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by
+    provider name.
     """
 
     max_steps: Count | None = 200

@@ -197,7 +197,7 @@ class Compactor:
     async def _size(self, model: str, stop: StopSignal) -> int:
         """Return the model's context window in tokens, 0 if it is unknown."""
         window = self._window
-        if window is not None and model not in self._windows:
+        if window is not None and not self._windows.get(model):  # a server may tell it in a refusal
             try:
                 self._windows[model] = await stop.race(in_daemon(lambda: window(model)), LOOK)
             except TimeoutError:

@@ -76,7 +76,7 @@ class SessionUpdates:
             case LiveThinking(step=step, text=text):
                 yield self._stream_chunk("agent_thought_chunk", f"t{step}", text)
             case LiveOutput() | LiveCall() | TurnFailed() | LivePrompt():
-                pass  # throttled by the session, shown when it is complete, part of the prompt's answer, and not yet one
+                pass  # throttled by the session, shown when complete, part of the prompt's answer, and not yet one
             case Shortening(message=message) | NotRecorded(message=message) | CheckFinding(message=message):
                 yield self.note(message, "warning")
             case Fact(seq=seq, entry=entry):
