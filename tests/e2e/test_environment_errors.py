@@ -115,7 +115,7 @@ def test_a_disk_that_cannot_be_written(one_world: World, command: tuple[str, ...
     one_world.one_past = False
     program = str(Path(sys.executable).with_name("holdfast"))
     wall = str(shutil.which("bwrap"))
-    walled = [wall, *"--ro-bind / / --dev /dev --proc /proc --tmpfs /dev/shm --".split(), program, *command]
+    walled = [wall, *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--"), program, *command]
     ran = subprocess.run(
         walled,
         cwd=one_world.folder,

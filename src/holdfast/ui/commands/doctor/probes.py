@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from holdfast import __version__
-from holdfast.config.settings import Config, read_config
+from holdfast.config.settings import Config, usable_config
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
 from holdfast.providers.connectivity import check_provider
 from holdfast.providers.model_table import facts_of, model_table
@@ -81,12 +81,15 @@ def _temporary(root: Path) -> Iterator[DoctorFinding]:
 
 
 def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[DoctorFinding]]:
-    """Return the options of a run here, and findings about them. An unusable config gives the defaults."""
+    """Return the options of a run here, and findings about them. What is wrong in the config is left out of it."""
     path = homes(environ).config
+    config, problems = usable_config(path)
     try:
-        options, problem = run_options(Arguments(), environ, user_config=read_config(path), cwd=cwd), ""
-    except ConfigInvalid as error:
-        options, problem = run_options(Arguments(), environ, user_config=Config(), cwd=cwd), str(error)
+        options = run_options(Arguments(), environ, user_config=config, cwd=cwd)
+    except ConfigInvalid as error:  # each setting is valid, and no run can start with them
+        problems = (*problems, str(error))
+        options = run_options(Arguments(), environ, user_config=Config(), cwd=cwd)
+    problem = " ".join(problems)
     found_keys = findings.keys(options.providers, options.keys)
     if options.unread:
         found_keys = DoctorFinding(name="keys", level="warn", what=found_keys.what, todo=options.unread)
@@ -97,7 +100,7 @@ def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, 
         *([findings.project_finding(options.notices)] if options.notices else []),
         *findings.rule_findings(rule_rows(options.project_of(cwd))),
         found_keys,
-        *([] if problem else [findings.model(options.model, _unusable(options))]),
+        *([] if problem and not options.model else [findings.model(options.model, _unusable(options))]),
         _model_table(options),
         _search(options),
     ]  # fmt: skip
