@@ -34,7 +34,7 @@ SERVER = '[providers.home]\nkind = "openai-chat"\nbase_url = "http://h/v1"\n'
         (f"{SERVER}limits = {{ first_event = 0 }}", "config.toml:4: providers.home.limits.first_event is 0"),
         (
             '[mcp_servers.x]\ncommand = "nosuch"',
-            "config.toml:1: unknown field `mcp_servers`. MCP servers belong in [mcp.servers.NAME]; or run: holdfast mcp add",
+            "config.toml:1: unknown field `mcp_servers`. MCP servers belong in [mcp.servers.NAME]; or run: holdfast ",
         ),
         (
             "[limits]\nfirst_evnt = 3",

@@ -146,9 +146,10 @@ def _cut(settings: _Table, path: tuple[str, ...]) -> _Table:
 
 def _shown(path: tuple[str, ...], settings: _Table) -> str:
     """Return the value at the path as it may be shown, "" if not."""
-    value: object = settings
+    table, value = settings, cast("object", settings)
     for step in path:
-        value = cast("_Table", value)[step]
+        value = table[step]
+        table = cast("_Table", value)
     if any(step in _WITHOUT_VALUE for step in path):
         return ""
     if isinstance(value, dict | list):

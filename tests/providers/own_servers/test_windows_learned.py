@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Generator
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
-from holdfast.config.settings import Config, Limits, Server
+from holdfast.config.model_servers import ModelOverrides, Server
+from holdfast.config.settings import Config, Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.connect import connect
 from holdfast.providers.own_servers.learned_windows import (
@@ -26,6 +24,7 @@ from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.ui.startup.run_options import RunOptions
+from own_model_server import Local, serving
 
 LIMITS = Limits()
 
@@ -37,63 +36,15 @@ def _nothing_learned() -> Generator[None]:
     forget_windows()
 
 
-class Local:
-    """A server of one's own: its pages, a refusal of every request, and what was asked."""
-
-    def __init__(self, pages: Mapping[str, object], refusal: Mapping[str, object] | None = None) -> None:
-        self.pages = pages
-        self.refusal = refusal
-        self.asked: list[str] = []
-        self.port = 0
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-
-@contextmanager
-def serving(local: Local) -> Generator[Local]:
-    class Answer(BaseHTTPRequestHandler):
-        def _answered(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", "0")))
-            local.asked.append(f"{self.command} {self.path}")
-            page = local.pages.get(self.path)
-            status = 200 if page is not None else 404
-            if self.path.endswith("/chat/completions"):
-                status, page = 400, local.refusal
-            elif self.command == "POST":
-                assert json.loads(body) == {"model": "m"}
-            raw = page if isinstance(page, bytes) else json.dumps(page if page is not None else {}).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
-
-        do_GET = do_POST = _answered  # noqa: N815 - the library's names
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-            del format, args
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    server.daemon_threads = True
-    local.port = server.server_address[1]
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield local
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def options(local: Local, tmp_path: Path, **config: object) -> RunOptions:
+def options(local: Local, tmp_path: Path, models: dict[str, ModelOverrides] | None = None) -> RunOptions:
     """Return the options of a run with the server as provider `home`."""
     servers = {"home": Server(kind="openai-chat", base_url=local.address)}
     environ = {"HOLDFAST_HOME": str(tmp_path)}
     return RunOptions(
-        cwd=tmp_path, environ=environ, config=Config(providers=servers, **config), providers=known_providers(servers)
+        cwd=tmp_path,
+        environ=environ,
+        config=Config(providers=servers, models=models or {}),
+        providers=known_providers(servers),
     )
 
 
@@ -164,8 +115,6 @@ def test_the_window_is_read_on_the_pages_of_a_server(name: str, tmp_path: Path) 
 
 def test_the_config_and_the_table_win_and_nobody_is_asked(tmp_path: Path) -> None:
     with serving(Local(PAGES["vLLM"][0])) as local:
-        from holdfast.config.model_servers import ModelOverrides  # noqa: PLC0415 - of this test alone
-
         run = options(local, tmp_path, models={"home:m": ModelOverrides(context_window=5000)})
         assert run.asked_window("home:m") == 5000
         assert run.asked_window("openai:gpt-5.5") > 100_000
@@ -187,7 +136,7 @@ def test_a_server_elsewhere_is_not_asked() -> None:
     ("error", "window"),
     [
         ({"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 7151, "n_ctx": 4096,
-          "message": "request (7151 tokens) exceeds the available context size (4096 tokens), try increasing it"}, 4096),
+          "message": "request (7151 tokens) exceeds the available context size (4096 tokens)"}, 4096),
         ({"message": "the request exceeds the available context size (6144 tokens). try increasing"}, 6144),
         ({"message": "This model's maximum context length is 32768 tokens. However, you requested 40000"}, 32768),
         ({"message": "The input (9000 tokens) is longer than the model's context length (8192 tokens)."}, 8192),

@@ -194,6 +194,10 @@ class Compactor:
             total=int(share * total), keep=int(share * keep), most=int(share * (total - _share(total))) - fixed
         )
 
+    async def window_of(self, model: str, stop: StopSignal) -> int:
+        """Return the model's context window in tokens, 0 if it is unknown."""
+        return await self._size(model, stop)
+
     async def _size(self, model: str, stop: StopSignal) -> int:
         """Return the model's context window in tokens, 0 if it is unknown."""
         window = self._window

@@ -9,8 +9,11 @@ import asyncio
 from collections.abc import Callable
 
 from holdfast.agent.cancellation import StopSignal
+from holdfast.agent.events import CheckFinding
+from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
+from holdfast.agent.model_request.small_windows import with_small_window
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.image_refusals import image_refusal
 from holdfast.agent.turn.states import Signal
@@ -19,7 +22,7 @@ from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.model import ModelFinish, PrefixModel
 from holdfast.providers.protocols.answer_bounds import answer_room
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.session.journal.entries import ModelChanged, Repaired, RequestFailed, RequestStarted, Why
+from holdfast.session.journal.entries import ModelChanged, Repaired, RequestFailed, RequestStarted, ResponseEnded, Why
 from holdfast.session.journal.parts import CallPart
 from holdfast.text import valid_unicode
 
@@ -98,9 +101,11 @@ class Requests:
             )
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
-            except ProviderFailed as failed:
-                too_long = failed.fault == "too_long" and not (shortened or stream.shown)
-                too_long = too_long and context.compactor.is_possible()
+            except ProviderFailed as refused:
+                failed = await self._explained(refused, sent)
+                too_long = (
+                    failed.fault == "too_long" and not (shortened or stream.shown) and context.compactor.is_possible()
+                )
                 images = None if stream.shown else image_refusal(failed, sent)
                 images = None if images in left_out else images
                 changed = too_long or images is not None
@@ -133,13 +138,13 @@ class Requests:
                     )
                 )
                 if delay is None:
-                    raise
+                    raise failed from refused
                 self._to(Signal.FAIL)
                 await context.connection.drop()
                 if too_long:
                     shortened = True
                     if not await self.shorten("overflow"):
-                        raise
+                        raise failed from refused
                 elif images is not None:
                     left_out.add(images)
                 else:
@@ -152,11 +157,24 @@ class Requests:
                 finished, session=sent.opened.session if sent.opened else "", known=self._journal.fold.knows_call
             )
             self._journal.append(ended)
-            self._stream = None
+            self._notice(stream, sent, ended)
             if ended.cut is not None:
                 self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
             self._to(Signal.RESPONSE)
             return finished.finish
+
+    def _notice(self, stream: Stream, sent: Conversation, ended: ResponseEnded) -> None:
+        """Note the end of a stream. Tell the user if a server of theirs, at the first request, dropped the tools."""
+        self._stream = None
+        if stream.patient and ended.step == 1 and tools_were_dropped(sent, ended.usage):
+            self._context.emit(CheckFinding(TOOLS_DROPPED))
+
+    async def _explained(self, failed: ProviderFailed, sent: Conversation) -> ProviderFailed:
+        """Return the failure; one of a request that was too long says what of the window was holdfast's own."""
+        if failed.fault != "too_long":
+            return failed
+        window = await self._context.compactor.window_of(sent.model, self._stop)
+        return with_small_window(failed, sent, window)
 
     def _valid(self) -> Conversation:
         """Return the conversation to send, its repairs journalled; raises `InvalidRequest`, `TurnStopped`."""
