@@ -12,9 +12,10 @@ from own_model_server import Local, serving
 def answer(text: str, *, prompt_tokens: int) -> bytes:
     chunk = {"object": "chat.completion.chunk", "id": "c", "created": 1, "model": "m"}
     delta = {**chunk, "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+    no_choices: list[object] = []
     usage = {
         **chunk,
-        "choices": [],
+        "choices": no_choices,
         "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": 3, "total_tokens": 9},
     }
     return b"".join(

@@ -246,7 +246,7 @@ class Stream:
                 silent_at, ends_at = silent_at + blocked, ends_at + blocked
                 if self._patient and most > wait and self._alive_at is not None:
                     silent_at = max(silent_at, min(self._alive_at + wait, ends_at))
-                    due = min(silent_at, self._checkpoint_at) if self._has_new_text else silent_at
+                    due = silent_at  # there is no text yet
                 if clock() < due:
                     continue
                 if clock() >= silent_at:
