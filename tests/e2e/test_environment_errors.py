@@ -114,23 +114,12 @@ def test_a_disk_that_cannot_be_written(one_world: World, command: tuple[str, ...
     """Everything is read-only, the folders for temporary files too."""
     one_world.one_past = False
     program = str(Path(sys.executable).with_name("holdfast"))
-    walled = [
-        str(shutil.which("bwrap")),
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--tmpfs",
-        "/dev/shm",
-    ]
-    environ = one_world.environ(**{BASE: "http://127.0.0.1:9/v1"})
+    wall = str(shutil.which("bwrap"))
+    walled = [wall, *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--"), program, *command]
     ran = subprocess.run(
-        [*walled, "--", program, *command],
+        walled,
         cwd=one_world.folder,
-        env=environ,
+        env=one_world.environ(**{BASE: "http://127.0.0.1:9/v1"}),
         capture_output=True,
         text=True,
         check=False,

@@ -49,7 +49,9 @@ LONG = 100.0
 """Seconds that a provider has for what it does send: no machine is so busy."""
 SHORT = 0.3
 """Seconds after which one that sends nothing more is silent."""
-LIMITS = Limits(first_event=LONG, idle_event=LONG, attempts=2, backoff=0.01, longest_backoff=1, drop_wait=0.1)
+LIMITS = Limits(
+    first_event=LONG, first_event_most=LONG, idle_event=LONG, attempts=2, backoff=0.01, longest_backoff=1, drop_wait=0.1
+)
 
 PATIENCE = 120.0
 """Seconds after which a turn counts as hung. Only silence is waited for, and not for as long."""
@@ -94,6 +96,7 @@ class Visit:
             silent = self.request_count in self.mode.silent
             first = SHORT if silent and not self.mode.speaks_first else LONG
             msgspec.structs.force_setattr(self.limits, "first_event", first)
+            msgspec.structs.force_setattr(self.limits, "first_event_most", first)  # as of a server elsewhere
             msgspec.structs.force_setattr(self.limits, "idle_event", SHORT if silent else LONG)
 
     async def _touch(self, arguments: dict[str, object], context: ToolContext) -> ToolOutput:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from holdfast.config.model_servers import Count, Dollars, ModelOverrides, ProviderLimits, Retries, Seconds, Server
+from holdfast.config.setting_faults import SettingFault, setting_fault, without
 from holdfast.errors import ConfigInvalid
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.model_settings import (
@@ -19,7 +19,7 @@ from holdfast.session.journal.model_settings import (
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SandboxMode, SearchName
 from holdfast.tools.mcp_server_fields import McpServerFields
-from holdfast.typed_data import decode_toml
+from holdfast.typed_data import convert_value, decode_toml
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -261,8 +261,9 @@ def decoded(raw: bytes, kind: type[Settings], *, name: str) -> Settings:
     try:
         return decode_toml(raw, kind)
     except msgspec.ValidationError as error:
+        fault = _fault(str(error), _tables(raw), kind, raw, name)
         raise ConfigInvalid(
-            f"Config {name!r} has an invalid setting: {error}. {_near(str(error), kind)}Fix or remove that setting."
+            f"Config {name!r} has an invalid setting: {fault.words}. {_near(fault, kind)}Fix or remove that setting."
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigInvalid(
@@ -270,10 +271,54 @@ def decoded(raw: bytes, kind: type[Settings], *, name: str) -> Settings:
         ) from error
 
 
-def _near(error: str, config: type[Config | ProjectConfig]) -> str:
+def usable_config(path: Path) -> tuple[Config, tuple[str, ...]]:
+    """Return the config without what is wrong in it, and what that is; the defaults if it cannot be read at all."""
+    try:
+        return read_config(path), ()
+    except ConfigInvalid as error:
+        problems = [str(error)]
+    try:
+        raw = read_bounded(path, STATE_FILE)
+        settings = _tables(raw)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return Config(), tuple(problems)
+    for number in range(_MOST_FAULTS):
+        try:
+            return convert_value(settings, Config), tuple(problems)
+        except msgspec.ValidationError as error:
+            fault = _fault(str(error), settings, Config, raw, str(path))
+            if number:
+                problems.append(f"{fault.words}. {_near(fault, Config)}Fix or remove that setting.")
+            settings = without(settings, fault)
+    return Config(), tuple(problems)
+
+
+_MOST_FAULTS = 50
+
+
+def _tables(raw: bytes) -> dict[str, object]:
+    return decode_toml(raw, dict[str, object])
+
+
+def _fault(error: str, settings: dict[str, object], kind: type, raw: bytes, name: str) -> SettingFault:
+    return setting_fault(error, settings, kind, text=raw.decode("utf-8", "replace"), file=Path(name).name)
+
+
+_ELSEWHERE = {
+    "mcp_servers": "MCP servers belong in [mcp.servers.NAME]; or run: holdfast mcp add NAME -- COMMAND. ",
+    "mcpServers": "MCP servers belong in [mcp.servers.NAME]; or run: holdfast mcp add NAME -- COMMAND. ",
+    "servers": "MCP servers belong in [mcp.servers.NAME], model servers in [providers.NAME]. ",
+    "model_providers": "Model servers belong in [providers.NAME]. ",
+    "approval_policy": "How holdfast asks is permission_mode. ",
+    "sandbox_mode": "Whether commands are confined is sandbox. ",
+}
+"""Names from the configs of other programs, and what they are here."""
+
+
+def _near(fault: SettingFault, config: type[Config | ProjectConfig]) -> str:
     """Return a hint for an unknown setting, as a sentence; "" for any other error."""
-    unknown = re.search(r"unknown field `([^`]+)`", error)
-    if unknown is None:
+    unknown = fault.unknown
+    if not unknown:
         return ""
     user_settings = {
         name
@@ -295,9 +340,13 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
     project_settings = {
         name for kind in (ProjectConfig, ProjectLimits, Allowed, PermissionLists) for name in kind.__struct_fields__
     }
-    if config is ProjectConfig and unknown[1] in user_settings - project_settings:
+    if config is ProjectConfig and unknown in user_settings - project_settings:
         return "Only your own config may set this, not a project's. "
+    if config is Config and not fault.path and unknown in _ELSEWHERE:
+        return _ELSEWHERE[unknown]
     near = difflib.get_close_matches(
-        unknown[1], sorted(project_settings if config is ProjectConfig else user_settings), n=1
+        unknown, sorted(project_settings if config is ProjectConfig else user_settings), n=1
     )
+    if near and near[0] == unknown:
+        return f"The setting {unknown!r} belongs in another table. "
     return f"Did you mean {near[0]!r}? " if near else ""

@@ -33,6 +33,7 @@ from holdfast.providers.http_client import (
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import StreamEvent
 from holdfast.providers.network.connection_failures import connection_failure, socks_failure
+from holdfast.providers.own_servers.learned_windows import keep_window, window_in_refusal
 from holdfast.providers.own_servers.prompt_progress import share_read
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
@@ -161,7 +162,10 @@ class HttpModel:
         encodings = content_encodings(response)
         if response.is_error:
             body = b"" if encodings else await self._error_body(response)
-            raise http_failure(self.name, response.status_code, response.headers, body)
+            failed = http_failure(self.name, response.status_code, response.headers, body)
+            if failed.fault == "too_long" and (window := window_in_refusal(body)):
+                keep_window(self.name, window)
+            raise failed
         if encodings:
             raise compression_failure(self.name, encodings)
 

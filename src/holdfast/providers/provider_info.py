@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.providers.catalog.provider import PYDANTIC_AI
 from holdfast.providers.credentials.redaction import strip_credentials
-from holdfast.providers.registry import Provider
+from holdfast.providers.registry import Provider, is_loopback
 
 
 class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +80,10 @@ def overriding_variable(provider: Provider, environ: Mapping[str, str]) -> str:
 def address_of(provider: Provider, environ: Mapping[str, str]) -> str:
     """Return the base URL of the provider, "" if only its SDK knows it."""
     return provider.base_url_in(environ) or provider.address or info_of(provider).address
+
+
+def is_own_server(provider: Provider, environ: Mapping[str, str]) -> bool:
+    """Return whether the provider is on this computer, or wants no key: a server of the user's own."""
+    return not provider.through_pydantic_ai and (
+        provider.key_variable is None or is_loopback(address_of(provider, environ))
+    )

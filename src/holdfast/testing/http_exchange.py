@@ -48,8 +48,16 @@ def wire_for_path(incoming: Incoming) -> WireProtocol:
     return next((wire for wire in _WIRES if wire.serves(incoming.path)), default)
 
 
+_OWN_PAGES = ("/props", "/api/ps", "/api/show")
+
+
 def model_listing(incoming: Incoming, models: Sequence[str]) -> tuple[ResponseHead, bytes] | None:
-    """Return the response to a request for the list of models, 404 without `models`; None for other requests."""
+    """Return the response to a request for the list of models, 404 without `models`; None for other requests.
+
+    The pages on which servers of the user's own tell their window are not there either.
+    """
+    if incoming.path.partition("?")[0].endswith(_OWN_PAGES):
+        return ResponseHead(404, (("content-type", "application/json"),)), b"{}"
     if incoming.method != "GET" or not incoming.path.endswith("/models"):
         return None
     body = {"object": "list", "data": [{"id": each} for each in models]}

@@ -64,8 +64,8 @@ class ScriptedProvider:
     As a context manager it is a real HTTP server on 127.0.0.1; `holdfast.testing.http_transport` plays it without a
     socket. Each accepted request plays the next reply, in order of arrival; a refused request plays none. After the
     last reply, every request plays `after`. Without a `key`, requests that carry one are refused, as Ollama always
-    does. Requests for the list of `models` are answered too, and are not in `requests`. With `one_system`, a request
-    without exactly one system prompt adds a complaint. It may be used from any thread.
+    does. Requests for the list of `models`, and for the window of one, are answered too, and are not in `requests`.
+    With `one_system`, a request without exactly one system prompt adds a complaint. It may be used from any thread.
     """
 
     def __init__(

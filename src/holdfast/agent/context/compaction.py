@@ -194,10 +194,14 @@ class Compactor:
             total=int(share * total), keep=int(share * keep), most=int(share * (total - _share(total))) - fixed
         )
 
+    async def window_of(self, model: str, stop: StopSignal) -> int:
+        """Return the model's context window in tokens, 0 if it is unknown."""
+        return await self._size(model, stop)
+
     async def _size(self, model: str, stop: StopSignal) -> int:
         """Return the model's context window in tokens, 0 if it is unknown."""
         window = self._window
-        if window is not None and model not in self._windows:
+        if window is not None and not self._windows.get(model):  # a server may tell it in a refusal
             try:
                 self._windows[model] = await stop.race(in_daemon(lambda: window(model)), LOOK)
             except TimeoutError:

@@ -14,9 +14,12 @@ from typing import get_args
 import msgspec
 
 from holdfast.agent.cancellation import StopSignal
+from holdfast.agent.events import CheckFinding
+from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped
 from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
+from holdfast.agent.model_request.small_windows import with_small_window
 from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.states import Signal
@@ -32,6 +35,7 @@ from holdfast.session.journal.entries import (
     RequestFailed,
     RequestsChanged,
     RequestStarted,
+    ResponseEnded,
     Why,
 )
 from holdfast.session.journal.parts import CallPart
@@ -141,7 +145,8 @@ class Requests:
                 finished = expect_answer(
                     model.name, await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
                 )
-            except ProviderFailed as failed:
+            except ProviderFailed as refused:
+                failed = await self._explained(refused, sent)
                 empty += isinstance(failed, EmptyAnswer)
                 found = self._recovery(failed, sent, left_out, shown=stream.shown)
                 if found.further:
@@ -178,11 +183,11 @@ class Requests:
                     *(() if found.change is None else (found.change,)),  # in one append: a kill leaves both or none
                 )
                 if delay is None:
-                    raise
+                    raise failed from refused
                 self._to(Signal.FAIL)
                 await context.connection.drop()
                 if found.too_long and not await self.shorten("overflow"):
-                    raise
+                    raise failed from refused
                 if found.further:
                     left_out.add(found.name)
                     sent = self._valid()
@@ -202,7 +207,7 @@ class Requests:
         if checked.written:
             checks.emit_note(read_notice(sent.model))
         self.unread_call = checked.unread and unread_detail(sent.model, checked.unread, reads=reads)
-        self._stream = None
+        self._notice(stream, sent, ended)
         if ended.refusal is not None:
             self.refusal = ended.refusal.text
         elif ended.cut is not None:
@@ -235,6 +240,19 @@ class Requests:
     def _may_be_too_long(self, failed: ProviderFailed) -> bool:
         """Return whether to believe it: an error without a reason also comes for other faults of a short one."""
         return failed.refusal != "no-reason" or context_tokens(self._journal.conversation) >= _LONG
+
+    def _notice(self, stream: Stream, sent: Conversation, ended: ResponseEnded) -> None:
+        """Note the end of a stream. Tell the user if a server of theirs, at the first request, dropped the tools."""
+        self._stream = None
+        if stream.patient and ended.step == 1 and tools_were_dropped(sent, ended.usage):
+            self._context.emit(CheckFinding(TOOLS_DROPPED))
+
+    async def _explained(self, failed: ProviderFailed, sent: Conversation) -> ProviderFailed:
+        """Return the failure; one of a request that was too long says what of the window was holdfast's own."""
+        if failed.fault != "too_long":
+            return failed
+        window = await self._context.compactor.window_of(sent.model, self._stop)
+        return with_small_window(failed, sent, window)
 
     def _valid(self) -> Conversation:
         """Return the conversation to send, its repairs journalled; raises `InvalidRequest`, `TurnStopped`."""

@@ -21,7 +21,10 @@ LONGEST_NAME = 200
 """Characters of a name; a longer one is no name of a model."""
 
 _LARGEST_WINDOW = 2**40
-_WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len", "max_input_tokens")
+_WINDOWS = (
+    *("loaded_context_length", "context_length", "context_window"),
+    *("max_context_length", "max_model_len", "max_input_tokens"),
+)
 _MILLION = 1_000_000
 
 _Json = Mapping[str, object]
@@ -96,7 +99,8 @@ def _model(entry: _Json, kind: ProtocolKind) -> ListedModel | None:
     return ListedModel(
         id=name,
         title="" if title.removeprefix("models/") == name else title,
-        window=next((window for each in windows if (window := _window(entry.get(each)))), 0),
+        window=_window(_object(entry.get("meta")).get("n_ctx"))  # llama.cpp
+        or next((window for each in windows if (window := _window(entry.get(each)))), 0),
         input_price=_price(pricing.get("prompt")),
         output_price=_price(pricing.get("completion")),
     )

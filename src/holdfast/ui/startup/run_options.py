@@ -28,7 +28,7 @@ from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.known_models import KnownModels, listed_models, models_at_hand
 from holdfast.providers.model_lists.stored_lists import StoredLists
-from holdfast.providers.provider_info import address_of
+from holdfast.providers.provider_info import address_of, is_own_server
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Providers, known_providers, split
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
@@ -146,7 +146,6 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         Every interface gets its agents from here. `mode` overrides the run's mode.
         """
         from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
-        from holdfast.providers.model_table import window_of  # noqa: PLC0415 - likewise
 
         agent = Agent(
             store=store,
@@ -158,7 +157,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             ask=ask,
             limits=self.limits,
             context=self.config.context,
-            window=lambda name: window_of(name, self.config.models),
+            window=self.asked_window,
             project=project,
             debug=self.arguments.debug,
             log=log,
@@ -169,6 +168,37 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         )
         agent.permissions.resume(chosen=self.mode_chosen)
         return agent
+
+    def known_window(self, name: str) -> int:
+        """Return the context window of PROVIDER:MODEL in tokens, 0 if it is unknown; nobody is asked.
+
+        It comes from the user's config, the table of models, what its server told this process, or a stored list.
+        """
+        from holdfast.providers.model_table import window_of  # noqa: PLC0415 - 30 ms, which the first prompt takes
+        from holdfast.providers.own_servers.learned_windows import learned_window  # noqa: PLC0415 - likewise
+
+        if window := window_of(name, self.config.models) or learned_window(name):
+            return window
+        prefix, _, model = name.partition(":")
+        provider = self.providers.get(prefix)
+        stored = self.lists.get(prefix, address_of(provider, self.environ)) if provider is not None else None
+        return next((each.window for each in stored.models if each.id == model), 0) if stored is not None else 0
+
+    def asked_window(self, name: str) -> int:
+        """Return the window of PROVIDER:MODEL; if nobody knows it, ask its server if that is the user's own."""
+        from holdfast.providers.model_table import window_of  # noqa: PLC0415 - 30 ms, which the first prompt takes
+
+        if window := window_of(name, self.config.models):
+            return window
+        provider = self.providers.get(name.partition(":")[0])
+        if provider is not None and is_own_server(provider, self.environ):
+            from holdfast.providers.own_servers.window_question import ask_window  # noqa: PLC0415 - if there is one
+
+            try:
+                return ask_window(self.endpoint(name), self.limits.of(name)) or self.known_window(name)
+            except ModelUnusable:  # the request that follows says why
+                return 0
+        return self.known_window(name)
 
     def remote_schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools that a new session declares for the run's MCP servers."""

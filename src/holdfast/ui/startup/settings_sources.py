@@ -13,11 +13,9 @@ from typing import cast
 
 import msgspec
 
+from holdfast.config.setting_lines import line_of, setting_lines
 from holdfast.providers.credentials.redaction import HIDDEN, redact, strip_credentials
 from holdfast.ui.startup.arguments import Arguments
-
-_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
-_SETTING = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 
 _SECRET = re.compile(r"mcp\.servers\..*\.(?:env|headers)\.")
 """The names of values that are often secrets."""
@@ -46,7 +44,7 @@ class Layer(msgspec.Struct, frozen=True):
 def layer(name: str, text: str) -> Layer:
     """Return the settings in a valid config text."""
     settings = _flat(cast("Mapping[str, object]", tomllib.loads(text)))
-    return Layer(name, settings, _lines(text))
+    return Layer(name, settings, setting_lines(text))
 
 
 def option_layer(arguments: Arguments) -> Layer:
@@ -78,7 +76,7 @@ def values(effective: msgspec.Struct, layers: Sequence[Layer]) -> list[Value]:
     options = {name: value for each in layers if each.name == OPTION for name, value in each.settings.items()}
     for name, value in (settings | {name: value for name, value in options.items() if name not in settings}).items():
         winner = next((each for each in reversed(layers) if name in each.settings), None)
-        source, line = ("default", 0) if winner is None else (winner.name, _line(name, winner.lines))
+        source, line = ("default", 0) if winner is None else (winner.name, line_of(name, winner.lines))
         found.append(Value(name=name, value=_harmless(name, value), source=source, line=line))
     return found
 
@@ -110,28 +108,3 @@ def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:
         else:
             found[f"{above}{key}"] = value
     return found
-
-
-def _lines(text: str) -> dict[str, int]:
-    """Return the line at which each setting or table begins, if a line-by-line scan finds it."""
-    table, found = "", dict[str, int]()
-    for number, line in enumerate(text.splitlines(), 1):
-        if named := _TABLE.match(line):
-            table = f"{_name(named[1])}."
-            found.setdefault(table.rstrip("."), number)
-        elif setting := _SETTING.match(line):
-            found.setdefault(f"{table}{_name(setting[1])}", number)
-    return found
-
-
-def _name(dotted: str) -> str:
-    return ".".join(part.strip().strip("\"'") for part in dotted.split("."))
-
-
-def _line(name: str, lines: Mapping[str, int]) -> int:
-    """Return the line of a setting, or of the inline table that contains it; 0 if unknown."""
-    while name:
-        if name in lines:
-            return lines[name]
-        name = name.rpartition(".")[0]
-    return 0

@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from holdfast.agent.events import Event, Fact, LiveOutput, TurnFailed
 from holdfast.errors import ProviderFault
-from holdfast.providers.model_table import window_of
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.token_estimate import Tally
 from holdfast.session.journal import entries as e
@@ -132,7 +131,7 @@ class TurnDisplay:
             self._tally = Tally()
         used = self._tally.tokens(now)
         config = self._options.config
-        size = window_of(now.model, config.models) or config.context.window
+        size = self._options.known_window(now.model) or config.context.window
         update: AcpFields = {"sessionUpdate": "usage_update", "used": used, "size": max(size, used)}
         if now.usage.cost is not None:
             update["cost"] = {"amount": float(now.usage.cost), "currency": "USD"}

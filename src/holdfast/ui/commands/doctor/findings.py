@@ -119,6 +119,29 @@ def model_table_finding(table: str, facts: ModelFacts | None, *, window: int) ->
     return DoctorFinding(name="model table", level="warn", what=f"{table}; {unlisted}", todo=todo)
 
 
+_LITTLE_ROOM = 0.5
+"""The share of a window from which on holdfast's own prompt leaves little room."""
+
+
+def window_finding(model: str, *, window: int, base: int) -> DoctorFinding:
+    """Return whether a model on a server of the user's own has room beside holdfast's own prompt, of `base` tokens."""
+    need = f"holdfast needs about {base:,} before your first word"
+    larger = (
+        "Give it a larger window: OLLAMA_CONTEXT_LENGTH=32768 ollama serve, or PARAMETER num_ctx 32768 in a Modelfile."
+        if model.startswith("ollama:")
+        else "Start its server with a larger window (llama.cpp: -c 32768; vLLM: --max-model-len 32768)."
+    )
+    if not window:
+        todo = f'{larger} Set context_window in [models."{model}"] of the config to its size.'
+        return DoctorFinding(name="window", level="warn", what=f"of {model} unknown; {need}", todo=todo)
+    what = f"{window:,} tokens; {need}"
+    if base >= window:
+        return DoctorFinding(name="window", level="fail", what=what, todo=f"No prompt fits. {larger}")
+    if base >= _LITTLE_ROOM * window:
+        return DoctorFinding(name="window", level="warn", what=what, todo=larger)
+    return DoctorFinding(name="window", level="ok", what=what)
+
+
 def provider_finding(provider: Provider, way: ConnectivityResult, *, chosen: bool) -> DoctorFinding:
     """Return whether a provider is reachable. If the `chosen` one is not, that is a failure, else a warning."""
     name = f"provider {provider.name}"

@@ -15,10 +15,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from holdfast import __version__
-from holdfast.config.settings import Config, read_config
+from holdfast.config.settings import Config, usable_config
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
 from holdfast.providers.connectivity import check_provider
 from holdfast.providers.model_table import facts_of, model_table
+from holdfast.providers.provider_info import is_own_server
 from holdfast.providers.registry import Providers
 from holdfast.session.catalog import Catalog
 from holdfast.session.storage.temporary_sessions import abandoned
@@ -35,6 +36,7 @@ from holdfast.ui.commands.doctor.findings import DoctorFinding
 from holdfast.ui.commands.doctor.fleet_store import store_findings
 from holdfast.ui.commands.verify import verify_session
 from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.base_prompt import base_tokens
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.toolbox_settings import search_backend, search_key
 from holdfast.ui.view.columns import home
@@ -56,15 +58,17 @@ _RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": BUBBLEWRAP}
 async def examine_machine(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
     """Return the findings about this machine, in the order in which to fix them."""
     options, setup = _setup_findings(environ, cwd)
-    (programs, commands), ways, store, servers = await asyncio.gather(
+    (programs, commands), ways, store, servers, windows = await asyncio.gather(
         _programs(options.config),
         _ways(options),
         in_daemon(lambda: tuple(store_findings(environ))),
         _servers(options, cwd),
+        in_daemon(lambda: tuple(_window(options))),
     )  # concurrently, because each waits for something else
     return [
         *setup,
         *ways,
+        *windows,
         *servers,
         *store,
         *_storage(environ),
@@ -81,12 +85,15 @@ def _temporary(root: Path) -> Iterator[DoctorFinding]:
 
 
 def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[DoctorFinding]]:
-    """Return the options of a run here, and findings about them. An unusable config gives the defaults."""
+    """Return the options of a run here, and findings about them. What is wrong in the config is left out of it."""
     path = homes(environ).config
+    config, problems = usable_config(path)
     try:
-        options, problem = run_options(Arguments(), environ, user_config=read_config(path), cwd=cwd), ""
-    except ConfigInvalid as error:
-        options, problem = run_options(Arguments(), environ, user_config=Config(), cwd=cwd), str(error)
+        options = run_options(Arguments(), environ, user_config=config, cwd=cwd)
+    except ConfigInvalid as error:  # each setting is valid, and no run can start with them
+        problems = (*problems, str(error))
+        options = run_options(Arguments(), environ, user_config=Config(), cwd=cwd)
+    problem = " ".join(problems)
     found_keys = findings.keys(options.providers, options.keys)
     if options.unread:
         found_keys = DoctorFinding(name="keys", level="warn", what=found_keys.what, todo=options.unread)
@@ -97,7 +104,7 @@ def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, 
         *([findings.project_finding(options.notices)] if options.notices else []),
         *findings.rule_findings(rule_rows(options.project_of(cwd))),
         found_keys,
-        *([] if problem else [findings.model(options.model, _unusable(options))]),
+        *([] if problem and not options.model else [findings.model(options.model, _unusable(options))]),
         _model_table(options),
         _search(options),
     ]  # fmt: skip
@@ -129,6 +136,14 @@ def _model_table(options: RunOptions) -> DoctorFinding:
     facts = provider and facts_of(options.model, kind=provider.kind, overrides=config.models)
     sources = ", ".join(f"{name} {number}" for name, number in table.sources.items())
     return findings.model_table_finding(f"{table.date} ({sources})", facts, window=config.context.window)
+
+
+def _window(options: RunOptions) -> Iterator[DoctorFinding]:
+    """Yield whether the chosen model has room, if it is on a server of the user's own, which is asked."""
+    provider = options.providers.get(options.model.partition(":")[0])
+    if provider is not None and is_own_server(provider, options.environ):
+        window = options.asked_window(options.model) or options.config.context.window
+        yield findings.window_finding(options.model, window=window, base=base_tokens(options, options.model))
 
 
 def _versions() -> dict[str, str]:

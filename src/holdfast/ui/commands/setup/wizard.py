@@ -27,7 +27,7 @@ from holdfast.providers.credentials.provider_keys import (
     with_keys,
 )
 from holdfast.providers.credentials.redaction import redact, secrets_of, strip_credentials
-from holdfast.providers.provider_info import address_of, info_of, overriding_variable
+from holdfast.providers.provider_info import address_of, info_of, is_own_server, overriding_variable
 from holdfast.providers.registry import (
     PROVIDERS,
     ModelEndpoint,
@@ -56,6 +56,12 @@ _KINDS: Mapping[str, str] = {
     "gemini": "Google's Gemini",
     "mistral": "Mistral Chat",
 }
+_MOST_OFFERED = 20
+"""Models that are shown to choose from."""
+
+_LIST_WITHIN = 3.0
+"""Seconds to connect to a server for its list."""
+
 NextStep = Literal["again", "key", "model", "provider", "keep", "leave"]
 
 _NEXT_STEPS: Mapping[NextStep, str] = {
@@ -149,30 +155,31 @@ class Wizard:
         return f"{info_of(provider).title}{known}"
 
     def _new_server(self) -> SetupChoice:
-        while True:
-            address = questions.ask_line("Base URL, e.g. http://localhost:8080/v1")
-            if not is_address(address):
-                print("Not a valid URL: it must begin with http:// or https:// and have no spaces.")
-                continue
-            host = urlsplit(address).hostname or ""
-            usual = re.sub(r"[^a-z0-9-]+", "-", host.lower()).strip("-")
-            print("Which protocol?")
-            kinds: tuple[ProtocolKind, ...] = get_args(ProtocolKind)
-            typed = questions.ask_choice("Number or name", kinds, descriptions=[_KINDS.get(each, "") for each in kinds],
-                                  default="openai-chat")  # fmt: skip
-            kind: ProtocolKind = next(each for each in kinds if each == typed)
-            name = questions.ask_line("Name (used as PREFIX:model)", usual)
-            needs_key = questions.ask_yes_no("Does it need an API key?")
-            server = Server(kind=kind, base_url=address, api_key_env=self._variable(name) if needs_key else None)
-            if name in self._providers:
-                print(literal(f"A provider {name!r} already exists. Choose another name."))
-                continue
-            try:
-                provider = known_providers({name: server})[name]
-            except ConfigInvalid as error:
-                print(literal(str(error)))
-                continue
-            return SetupChoice(provider=provider, model="", server=server)
+        """Return a server that is not in the config yet. Each answer is checked before the next question."""
+        while not is_address(address := questions.ask_line("Base URL, e.g. http://localhost:8080/v1")):
+            print("Not a valid URL: it must begin with http:// or https:// and have no spaces.")
+        usual = re.sub(r"[^a-z0-9-]+", "-", (urlsplit(address).hostname or "").lower()).strip("-")
+        print("Which protocol?")
+        kinds: tuple[ProtocolKind, ...] = get_args(ProtocolKind)
+        typed = questions.ask_choice("Number or name", kinds, descriptions=[_KINDS.get(each, "") for each in kinds],
+                              default="openai-chat")  # fmt: skip
+        kind: ProtocolKind = next(each for each in kinds if each == typed)
+        server = Server(kind=kind, base_url=address)
+        while why := self._unusable_name(name := questions.ask_line("Name (used as PREFIX:model)", usual), server):
+            print(literal(why))
+        needs_key = questions.ask_yes_no("Does it need an API key?")
+        server = msgspec.structs.replace(server, api_key_env=self._variable(name) if needs_key else None)
+        return SetupChoice(provider=known_providers({name: server})[name], model="", server=server)
+
+    def _unusable_name(self, name: str, server: Server) -> str:
+        """Return why a server cannot have this name, "" if it can."""
+        if name in self._providers:
+            return f"A provider {name!r} already exists. Choose another name."
+        try:
+            known_providers({name: server})
+        except ConfigInvalid:
+            return "A name may have letters, digits, '.', '_' and '-'."
+        return ""
 
     def _variable(self, name: str) -> str:
         """Return an environment variable for a new server's key: valid in a shell, and not used by a provider."""
@@ -224,11 +231,41 @@ class Wizard:
         preload(self._target(msgspec.structs.replace(chosen, model="any")))
         provider, _, model_name = (self._config.model or "").partition(":")
         usual = model_name if provider == chosen.provider.name else chosen.provider.model
+        listed = self._listed(chosen)
+        if len(listed) == 1:
+            usual = usual or listed[0]
+        for number, name in enumerate(listed[:_MOST_OFFERED], 1):
+            print(literal(f"  {number:>2}  {name}"))
+        if len(listed) > _MOST_OFFERED:
+            print(f"      and {len(listed) - _MOST_OFFERED} more: holdfast models {chosen.provider.name}")
+        example = listed[0] if listed else usual or "qwen3-coder"
         while True:
             model = questions.ask_line(f"\nModel of {chosen.provider.name}", chosen.model or usual)
-            if model.isprintable() and model:
+            if model.isdecimal() and 1 <= int(model) <= len(listed[:_MOST_OFFERED]) and model not in listed:
+                return msgspec.structs.replace(chosen, model=listed[int(model) - 1])
+            if not model:
+                print(literal(f"Type a model's name, for example {example}."))
+            elif not model.isprintable() or " " in model:
+                print("A model name has no spaces. Type it as in the provider's list of models.")
+            else:
                 return msgspec.structs.replace(chosen, model=model.removeprefix(f"{chosen.provider.name}:"))
-            print("A model name has no spaces. Type it as in the provider's list of models.")
+
+    def _listed(self, chosen: SetupChoice) -> tuple[str, ...]:
+        """Return the models that a server of the user's own lists; none, with a line that says why, if it does not."""
+        environ = self._environ_with(chosen)
+        if not is_own_server(chosen.provider, environ):
+            return ()
+        from holdfast.providers.model_lists.model_list import fetch_models  # noqa: PLC0415 - imports the HTTP client
+
+        target = msgspec.structs.replace(self._target(msgspec.structs.replace(chosen, model="any")), model="")
+        limits = msgspec.structs.replace(self._config.limits.of(chosen.name), connect=_LIST_WITHIN)
+        try:
+            page = asyncio.run(fetch_models(target, limits))
+        except (ProviderFailed, ModelUnusable) as failed:
+            print(literal(f"\n{redact(str(failed), secrets_of(environ, self._known(chosen)))}"))
+            return ()
+        print(f"\nModels at {literal(strip_credentials(address_of(chosen.provider, environ)))}:")
+        return tuple(each.id for each in page.models)
 
     def _with_key_place(self, chosen: SetupChoice) -> SetupChoice:
         """Return the choices with the place for the key. Ask only if there is a keyring."""

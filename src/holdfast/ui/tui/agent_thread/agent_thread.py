@@ -16,7 +16,6 @@ from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.providers.model import Model
-from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.model_settings import ModelSettings
@@ -302,7 +301,7 @@ class AgentThread:
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._connect_to(name, log)
-        self._send(Window(name, window_of(name, self._options.config.models) or self._options.config.context.window))
+        self._send(Window(name, self._options.known_window(name) or self._options.config.context.window))
         return model
 
     async def _close_session(self) -> None:
