@@ -215,8 +215,8 @@ def _complaints(call: _Call, wall: walls.Wall, words: str) -> Iterator[str]:  # 
             yield f"reached: {shown}"
         return
     if call.name in ("kill", "tkill", "tgkill", "prlimit64", "setpriority"):
-        if call.name == "tgkill" and "SIGURG" in call.text:
-            return  # by which programs in Go take turns among their own threads
+        if call.name == "tgkill" and re.match(r"\d+, \d+, SIGURG|(\d+), \1, SIG(TERM|ABRT)\)", call.text):
+            return  # programs in Go take turns so among their own threads, and one that ends raises a signal in itself
         if call.name == "prlimit64" and call.text.startswith("0, "):
             return  # its own
         if call.name != "kill" or not _ends_itself(call.text):

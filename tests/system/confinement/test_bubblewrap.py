@@ -103,6 +103,9 @@ def test_a_secret_folder_around_the_temporary_folder_is_emptied_before_it_is_bou
     assert position(described, "--tmpfs", "/h/u/s") < position(described, "--bind", "/h/u/s/tmp")
     assert position(described, "--bind", "/h/u/s/tmp") < position(described, "--remount-ro", "/h/u/s")
     assert ("--ro-bind", "/h/u/s") not in mounts(described)
+    within = described._replace(temporary="/h/u/ws/own/tmp", masks=(Mask("/h/u/ws/own", is_folder=True),))
+    assert position(within, "--bind", "/h/u/ws") < position(within, "--tmpfs", "/h/u/ws/own")
+    assert position(within, "--tmpfs", "/h/u/ws/own") < position(within, "--bind", "/h/u/ws/own/tmp")
 
 
 def test_a_linked_worktree_shows_its_repository_without_hooks_at_level_read() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.workspace.command_files import disk_surroundings
-from holdfast.tools.workspace.git_repository import MOST_NAMES, read_repositories
+from holdfast.tools.workspace.git_repository import MOST_GIT_NAMES, read_repositories
 
 
 class Place:
@@ -210,6 +210,6 @@ def test_a_working_tree_and_a_submodule_have_their_repository_elsewhere(place: P
 
 def test_a_repository_with_more_names_than_are_looked_at_asks(place: Place) -> None:
     (place.root / ".git/many").mkdir()
-    for at in range(MOST_NAMES):
+    for at in range(MOST_GIT_NAMES):
         (place.root / ".git/many" / str(at)).touch()
     assert "'?'" in place.more("git status")

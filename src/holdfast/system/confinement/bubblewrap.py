@@ -44,7 +44,7 @@ PID_NAMESPACE_WORDS = (BUBBLEWRAP, "--dev-bind", "/", "/", "--proc", "/proc", *_
 
 NOT_BEGUN = 126
 _BEGIN = f"echo >&{READY_FD}; read -r go <&{GO_FD} || exit {NOT_BEGUN}; exec {GO_FD}<&- {READY_FD}>&-; "
-"""Says that it is there, and goes on when it is told to; if the supervisor has died, it ends."""
+"""Says that it is there, and goes on when the word comes; if the supervisor has died, it ends."""
 
 _WAIT = (
     '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 1 ] && break; sleep .01; i=$((i+1)); done; '

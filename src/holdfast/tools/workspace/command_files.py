@@ -103,11 +103,11 @@ NO_SURROUNDINGS = Surroundings()
 
 def disk_surroundings() -> Surroundings:
     """Return the surroundings that read the disk, for one line: all its patterns share a bound."""
-    looked = [0]
+    name_count = [0]
     folders: dict[str, str] = {}
     return Surroundings(
         real=lambda path: _real_below(path, folders),
-        matches=lambda pattern: _matches(pattern, looked),
+        matches=lambda pattern: _matches(pattern, name_count),
         below=_below,
         program=_program,
         repositories=read_repositories,
@@ -159,10 +159,10 @@ def _real(path: str, *, name_alone: bool = False) -> str:
 _MOST_LINKS = 64
 
 
-def _matches(pattern: str, looked: list[int]) -> tuple[str, ...] | None:
+def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
     """Return the paths that `*` and `?` in a path stand for, as bash finds them; None if there are too many.
 
-    `looked` counts the names that all patterns of a line were compared with, and the folders.
+    `name_count` counts the names that all patterns of a line were compared with, and the folders.
     """
     parts = pattern.split("/")[1:]
     if len(parts) > _MOST_PARTS:
@@ -178,12 +178,12 @@ def _matches(pattern: str, looked: list[int]) -> tuple[str, ...] | None:
         name = re.compile("".join({"*": ".*", "?": ".?"}.get(each, re.escape(each)) for each in part), re.DOTALL)
         deeper: list[str] = []
         for folder in found:
-            looked[0] += _FOLDER
+            name_count[0] += _FOLDER
             try:
                 with os.scandir(folder) as listing:
                     for entry in listing:
-                        looked[0] += 1
-                        if looked[0] > 10 * MOST_NAMES or len(deeper) > MOST_NAMES:
+                        name_count[0] += 1
+                        if name_count[0] > 10 * MOST_NAMES or len(deeper) > MOST_NAMES:
                             return None
                         is_hidden = entry.name.startswith(".") and not part.startswith(".")
                         if not is_hidden and (part == "*" or name.fullmatch(entry.name)):

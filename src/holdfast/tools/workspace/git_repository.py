@@ -31,7 +31,7 @@ from holdfast.system.bounded_files import read_bounded
 LARGEST_GIT_CONFIG = 262_144
 LARGEST_INDEX = 67_108_864
 MOST_MODULES = 200
-MOST_NAMES = 20_000
+MOST_GIT_NAMES = 20_000
 """The most names in a repository that are looked at for links; git packs its objects long before."""
 _MOST_ALTERNATES = 16
 
@@ -145,17 +145,17 @@ def _modules(git_folder: Path, common: Path, place: Path) -> Iterator[_Repositor
 
 def _leads(repositories: tuple[_Repository, ...]) -> Iterator[str]:
     """Yield where repositories make git read, apart from where they lie themselves; raises `ValueError` if too much."""
-    looked = [0]
+    name_count = [0]
     folders: dict[str, None] = {}
     for each in repositories:
         for folder in dict.fromkeys((each.git_folder, each.common)):
             real = os.path.realpath(folder)
             folders[real] = None
-            own = each.place is None or Path(real).is_relative_to(os.path.realpath(each.place))
-            if not own and not _points_back(each):
+            is_here = each.place is None or Path(real).is_relative_to(os.path.realpath(each.place))
+            if not is_here and not _points_back(each):
                 yield real
     for folder in folders:
-        yield from (lead for lead in _links(folder, looked) if not Path(lead).is_relative_to(folder))
+        yield from (lead for lead in _links(folder, name_count) if not Path(lead).is_relative_to(folder))
         yield from _alternates(f"{folder}/objects")
 
 
@@ -173,16 +173,16 @@ def _points_back(repository: _Repository) -> bool:
     return found is not None and os.path.realpath(git_folder.resolve() / found[1]) == place
 
 
-def _links(folder: str, looked: list[int]) -> Iterator[str]:
-    """Yield where the links below a folder lead; `looked` counts the names of all folders."""
+def _links(folder: str, name_count: list[int]) -> Iterator[str]:
+    """Yield where the links below a folder lead; `name_count` counts the names of all folders."""
     waiting = [folder]
     while waiting:
         try:
             with os.scandir(waiting.pop()) as listing:
                 for entry in listing:
-                    looked[0] += 1
-                    if looked[0] > MOST_NAMES:
-                        raise ValueError(MOST_NAMES)
+                    name_count[0] += 1
+                    if name_count[0] > MOST_GIT_NAMES:
+                        raise ValueError(MOST_GIT_NAMES)
                     if entry.is_symlink():
                         yield os.path.realpath(entry.path)
                     elif entry.is_dir(follow_symlinks=False):
