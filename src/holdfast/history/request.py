@@ -50,7 +50,7 @@ def checked_request(request: Request, names_in: Callable[[list[object]], frozens
     if all(isinstance(each, str) for each in listed):
         return {**request, "tools": tuple(str(each) for each in listed)}
     if not (names := names_in(listed)):
-        raise UsageError("'tools' has no names (expected names, or declarations as in a request of this format).")
+        raise UsageError("Fact 'tools' has no names (expected names, or declarations as in a request of this format).")
     return {**request, "tools": names}
 
 

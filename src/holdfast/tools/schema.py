@@ -39,10 +39,10 @@ def as_declared(schema: ToolSchema, *, only: Collection[str] | None = None, requ
     `required` replaces the arguments that a call must have, if there are any.
     """
     properties = cast("dict[str, object]", schema.parameters["properties"])
-    kept = {name: _shortened(value) for name, value in properties.items() if only is None or name in only}
+    declared = {name: _shortened(value) for name, value in properties.items() if only is None or name in only}
     parameters: dict[str, object] = {
         "type": "object",
-        "properties": kept,
+        "properties": declared,
         "required": list(required) or schema.parameters["required"],
     }
     return msgspec.structs.replace(schema, parameters=parameters)
