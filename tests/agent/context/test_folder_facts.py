@@ -11,9 +11,12 @@ from agent_harness import Rig, opened
 from compaction_sessions import long_session
 from holdfast.agent.sessions import create, fork, resume
 from holdfast.history.profiles import PROFILES
+from holdfast.history.tokens import tokens_of
 from holdfast.session.catalog import Catalog
+from holdfast.session.conversation.context_breakdown import context_breakdown
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.session.conversation.fold import fold
+from holdfast.session.conversation.token_estimate import context_tokens
 from holdfast.session.journal.entries import Entry, PromptAccepted, SessionOpened
 from holdfast.session.journal.store import MemoryStore
 from holdfast.session.request.normalize import normalize
@@ -111,6 +114,17 @@ def test_an_export_has_the_facts_as_a_system_prompt() -> None:
     document = msgspec.json.decode(msgspec.json.encode(export(fold([OPENED, PromptAccepted(turn=1, text="go")]))))
     kinds = [(part["part_kind"], part["content"]) for part in document["messages"][0]["parts"]]
     assert kinds == [("system-prompt", "SYSTEM"), ("system-prompt", FACTS), ("user-prompt", "go")]
+
+
+def test_they_count_as_tokens() -> None:
+    with_them, without = (
+        fold([OPENED, PromptAccepted(turn=1, text="go")]),
+        fold([opened(), PromptAccepted(turn=1, text="go")]),
+    )
+    assert context_tokens(with_them) - context_tokens(without) == tokens_of(FACTS)
+    kinds = dict(context_breakdown(with_them).kinds)
+    assert kinds["folder and instructions"] == tokens_of(FACTS)
+    assert sum(kinds.values()) == context_tokens(with_them)
 
 
 def test_a_journal_that_has_them_in_its_system_prompt_is_sent_as_it_always_was() -> None:
