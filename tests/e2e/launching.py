@@ -245,13 +245,15 @@ class World:
         assert self.provider.refusals == ()
         assert self.provider.complaints == ()
         journalled = {e.system for s in self.sessions for e in self.entries(s) if isinstance(e, SessionOpened)}
-        groups: dict[tuple[str, str, str], list[CapturedRequest]] = {}
+        groups: dict[tuple[str, ...], list[CapturedRequest]] = {}
         for request in self.provider.requests:
             judge(request.wire, request.raw)
             (system,) = systems(request)
             assert system in journalled or not self.one_past
             assert request.body is not None
-            groups.setdefault((request.wire, str(request.body.get("model", request.path)), system), []).append(request)
+            opening = next((block.text for block in blocks(request)[:1]), "")  # the facts: of one session
+            model = str(request.body.get("model", request.path))
+            groups.setdefault((request.wire, model, system, opening), []).append(request)
         if self.one_past:
             for requests in groups.values():
                 for earlier, later in pairwise(requests):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.conversation.token_estimate import context_tokens
 from holdfast.session.journal.entries import Entry, PromptAccepted, SessionOpened
 from holdfast.session.journal.store import MemoryStore
+from holdfast.session.request.exported_body import anthropic, openai_chat
 from holdfast.session.request.normalize import normalize
 from holdfast.session.transfer.export import export
 from holdfast.session.transfer.transfer import import_document
@@ -99,7 +101,10 @@ def test_a_copy_has_them_and_so_has_a_session_that_is_opened_again(tmp_path: Pat
 
 
 @pytest.mark.parametrize("facts", [FACTS, ""])
-def test_an_export_that_is_imported_has_the_facts_of_the_new_session_alone(facts: str) -> None:
+@pytest.mark.parametrize("export", [export, openai_chat, anthropic])
+def test_an_export_that_is_imported_has_the_facts_of_the_new_session_alone(
+    facts: str, export: Callable[[Conversation], dict[str, object]]
+) -> None:
     first = msgspec.structs.replace(OPENED, facts=facts)
     document = export(fold([first, PromptAccepted(turn=1, text="go")]))
     there = msgspec.structs.replace(OPENED, facts="[Note from holdfast: where you work.\nelsewhere]")
