@@ -37,6 +37,7 @@ def test_all_that_suit_by_default(tmp_path: Path) -> None:
         ("Write", {"write"}),
         ("Bash(rm *)", set[str]()),
         ("Read(.env)", set[str]()),
+        ("Edit(src/**)", set[str]()),
         ("WebFetch(domain:example.com)", set[str]()),
     ],
 )
