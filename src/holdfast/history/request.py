@@ -35,7 +35,7 @@ class Request(TypedDict, total=False):
     signed: Mapping[str, str] | None
 
 
-def checked_request(request: Request, names_in: Callable[[list[object]], frozenset[str]]) -> Request:
+def checked_request(request: Request, names_in: Callable[[list[object]], frozenset[str] | None]) -> Request:
     """Return the facts with the names of the tools; `names_in` returns those of declarations as in a request.
 
     Raises `UsageError` for a fact that is none, and for tools that have no names.

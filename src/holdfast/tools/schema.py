@@ -49,17 +49,14 @@ def as_declared(schema: ToolSchema, *, only: Collection[str] | None = None, requ
 
 
 def _shortened(schema: object) -> object:
-    match schema:
-        case {"properties": dict(properties)}:
-            inner = cast("dict[str, object]", properties)
-            words = _words(cast("dict[str, object]", schema))
-            words.pop("description", None)  # of the struct, for those who read the code
-            return words | {"properties": {name: _shortened(value) for name, value in inner.items()}}
-        case dict():
-            words = _words(cast("dict[str, object]", schema))
-            return words | {"items": _shortened(words["items"])} if "items" in words else words
-        case _:
-            return schema
+    if not isinstance(schema, dict):
+        return schema
+    words = _words(cast("dict[str, object]", schema))
+    if "properties" in words:
+        words.pop("description", None)  # of the struct, for those who read the code
+        inner = cast("dict[str, object]", words["properties"])
+        return words | {"properties": {name: _shortened(value) for name, value in inner.items()}}
+    return words | {"items": _shortened(words["items"])} if "items" in words else words
 
 
 def _words(schema: Mapping[str, object]) -> dict[str, object]:

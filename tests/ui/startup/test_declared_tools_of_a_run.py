@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.settings import Config, ModelOverrides, PermissionSettings
+from holdfast.config.model_servers import ModelOverrides
+from holdfast.config.settings import Config, PermissionSettings
 from holdfast.errors import UsageError
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions, run_options
