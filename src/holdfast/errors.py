@@ -72,14 +72,6 @@ RETRYABLE: frozenset[ProviderFault] = frozenset(
 )
 
 
-def described(error: BaseException) -> str:
-    """Return the type and the text of any exception, also of one that cannot say it."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - code of a tool: its error has no text
-        return f"{type(error).__name__} (its text cannot be read)"
-
-
 class HoldfastError(Exception):
     """An error whose message is meant for the user, with the exit code of the command that it ends.
 

@@ -101,11 +101,11 @@ def test_files_are_edited_as_the_model_was_trained_to(
     for box in (session.toolbox, again.toolbox):
         names = [schema.name for schema in box.schemas]
         assert [name for name in names if name in ("edit", "apply_patch")] == [edits_with]
-        assert set(box.tools) == {*names, "task", "stop_task"}  # for the first background task
+        assert set(box.tools) == {*names, "task", "stop_task"}  # which come with the first background task
     again.store.close()
 
 
-def test_nobody_is_asked_where_nobody_can_answer() -> None:
+def test_no_question_is_declared_where_no_user_can_answer() -> None:
     left_out = chosen_tools(MODEL) - chosen_tools(MODEL, has_user=False)
     assert left_out == {"ask_user", "present_plan"}
 

@@ -47,6 +47,10 @@ sys.exit(code)
 """The product, which says on the last line of standard error how many KB of memory it had at most."""
 
 
+FACTS = "[Note from holdfast: where you work."
+"""How the facts of a session begin."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """A process that ended."""
@@ -220,8 +224,11 @@ class World:
 
     @property
     def last(self) -> list[Block]:
-        """Return the blocks of the last request."""
-        return blocks(self.provider.requests[-1])
+        """Return the blocks of the last request, without the facts of the session, which open the first message."""
+        found = blocks(self.provider.requests[-1])
+        places = [at for at, block in enumerate(found) if block.text.startswith(FACTS)]
+        assert places in ([], [0]), f"the facts of the session stand at {places}, not once at the beginning"
+        return found[len(places) :]
 
     @property
     def results(self) -> list[str]:
@@ -238,13 +245,15 @@ class World:
         assert self.provider.refusals == ()
         assert self.provider.complaints == ()
         journalled = {e.system for s in self.sessions for e in self.entries(s) if isinstance(e, SessionOpened)}
-        groups: dict[tuple[str, str, str], list[CapturedRequest]] = {}
+        groups: dict[tuple[str, ...], list[CapturedRequest]] = {}
         for request in self.provider.requests:
             judge(request.wire, request.raw)
             (system,) = systems(request)
             assert system in journalled or not self.one_past
             assert request.body is not None
-            groups.setdefault((request.wire, str(request.body.get("model", request.path)), system), []).append(request)
+            opening = next((block.text for block in blocks(request)[:1]), "")  # the facts: of one session
+            model = str(request.body.get("model", request.path))
+            groups.setdefault((request.wire, model, system, opening), []).append(request)
         if self.one_past:
             for requests in groups.values():
                 for earlier, later in pairwise(requests):

@@ -148,7 +148,7 @@ MISTAKES = [
     (Call("bash", {"command": "true", "timeout": -1}), "timeout"),
     (Call("edit", {"path": "image", "old": "PNG", "new": "x"}), "is binary, not text"),
     (Call("write", {"path": "folder", "content": "x"}), "folder"),
-    (Call("nothing", {"x": 1}), "Tool 'nothing' does not exist (expected one of ask_user, bash, "),
+    (Call("nothing", {"x": 1}), "Tool 'nothing' does not exist (expected one of bash, "),
     (Call("grep", {"pattern": "("}), "Pattern '(' is not a"),
 ]
 

@@ -64,9 +64,9 @@ def test_instructions_are_in_the_prompt_and_their_changes_in_a_note_behind_what_
     (world.home / "AGENTS.md").write_text("Answer in French.\n")
     world.script(DONE, DONE, DONE)
     world.ask("begin")
-    (system,) = {entry.system for entry in world.entries() if isinstance(entry, SessionOpened)}
+    (facts,) = {entry.facts for entry in world.entries() if isinstance(entry, SessionOpened)}
     user_instructions = f'<instructions from="{world.home / "AGENTS.md"}">\nAnswer in French.\n</instructions>'
-    assert system.endswith(f'{user_instructions}\n\n<instructions from="AGENTS.md">\nUse tabs.\n</instructions>')
+    assert facts.endswith(f'{user_instructions}\n\n<instructions from="AGENTS.md">\nUse tabs.\n</instructions>')
     rules.write_text("Use spaces.\n")
     ran = world.go_on()
     assert "changed since the model last saw them: AGENTS.md" in ran.err
@@ -75,5 +75,5 @@ def test_instructions_are_in_the_prompt_and_their_changes_in_a_note_behind_what_
         "[Note from holdfast: these instructions are new or changed. From now on this version applies.]\n\n"
         '<instructions from="AGENTS.md">\nUse spaces.\n</instructions>'
     )
-    # `world` sees that the system prompt stays as it was.
+    # `world` sees that the system prompt stays as it was, and that the facts stand there once.
     assert world.user_texts == ["begin", note, "go on", "go on"]

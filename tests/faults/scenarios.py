@@ -33,7 +33,7 @@ from holdfast.tools.background.task_tools import StopTaskTool, TaskTool
 from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.tool import Plan, Tool, Toolbox, ToolContext, ToolOutput
-from holdfast.tools.tool_choice import NAMES
+from holdfast.tools.tool_choice import ALL_TOOLS
 from holdfast.tools.toolbox import LocalToolbox
 
 TOO_LONG = "This model's maximum context length is 8192 tokens."
@@ -188,7 +188,7 @@ class Scenario:
         workspace.mkdir()
         for name, text in self.files.items():
             (workspace / name).write_text(text)
-        return LocalToolbox(workspace, folder / "session", declared=NAMES - {"search"})
+        return LocalToolbox(workspace, folder / "session", declared=ALL_TOOLS - {"search"})
 
     def store(self, folder: Path | None) -> Store:
         """Return an empty journal: a real one where the scenario has files."""

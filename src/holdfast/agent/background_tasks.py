@@ -31,7 +31,6 @@ from holdfast.session.journal.entries import CallEnded, ProcessStarted
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Outcome, ProcessId
-from holdfast.tools.printed_text import printed_text
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput, tool_output
 
 MOST_TASKS = 8
@@ -170,7 +169,7 @@ class BackgroundTasks:
                 continue
             started = self._entry(command, moved=True)
             text = f"The user moved it to the background: it runs on as task {started.id}."
-            output = printed_text(command.output.since(0))
+            output = _printed(command.output.since(0))
             printed = f"\nWhat it had printed until then:\n{last_of(output)}" if output.strip() else ""
             seconds = round(asyncio.get_running_loop().time() - command.since, 3)
             text = f"{text} {_how_to(command.plan.output_file)}{printed}"
@@ -328,7 +327,7 @@ class BackgroundTasks:
         looks = self._looks.setdefault(task, [])
         seen = max((place for call_id, place in looks if self._journal.fold.has_call(call_id)), default=0)
         looks.append((call, output.total))
-        new = printed_text(output.since(seen))
+        new = _printed(output.since(seen))
         output_text = f"New output:\n{new}" if new.strip() else "No new output."
         return ToolOutput(text=f"{state} {output_text}{_output_file_note(output_file)}")
 
@@ -363,6 +362,12 @@ def unsent_task_ends(conversation: Conversation) -> tuple[TaskEndSent, ...]:
 
 async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
     return tool_output(await plan.run(context))
+
+
+def _printed(output: str) -> str:
+    from holdfast.tools.printed_text import printed_text  # noqa: PLC0415 - when there is a task
+
+    return printed_text(output)
 
 
 def _how_to(output_file: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Container, Generator
+from collections.abc import Callable, Container, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -114,12 +114,14 @@ def first_entry(
     )
 
 
-def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
+def resume(
+    catalog: Catalog, summary: SessionSummary, *, tools: Callable[[], Container[str]] | None = None
+) -> OpenSession:
     """Return an existing session; raises `SessionBusy` if another process holds it.
 
     With `summary.moved_by`, it continues in the folder `summary.cwd`: the move is its next entry. If its first entry is
-    lost, a new one is appended: directory and model come from the summary, the system prompt and the tools are today's.
-    A finding reports it.
+    lost, a new one is appended: directory and model come from the summary, the system prompt and the tools are today's:
+    those that `tools` returns, or the default ones. A finding reports it.
     """
     folder = catalog.folder(summary.id)
     store = SqliteStore.open(folder)
@@ -130,9 +132,9 @@ def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
             store.append([moved], expected=store.length)
             reading = store.read()
         cwd = _existing_directory((session_folder(reading) if first else "") or _directory_of(summary), summary.id)
-        tools = _declared_tools(reading, first.entry.tools) if first else ()
-        declared = {tool.name for tool in tools} if first else None
-        remote = tuple(tool for tool in tools if tool.name.startswith("mcp_"))
+        schemas = _declared_tools(reading, first.entry.tools) if first else ()
+        declared = {tool.name for tool in schemas} if first else tools() if tools is not None else None
+        remote = tuple(tool for tool in schemas if tool.name.startswith("mcp_"))
         toolbox = LocalToolbox(cwd, folder, declared=declared, remote=remote)
         if first is None:
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
@@ -206,7 +208,13 @@ def settled(entries: tuple[Entry, ...], cause: StopCause) -> tuple[Entry, ...]:
     return (*entries, *settle(copied, cause), *commands, *tasks)
 
 
-def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None) -> OpenSession:
+def fork(
+    catalog: Catalog,
+    summary: SessionSummary,
+    *,
+    until: int | None = None,
+    tools: Callable[[], Container[str]] | None = None,
+) -> OpenSession:
     """Return a copy of a session with a new id: of all its entries, or of those up to and including `until`.
 
     Works while another process holds the original. Nothing is open in the copy: running calls and pending questions
@@ -220,7 +228,7 @@ def fork(catalog: Catalog, summary: SessionSummary, *, until: int | None = None)
     with new_store(catalog.folder(session)) as store:
         again = None
         if _find_first(reading) is None:
-            toolbox = LocalToolbox(cwd, catalog.folder(session))
+            toolbox = LocalToolbox(cwd, catalog.folder(session), declared=None if tools is None else tools())
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             reading = _with_finding(reading, _first_entry_finding(again))
         entries = settled(fork_entries(reading, session, opened=again, until=until), StopCause("fork"))

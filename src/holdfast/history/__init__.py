@@ -19,7 +19,6 @@ from holdfast.errors import UsageError
 from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
 from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
-from holdfast.history.foreign.lookalikes import refuse_lookalike
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import Format, RequestFacts, as_object, project_messages, spliced
 from holdfast.history.formats.sent_messages import SplitFormat, Unit, document_path, document_place
@@ -84,6 +83,8 @@ def check(
     keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings. Raises `DamageError`
     for a conversation of another program, which would be taken for damaged messages.
     """
+    from holdfast.history.foreign.lookalikes import refuse_lookalike  # noqa: PLC0415 - when a document is read
+
     try:
         refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request, hearsay=hearsay)
@@ -109,7 +110,9 @@ def repair(
     is what it raises.
     """
     if frozen < 0:
-        raise UsageError(f"'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
+        raise UsageError(f"Argument 'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
+    from holdfast.history.foreign.lookalikes import refuse_lookalike  # noqa: PLC0415 - when a document is read
+
     try:
         refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request)

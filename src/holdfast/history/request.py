@@ -35,7 +35,7 @@ class Request(TypedDict, total=False):
     signed: Mapping[str, str] | None
 
 
-def checked_request(request: Request, names_in: Callable[[list[object]], frozenset[str]]) -> Request:
+def checked_request(request: Request, names_in: Callable[[list[object]], frozenset[str] | None]) -> Request:
     """Return the facts with the names of the tools; `names_in` returns those of declarations as in a request.
 
     Raises `UsageError` for a fact that is none, and for tools that have no names.
@@ -50,7 +50,7 @@ def checked_request(request: Request, names_in: Callable[[list[object]], frozens
     if all(isinstance(each, str) for each in listed):
         return {**request, "tools": tuple(str(each) for each in listed)}
     if not (names := names_in(listed)):
-        raise UsageError("'tools' has no names (expected names, or declarations as in a request of this format).")
+        raise UsageError("Fact 'tools' has no names (expected names, or declarations as in a request of this format).")
     return {**request, "tools": names}
 
 

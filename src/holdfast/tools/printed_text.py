@@ -25,7 +25,7 @@ _SEQUENCE = re.compile(
 )
 _CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 _BACKSPACE = "\b"
-SHOWN = 2
+SHOWN_OF_RUN = 2
 """How many of a run of equal lines are shown."""
 FEWEST = 5
 """How many equal lines make a run."""
@@ -52,13 +52,13 @@ def _last_frame(line: str) -> str:
 
 def _rubbed_out(line: str) -> str:
     """Return the line with its backspaces applied."""
-    kept: list[str] = []
+    characters: list[str] = []
     for character in line:
         if character != _BACKSPACE:
-            kept.append(character)
-        elif kept:
-            kept.pop()
-    return "".join(kept)
+            characters.append(character)
+        elif characters:
+            characters.pop()
+    return "".join(characters)
 
 
 def _counted(lines: list[str]) -> Iterator[str]:
@@ -68,5 +68,5 @@ def _counted(lines: list[str]) -> Iterator[str]:
         if count < FEWEST or not line.strip():
             yield from [line] * count
         else:
-            yield from [line] * SHOWN
-            yield f"[... the line above {count - SHOWN} more times ...]"
+            yield from [line] * SHOWN_OF_RUN
+            yield f"[... the line above {count - SHOWN_OF_RUN} more times ...]"

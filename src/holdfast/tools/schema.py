@@ -39,27 +39,24 @@ def as_declared(schema: ToolSchema, *, only: Collection[str] | None = None, requ
     `required` replaces the arguments that a call must have, if there are any.
     """
     properties = cast("dict[str, object]", schema.parameters["properties"])
-    kept = {name: _shortened(value) for name, value in properties.items() if only is None or name in only}
+    declared = {name: _shortened(value) for name, value in properties.items() if only is None or name in only}
     parameters: dict[str, object] = {
         "type": "object",
-        "properties": kept,
+        "properties": declared,
         "required": list(required) or schema.parameters["required"],
     }
     return msgspec.structs.replace(schema, parameters=parameters)
 
 
 def _shortened(schema: object) -> object:
-    match schema:
-        case {"properties": dict()}:
-            words = _words(cast("dict[str, object]", schema))
-            inner = cast("dict[str, object]", words["properties"])
-            words.pop("description", None)  # of the struct, for those who read the code
-            return words | {"properties": {name: _shortened(value) for name, value in inner.items()}}
-        case dict():
-            words = _words(cast("dict[str, object]", schema))
-            return words | {"items": _shortened(words["items"])} if "items" in words else words
-        case _:
-            return schema
+    if not isinstance(schema, dict):
+        return schema
+    words = _words(cast("dict[str, object]", schema))
+    if "properties" in words:
+        words.pop("description", None)  # of the struct, for those who read the code
+        inner = cast("dict[str, object]", words["properties"])
+        return words | {"properties": {name: _shortened(value) for name, value in inner.items()}}
+    return words | {"items": _shortened(words["items"])} if "items" in words else words
 
 
 def _words(schema: Mapping[str, object]) -> dict[str, object]:

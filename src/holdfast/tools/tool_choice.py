@@ -15,14 +15,14 @@ from holdfast.tools.permission_rules.permission_rule import own_tool_name
 
 _TRAINED_ON_PATCHES = re.compile(r"(?:^|[/:._-])(?:gpt-(?:oss|4\.1|[5-9])|codex|o[34](?:-|$))")
 
-NAMES = frozenset(schema.name for schema in DECLARATIONS)
+ALL_TOOLS = frozenset(schema.name for schema in DECLARATIONS)
 """All tools that are no server's."""
-EDITORS = frozenset({"edit", "apply_patch"})
+EDIT_TOOLS = frozenset({"edit", "apply_patch"})
 """The tools that change parts of files: a session has one of them."""
 OF_TASKS = frozenset({"task", "stop_task"})
 """The tools for background tasks, declared with the first one."""
 FOR_THE_USER = frozenset({"ask_user", "present_plan"})
-"""The tools that somebody must answer."""
+"""The tools that a user must answer."""
 CORE = frozenset({"read", "write", "bash", "grep", "glob"})
 """All that a small context window has room for, besides a tool that edits."""
 SMALL_WINDOW = 16_384
@@ -41,7 +41,7 @@ def chosen_tools(
     """Return the names of the tools of a new session with `model` (PROVIDER:MODEL).
 
     `search` is whether the web can be searched, `window` the model's context window, 0 if unknown, and `has_user`
-    whether somebody can answer. `only` are the tools that the user wants, None for all that suit. `auto` gives models
+    whether a user can answer. `only` are the tools that the user wants, None for all that suit. `auto` gives models
     of OpenAI from GPT-4.1 on `apply_patch` instead of `edit`, and all others `edit`.
     """
     patch = dialect == "patch" or (dialect == "auto" and _TRAINED_ON_PATCHES.search(model.lower()) is not None)
@@ -50,8 +50,8 @@ def chosen_tools(
         return frozenset(editor if name == "edit" else name for name in only)
     if 0 < window < SMALL_WINDOW:
         return CORE | {editor}
-    left_out = EDITORS | OF_TASKS | (frozenset[str]() if search else {"search"})
-    return (NAMES - left_out - (frozenset[str]() if has_user else FOR_THE_USER)) | {editor}
+    left_out = EDIT_TOOLS | OF_TASKS | (frozenset[str]() if search else {"search"})
+    return (ALL_TOOLS - left_out - (frozenset[str]() if has_user else FOR_THE_USER)) | {editor}
 
 
 def wanted_tools(names: Collection[str], *, source: str, search: bool) -> frozenset[str]:
@@ -59,9 +59,9 @@ def wanted_tools(names: Collection[str], *, source: str, search: bool) -> frozen
 
     Raise `UsageError` for an unknown one, and for `search` without a service.
     """
-    wanted = {own_tool_name(name.strip()) for name in names if name.strip()}
-    for name in sorted(wanted - NAMES):
-        raise UsageError(f"{source} names an unknown tool {name!r} (expected some of {', '.join(sorted(NAMES))}).")
-    if "search" in wanted and not search:
+    chosen = {own_tool_name(name.strip()) for name in names if name.strip()}
+    for name in sorted(chosen - ALL_TOOLS):
+        raise UsageError(f"{source} names an unknown tool {name!r} (expected some of {', '.join(sorted(ALL_TOOLS))}).")
+    if "search" in chosen and not search:
         raise UsageError(f"{source} names 'search', which needs a search service. Run holdfast setup search.")
-    return frozenset(wanted)
+    return frozenset(chosen)

@@ -103,8 +103,8 @@ class LocalToolbox:
         )
         remote = {each.name for each in self._remote}
         names = dict.fromkeys(each.name for each in self.schemas if each.name not in remote)
-        if "bash" in names:  # they are declared with the first background task
-            names |= dict.fromkeys(("task", "stop_task"))
+        if "bash" in names:  # those for tasks are declared with the first one, the others where a user can answer
+            names |= dict.fromkeys(("task", "stop_task", "ask_user", "present_plan"))
         local = {name: tools[name] for name in names}
         return ToolNames(local, self._remote_tools())
 

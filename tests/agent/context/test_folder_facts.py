@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,11 +12,15 @@ from agent_harness import Rig, opened
 from compaction_sessions import long_session
 from holdfast.agent.sessions import create, fork, resume
 from holdfast.history.profiles import PROFILES
+from holdfast.history.tokens import tokens_of
 from holdfast.session.catalog import Catalog
+from holdfast.session.conversation.context_breakdown import context_breakdown
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.session.conversation.fold import fold
+from holdfast.session.conversation.token_estimate import context_tokens
 from holdfast.session.journal.entries import Entry, PromptAccepted, SessionOpened
 from holdfast.session.journal.store import MemoryStore
+from holdfast.session.request.exported_body import anthropic, openai_chat
 from holdfast.session.request.normalize import normalize
 from holdfast.session.transfer.export import export
 from holdfast.session.transfer.transfer import import_document
@@ -96,7 +101,10 @@ def test_a_copy_has_them_and_so_has_a_session_that_is_opened_again(tmp_path: Pat
 
 
 @pytest.mark.parametrize("facts", [FACTS, ""])
-def test_an_export_that_is_imported_has_the_facts_of_the_new_session_alone(facts: str) -> None:
+@pytest.mark.parametrize("export", [export, openai_chat, anthropic])
+def test_an_export_that_is_imported_has_the_facts_of_the_new_session_alone(
+    facts: str, export: Callable[[Conversation], dict[str, object]]
+) -> None:
     first = msgspec.structs.replace(OPENED, facts=facts)
     document = export(fold([first, PromptAccepted(turn=1, text="go")]))
     there = msgspec.structs.replace(OPENED, facts="[Note from holdfast: where you work.\nelsewhere]")
@@ -111,6 +119,17 @@ def test_an_export_has_the_facts_as_a_system_prompt() -> None:
     document = msgspec.json.decode(msgspec.json.encode(export(fold([OPENED, PromptAccepted(turn=1, text="go")]))))
     kinds = [(part["part_kind"], part["content"]) for part in document["messages"][0]["parts"]]
     assert kinds == [("system-prompt", "SYSTEM"), ("system-prompt", FACTS), ("user-prompt", "go")]
+
+
+def test_they_count_as_tokens() -> None:
+    with_them, without = (
+        fold([OPENED, PromptAccepted(turn=1, text="go")]),
+        fold([opened(), PromptAccepted(turn=1, text="go")]),
+    )
+    assert context_tokens(with_them) - context_tokens(without) == tokens_of(FACTS)
+    kinds = dict(context_breakdown(with_them).kinds)
+    assert kinds["folder and instructions"] == tokens_of(FACTS)
+    assert sum(kinds.values()) == context_tokens(with_them)
 
 
 def test_a_journal_that_has_them_in_its_system_prompt_is_sent_as_it_always_was() -> None:

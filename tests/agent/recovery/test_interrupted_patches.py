@@ -25,7 +25,7 @@ from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.tool_calls import FileChange, FileCheck
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.tool import Plan
-from holdfast.tools.tool_choice import NAMES
+from holdfast.tools.tool_choice import ALL_TOOLS
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.tools.workspace.atomic_write import delete_file, replace
 from holdfast.tools.workspace.safe_paths import resolve
@@ -95,7 +95,7 @@ def test_each_file_has_its_line_wherever_it_stopped(tmp_path: Path, done: int, t
     if touched:
         (space.root / touched).write_text("someone else's\n")
         expected[touched] = "other"
-    toolbox = LocalToolbox(space.root, tmp_path / "session", declared=NAMES - {"edit", "search"})
+    toolbox = LocalToolbox(space.root, tmp_path / "session", declared=ALL_TOOLS - {"edit", "search"})
     journal = left(plan)
     ended = settled(journal, toolbox)
     assert ended.outcome == "interrupted"
@@ -116,6 +116,6 @@ def test_what_it_left_half_written_is_swept(tmp_path: Path) -> None:
     (tmp_path / "session").mkdir()
     plan = ApplyPatchTool(space).plan("A", json.dumps({"input": PATCH}))
     (space.root / ".holdfast-A").write_text("half")
-    toolbox = LocalToolbox(space.root, tmp_path / "session", declared=NAMES - {"edit", "search"})
+    toolbox = LocalToolbox(space.root, tmp_path / "session", declared=ALL_TOOLS - {"edit", "search"})
     toolbox.sweep(edits(Fold(left(plan)).conversation().open_calls))
     assert not (space.root / ".holdfast-A").exists()

@@ -16,7 +16,7 @@ from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ToolSchema
 from holdfast.tools.arguments.name_aliases import FIELD_NAMES, MEANINGFUL_FIELDS
 from holdfast.tools.arguments.tolerant_reader import read_arguments
-from holdfast.tools.builtin.declarations import DECLARATIONS
+from holdfast.tools.builtin.declarations import SCHEMAS as READ_AS
 from laws import law
 
 _names = sorted(
@@ -52,9 +52,7 @@ def _read(raw: str, schema: ToolSchema) -> str | None:
 
 
 @law(200)
-@given(
-    schema=st.sampled_from(DECLARATIONS), raw=st.one_of(_objects.map(json.dumps), _values.map(json.dumps), st.text())
-)
+@given(schema=st.sampled_from(READ_AS), raw=st.one_of(_objects.map(json.dumps), _values.map(json.dumps), st.text()))
 def test_whatever_a_model_writes_is_read_or_left_alone_and_reading_it_again_changes_nothing(
     schema: ToolSchema, raw: str
 ) -> None:
@@ -66,7 +64,7 @@ def test_whatever_a_model_writes_is_read_or_left_alone_and_reading_it_again_chan
 @law(100)
 @given(data=st.data(), tool=st.sampled_from(sorted(MEANT)))
 def test_only_fields_of_the_schema_are_left(data: st.DataObject, tool: str) -> None:
-    schema = next(each for each in DECLARATIONS if each.name == tool)
+    schema = next(each for each in READ_AS if each.name == tool)
     extra = data.draw(_objects.filter(lambda fields: not {*fields} & MEANINGFUL_FIELDS.get(tool, frozenset())))
     read = _read(json.dumps({**extra, **MEANT[tool]}), schema)
     properties = schema.parameters["properties"]
@@ -85,7 +83,7 @@ def _listed(many: int) -> object:
 
 @pytest.mark.parametrize("make", [_unknown, _listed])
 def test_the_work_grows_with_the_size_of_the_arguments(make: Callable[[int], object]) -> None:
-    todo = next(each for each in DECLARATIONS if each.name == "todo")
+    todo = next(each for each in READ_AS if each.name == "todo")
 
     def spent(many: int) -> float:
         raw = json.dumps(make(many))

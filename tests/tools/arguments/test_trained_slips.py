@@ -13,7 +13,8 @@ from holdfast.tools.approval.decision import Ask, Deny, Policy, decide
 from holdfast.tools.arguments.tolerant_reader import read_arguments
 from holdfast.tools.arguments.tolerant_tool import ToolNames, canonical_name
 from holdfast.tools.builtin.bash import BashTool
-from holdfast.tools.builtin.declarations import DECLARATIONS, TodoArguments
+from holdfast.tools.builtin.declarations import SCHEMAS as READ_AS
+from holdfast.tools.builtin.declarations import TodoArguments
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.read_write import ReadTool
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
@@ -23,7 +24,7 @@ from tool_harness import called, workspace
 
 BLOCKS = "<<<<<<< SEARCH\n  a\n  b\n=======\n  c\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nd\n=======\n>>>>>>> REPLACE"
 EDITS = [{"old": "  a\n  b", "new": "  c"}, {"old": "d\n", "new": ""}]
-SCHEMAS = {schema.name: schema for schema in DECLARATIONS}
+SCHEMAS = {schema.name: schema for schema in READ_AS}
 
 
 @pytest.mark.parametrize("slip", SLIPS)

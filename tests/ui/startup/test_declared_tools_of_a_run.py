@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.settings import Config, ModelOverrides, PermissionSettings
+from holdfast.config.model_servers import ModelOverrides
+from holdfast.config.settings import Config, PermissionSettings
 from holdfast.errors import UsageError
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions, run_options
@@ -37,6 +38,7 @@ def test_all_that_suit_by_default(tmp_path: Path) -> None:
         ("Write", {"write"}),
         ("Bash(rm *)", set[str]()),
         ("Read(.env)", set[str]()),
+        ("Edit(src/**)", set[str]()),
         ("WebFetch(domain:example.com)", set[str]()),
     ],
 )

@@ -16,7 +16,7 @@ from textual.widgets import OptionList
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
-from holdfast.tools.tool_choice import NAMES
+from holdfast.tools.tool_choice import ALL_TOOLS
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.app import HoldfastApp
@@ -116,7 +116,7 @@ async def test_each_file_of_a_patch_has_its_name_and_its_numbered_changes(tmp_pa
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.py").write_text("zero = 0\none = 1\n")
     (tmp_path / "work" / "d.py").write_text("gone = 1")
-    plan = plan_of(tmp_path, "apply_patch", declared=NAMES - {"edit"}, input=PATCH)
+    plan = plan_of(tmp_path, "apply_patch", declared=ALL_TOOLS - {"edit"}, input=PATCH)
     why = f"The call {plan.title!r} needs approval each time, by the rule Edit."
     async with showing(start(tmp_path)) as (screen, pilot):
         await pilot.resize_terminal(80, 40)

@@ -31,9 +31,9 @@ _INSTRUCTIONS = (
 )
 
 
-def system_prompt(own: str = "", *, appended: str = "") -> str:
-    """Return the system prompt of a new session: the user's `own` or holdfast's, then what they `appended`."""
-    text = own or Path(__file__).with_name("system.md").read_text("utf-8").strip()
+def system_prompt(replacement: str = "", *, appended: str = "") -> str:
+    """Return the system prompt of a new session: the user's `replacement` or holdfast's, then what they `appended`."""
+    text = replacement or Path(__file__).with_name("system.md").read_text("utf-8").strip()
     return "\n\n".join(filter(None, (text, appended)))
 
 

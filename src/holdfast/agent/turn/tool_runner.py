@@ -18,7 +18,7 @@ from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
-from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed, described
+from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
@@ -107,7 +107,9 @@ class Calls:
                 return self._reject_stale(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
             from holdfast.tools.arguments.tolerant_tool import missing_tool  # noqa: PLC0415 - tables, for such a call
 
-            text = missing_tool(call.name, self._toolbox.tools)
+            opened = self._journal.conversation.opened
+            declared = [each.name for each in opened.tools] if opened is not None else []
+            text = missing_tool(call.name, declared or self._toolbox.tools)
         except ToolFailed as failed:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
@@ -278,7 +280,7 @@ class Calls:
                 raise
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed while it ran: {described(error)}. Its effect is unknown."
+            text = f"Tool {call.name!r} failed while it ran: {_described(error)}. Its effect is unknown."
             output = ToolOutput(text=text, ok=False)
         if output is None:  # moved to the background: the call has its result
             return
@@ -400,3 +402,11 @@ def _offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
 async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
     """Return the tasks that have not ended after `seconds`."""
     return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else tasks
+
+
+def _described(error: BaseException) -> str:
+    """Return the type and the text of an exception of a tool, which may fail to say it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - code of a tool
+        return f"{type(error).__name__} (its text cannot be read)"

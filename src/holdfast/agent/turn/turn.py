@@ -28,7 +28,6 @@ import asyncio
 
 from holdfast.agent.background_tasks import unsent_task_ends
 from holdfast.agent.cancellation import StopSignal, TurnStopped, stop_cause_of
-from holdfast.agent.context.task_declarations import task_declarations
 from holdfast.agent.events import TurnFailed
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.deadline import Deadline
@@ -40,7 +39,7 @@ from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, InvalidRequest, ProviderFailed, ProviderFault, StateError
 from holdfast.session.conversation.prune_results import prune_entry
 from holdfast.session.journal.causes import OF_THE_PROVIDER
-from holdfast.session.journal.entries import TurnEnded
+from holdfast.session.journal.entries import ToolsChanged, TurnEnded
 
 _CONNECTION_STAYS = frozenset(
     {"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval", "loop", "text_call"}
@@ -117,7 +116,7 @@ class Turn:
             return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
         context.budget.check(self.stop)
         journal.append(
-            *task_declarations(journal.fold, context.toolbox, context.permissions.policy().rules),
+            *self._task_tools(),
             *unsent_task_ends(conversation),
             *steer_entries(conversation),
             *prune_entry(conversation, context.settings),
@@ -130,6 +129,15 @@ class Turn:
         if cause == "finished" and self._requests.unread_call:
             return StopCause("text_call", self._requests.unread_call)
         return None if cause is None else StopCause(cause, self._requests.refusal)
+
+    def _task_tools(self) -> tuple[ToolsChanged, ...]:
+        """Return the entry that declares the tools for background tasks, if there is a task and they are missing."""
+        context, tasks = self._context, self._context.journal.fold.tasks
+        if not (tasks.open or tasks.ended):
+            return ()
+        from holdfast.agent.context.task_declarations import task_declarations  # noqa: PLC0415 - when there is a task
+
+        return task_declarations(context.journal.fold, context.toolbox, context.permissions.policy().rules)
 
     async def _exit(self, stop_cause: StopCause) -> TurnEnded:
         """Settle every open call and the turn, and return how it ended. Journalled unless the disk refuses."""

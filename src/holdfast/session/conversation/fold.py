@@ -11,8 +11,7 @@ By construction messages alternate, the first is the user's, and every call has 
 sent once is sent again byte for byte, for the provider's cache. Only the last user message may gain texts. Earlier ones
 change only by rewind, prune, compact; rejected images, changed tools or a replaced first entry drop signed thinking.
 
-Example: a prompt, a response with call A, `call-started`, then a kill. The fold gives a user message, an assistant
-message with call A, and its result "Interrupted: …", until a `call-ended` replaces it.
+Example: a prompt, a response with call A, `call-started`, then a kill. Call A has the result "Interrupted: …" for now.
 """
 
 from __future__ import annotations
@@ -133,9 +132,9 @@ class Fold:
         match entry:
             case e.ToolsChanged():
                 self._opened = self._opened and msgspec.structs.replace(self._opened, tools=entry.tools)
+                self._note(entry.note, lasts=True)
                 if not entry.added:
                     self._unsign()
-                self._note(entry.note, lasts=True)
             case e.SessionOpened():
                 if self._opened is None:
                     self._opened, self._model, self._chosen = entry, entry.model, entry.model

@@ -9,6 +9,8 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from holdfast.history.profiles import PROFILES
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation, UserContent, UserMessage
 from holdfast.session.conversation.fold import Fold
@@ -33,9 +35,18 @@ def settled_conversation(entries: Iterable[Entry]) -> Conversation:
     return folded.after([TurnEnded(turn=turn, reason="cancelled", cause="fork")])
 
 
+def _facts_in_system(conversation: Conversation) -> Conversation:
+    """Return the conversation with its facts at the end of the system prompt: a session made of it has its own."""
+    opened = conversation.opened
+    if opened is None or not opened.facts:
+        return conversation
+    system = "\n\n".join(filter(None, (opened.system, opened.facts)))
+    return msgspec.structs.replace(conversation, opened=msgspec.structs.replace(opened, system=system, facts=""))
+
+
 def openai_chat(conversation: Conversation) -> Body:
     """Return a body for OpenAI Chat Completions, without thinking."""
-    sent = normalize(conversation, PROFILES["openai-chat"])
+    sent = normalize(_facts_in_system(conversation), PROFILES["openai-chat"])
     system: list[object] = [{"role": "system", "content": sent.system}] if sent.system else []
     return {
         "model": _name(sent),
@@ -52,7 +63,7 @@ def openai_chat(conversation: Conversation) -> Body:
 
 def anthropic(conversation: Conversation) -> Body:
     """Return a body for Anthropic Messages, with the thinking that Anthropic signed for the session's model."""
-    sent = normalize(conversation, PROFILES["anthropic"])
+    sent = normalize(_facts_in_system(conversation), PROFILES["anthropic"])
     return {
         "model": _name(sent),
         "max_tokens": _LONGEST_ANSWER,

@@ -280,28 +280,30 @@ ASK_USER_SCHEMA = schema_of(
     AskUserArguments,
 )
 
+SCHEMAS = (
+    READ_SCHEMA,
+    WRITE_SCHEMA,
+    EDIT_SCHEMA,
+    PATCH_SCHEMA,
+    BASH_SCHEMA,
+    TASK_SCHEMA,
+    STOP_TASK_SCHEMA,
+    GREP_SCHEMA,
+    GLOB_SCHEMA,
+    FETCH_SCHEMA,
+    TODO_SCHEMA,
+    PRESENT_PLAN_SCHEMA,
+    ASK_USER_SCHEMA,
+    SEARCH_SCHEMA,
+)
+"""All of them with every argument that is understood, as calls are read."""
+
 _ONE_WAY = {"edit": ("path", "old", "new", "all")}
-"""The arguments that a model is told of. Others are understood if one gives them, but one way is enough."""
+"""The arguments that are declared. Others are understood if a model gives them, but one way is enough."""
 _REQUIRED = {"edit": ("path", "old", "new")}
-"""What a model must give if it is told of one way."""
+"""The arguments that a model must give, where one way is declared."""
 
 DECLARATIONS = tuple(
-    as_declared(schema, only=_ONE_WAY.get(schema.name), required=_REQUIRED.get(schema.name, ()))
-    for schema in (
-        READ_SCHEMA,
-        WRITE_SCHEMA,
-        EDIT_SCHEMA,
-        PATCH_SCHEMA,
-        BASH_SCHEMA,
-        TASK_SCHEMA,
-        STOP_TASK_SCHEMA,
-        GREP_SCHEMA,
-        GLOB_SCHEMA,
-        FETCH_SCHEMA,
-        TODO_SCHEMA,
-        PRESENT_PLAN_SCHEMA,
-        ASK_USER_SCHEMA,
-        SEARCH_SCHEMA,
-    )
+    as_declared(schema, only=_ONE_WAY.get(schema.name), required=_REQUIRED.get(schema.name, ())) for schema in SCHEMAS
 )
-"""All of them as models are told of them, in the order in which a session declares those that it has."""
+"""All of them as models read them, in the order in which a session declares those that it has."""

@@ -86,7 +86,7 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
     """Return the plan to replace all of a file by `content`; raises `ToolFailed` if nothing would change."""
     existing = read_existing(place)
     text = valid_unicode(content)
-    after, kept = _in_the_form_of((existing and existing.content) or b"", text.encode())
+    after, form_note = _in_the_form_of((existing and existing.content) or b"", text.encode())
     if existing is not None and existing.content == after:
         msg = f"File {place.name!r} already has exactly this content. Nothing was written."
         raise ToolFailed(msg)
@@ -94,7 +94,7 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
     def describe(diff: FileDiff) -> str:
         action = f"Created {place.name}" if existing is None else f"Replaced {place.name}"
         replaced = "" if text == content else " Invalid characters were written as U+FFFD."
-        return f"{action}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{kept}{replaced}"
+        return f"{action}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{form_note}{replaced}"
 
     return replacement(place, existing, after, title=title, describe=describe)
 
@@ -105,15 +105,15 @@ def _in_the_form_of(before: bytes, after: bytes) -> tuple[bytes, str]:
     A model writes lines that end in a newline, whatever it read. If every line of the old content ends in CRLF and none
     of the new one does, it means the same line ends: else the change of one line would be a change of the whole file.
     """
-    kept: list[str] = []
+    same: list[str] = []
     ends = before.count(b"\r\n")
     if ends and ends == before.count(b"\n") and b"\n" in after and b"\r\n" not in after:
         after = after.replace(b"\n", b"\r\n")
-        kept.append("line ends (CRLF)")
+        same.append("line ends (CRLF)")
     if before.startswith(_BOM) and not after.startswith(_BOM):
         after = _BOM + after
-        kept.append("byte order mark")
-    return after, f" Kept: {' and '.join(kept)}." if kept else ""
+        same.append("byte order mark")
+    return after, f" Kept: {' and '.join(same)}." if same else ""
 
 
 def check_change(root: Path, change: FileChange) -> FileCheck:

@@ -102,7 +102,7 @@ def permission_rule(text: str, verdict: RuleVerdict, *, source: str, base: str =
 
 
 def own_tool_name(name: str) -> str:
-    """Return holdfast's name of the tool that a person names, in any case, as holdfast or as Claude Code calls it."""
+    """Return holdfast's name of the tool that the user names, in any case, as holdfast or as Claude Code calls it."""
     return _OWN_NAMES.get(name.lower(), name.lower())
 
 

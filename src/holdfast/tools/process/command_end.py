@@ -22,7 +22,7 @@ HEAD = 10_000
 TAIL = 20_000
 WALL_WORDS = 400
 """Bytes of the beginning and of the end of an output that the model reads."""
-LARGEST = 4_000_000
+LARGEST_OUTPUT = 4_000_000
 """Bytes of a file that are read; a spool has fewer."""
 
 
@@ -103,8 +103,8 @@ def _excerpt(spool: Path, *, seen: int) -> str:
     with open_regular_file(spool) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        raw = file.read(LARGEST)
-        if size > LARGEST:  # written into by somebody else: a spool is smaller
+        raw = file.read(LARGEST_OUTPUT)
+        if size > LARGEST_OUTPUT:  # another program has written into it: a spool is smaller
             file.seek(-TAIL, os.SEEK_END)
             raw += file.read(TAIL)
     text = printed_text(raw.decode(errors="replace"))

@@ -128,7 +128,8 @@ def session_of(options: RunOptions) -> OpenSession:
         )
     if options.arguments.session_id:
         raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
-    return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
+    door = fork if options.fork else resume
+    return door(options.catalog, summary, tools=lambda: options.tools_of(options.model, has_user=False))
 
 
 def _new_id(options: RunOptions) -> str:

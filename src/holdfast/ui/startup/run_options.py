@@ -113,7 +113,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         toolbox.may_ask(self.mcp)
 
     def tools_of(self, model: str, *, has_user: bool = True) -> frozenset[str]:
-        """Return the names of the tools of a new session with a model. `has_user` is whether somebody can answer."""
+        """Return the names of the tools of a new session with a model. `has_user` is whether a user can answer."""
         from holdfast.ui.startup.toolbox_settings import declared_tools  # noqa: PLC0415 - when there is a session
 
         rules = self.project_of(self.cwd).rules

@@ -27,7 +27,7 @@ def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -
 def declared_tools(model: str, config: Config, rules: RuleSet, *, option: str | None, has_user: bool) -> frozenset[str]:
     """Return the names of the tools of a new session with a model: those named, but none that a rule always denies.
 
-    `option` is --tools, None if it is not given. `has_user` is whether somebody can answer in the session.
+    `option` is --tools, None if it is not given. `has_user` is whether a user can answer in the session.
     """
     from holdfast.providers.model_table import window_of  # noqa: PLC0415 - when there is a session
     from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - likewise
@@ -36,7 +36,7 @@ def declared_tools(model: str, config: Config, rules: RuleSet, *, option: str | 
         model,
         dialect=config.edit_tool,
         search=config.search is not None,
-        only=_wanted(option, config),
+        only=_named_tools(option, config),
         window=window_of(model, config.models) or config.context.window,
         has_user=has_user,
     )
@@ -50,10 +50,10 @@ def check_tools(arguments: Arguments, config: Config) -> None:
             "--tools is for new sessions: a session keeps the tools that it began with. Leave out -c, -r and --fork, "
             "or forbid a tool with --deny."
         )
-    _wanted(arguments.tools, config)
+    _named_tools(arguments.tools, config)
 
 
-def _wanted(option: str | None, config: Config) -> frozenset[str] | None:
+def _named_tools(option: str | None, config: Config) -> frozenset[str] | None:
     """Return the tools that --tools or the setting names, None for all that suit."""
     names = config.tools if option is None else option.split(",")
     if names is None:

@@ -8,23 +8,23 @@ from holdfast.session.journal.parts import CallPart
 
 def declared_name(part: CallPart) -> str:
     """Return the declared name of the called tool, also if the model used another name for it."""
-    from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a call to show
+    from holdfast.tools.builtin.declarations import SCHEMAS  # noqa: PLC0415 - when there is a call to show
 
-    if any(schema.name == part.name for schema in DECLARATIONS):
+    if any(schema.name == part.name for schema in SCHEMAS):
         return part.name
     from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - for such a call
 
     name = canonical_name(part.name)
-    return name if any(schema.name == name for schema in DECLARATIONS) else part.name
+    return name if any(schema.name == name for schema in SCHEMAS) else part.name
 
 
 def declared_arguments(part: CallPart) -> str:
     """Return the JSON that the tool of the call takes, with the declared names; unchanged for other tools."""
     from holdfast.tools.arguments.tolerant_reader import read_arguments  # noqa: PLC0415 - when there is a call to show
-    from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a call to show
+    from holdfast.tools.builtin.declarations import SCHEMAS  # noqa: PLC0415 - when there is a call to show
 
     name = declared_name(part)
-    for schema in DECLARATIONS:
+    for schema in SCHEMAS:
         if schema.name == name:
             try:
                 return read_arguments(part.arguments, schema).raw

@@ -116,9 +116,10 @@ class Screen:
         self.until(lambda message: isinstance(message, Idle), times)
 
     def request_texts(self) -> list[str]:
-        """Return the words of the last request."""
+        """Return the words of the last request, without the facts of the session, which open the first message."""
         messages = self.model.requests[-1].messages
-        return [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
+        texts = [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
+        return texts[1:] if texts[0].startswith("[Note from holdfast: where you work.") else texts
 
 
 @pytest.fixture

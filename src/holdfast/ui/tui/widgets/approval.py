@@ -33,7 +33,7 @@ from holdfast.ui.tui.keys.question_keys import (
 )
 from holdfast.ui.tui.render.call_renderer import Diff
 from holdfast.ui.tui.widgets.detail_view import DetailView
-from holdfast.ui.tui.widgets.plan_detail import AROUND, plan_fragments
+from holdfast.ui.tui.widgets.plan_detail import UNCHANGED_AROUND, plan_fragments
 from holdfast.ui.view.columns import count_noun
 from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
@@ -69,7 +69,7 @@ class Approval(Vertical):
     _question = Question(text="", choices=())
     _choice_with_words: AnswerChoice | None = None  # the chosen answer, while the user types its words
     _plan: Plan | None = None
-    _around = AROUND  # unchanged lines beside each change of the detail
+    _around = UNCHANGED_AROUND  # unchanged lines beside each change of the detail
     _changed = _detail_lines = 0  # changed lines of the detail, and all of them
     _sizes = ""
     _is_roomy = True
@@ -112,7 +112,7 @@ class Approval(Vertical):
         self._call, self._choice_with_words, self._marked = request.call.id, None, frozenset()
         self._question = question_of(request.plan, mode=mode, why=request.why)
         fragments = plan_fragments(request.plan)
-        self._plan, self._around = request.plan, AROUND
+        self._plan, self._around = request.plan, UNCHANGED_AROUND
         signs = [line.sign for each in fragments if isinstance(each, Diff) for line in each.lines]
         added, removed = signs.count("+"), signs.count("-")
         self._changed, self._sizes = added + removed, f"+{added} -{removed}"
@@ -302,11 +302,13 @@ class Approval(Vertical):
         height, width = self._rows(), max(1, self.screen.size.width - _SIDES)
         detail = self.query_one(DetailView)
         texts, answers = self._question_text(roomy=height >= ROOMY).plain, self._answer_lines(width)
-        asked = sum(_lines(text, width) for text in texts.split("\n"))
+        question_lines = sum(_lines(text, width) for text in texts.split("\n"))
         roomy = height >= ROOMY
-        room = (int(height * SHARE) - 3 - _lines(self._hint(), width) if roomy else height - OTHER_LINES) - asked
+        room = (
+            int(height * SHARE) - 3 - _lines(self._hint(), width) if roomy else height - OTHER_LINES
+        ) - question_lines
         least = LEAST_LINES if detail.display else 0
-        shown, around = max(least, room - answers), AROUND
+        shown, around = max(least, room - answers), UNCHANGED_AROUND
         if detail.display and self._changed and shown < self._detail_lines:
             short = self._question_text(roomy=False).plain
             room = height - OTHER_LINES - sum(_lines(text, width) for text in short.split("\n"))

@@ -22,13 +22,13 @@ _HUNK = re.compile(r"@@ -(?P<before>\d+)(?:,(?P<old>\d+))? \+(?P<after>\d+)(?:,(
 
 _COMPARED = 400  # lines whose words are compared
 
-AROUND = 3  # unchanged lines that a tool's diff has around changes
+UNCHANGED_AROUND = 3  # unchanged lines that a tool's diff has around changes
 
 _LARGEST_ORIGINAL = 1_000_000
 """Bytes of a file whose unchanged lines are shown on request; of a larger one, the folds do not open."""
 
 
-def plan_fragments(plan: Plan, *, around: int = AROUND) -> list[Fragment]:
+def plan_fragments(plan: Plan, *, around: int = UNCHANGED_AROUND) -> list[Fragment]:
     """Return the fragments of a planned call, none if the question contains everything.
 
     Of the unchanged lines of a diff, `around` stand beside each change, and the others are folded.
