@@ -14,7 +14,13 @@ _LONGEST = 500
 """Characters of an unknown reason to quote."""
 
 _NONSTANDARD: Mapping[str, ModelFinish] = MappingProxyType(
-    {"eos": "stop", "eos_token": "stop", "end": "stop", "model_length": "max_tokens"}
+    {
+        "eos": "stop",
+        "eos_token": "stop",
+        "end": "stop",
+        "model_length": "max_tokens",
+        "model_context_window_exceeded": "max_tokens",  # Anthropic's and Z.AI's, also behind other protocols
+    }
 )
 """Reasons of servers that mean a complete response, in whatever protocol they speak."""
 
