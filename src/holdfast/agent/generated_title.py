@@ -30,6 +30,7 @@ from holdfast.session.conversation.conversation import AssistantMessage, Convers
 from holdfast.session.journal.entries import SessionOpened, Titled, TurnEnded
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import TextPart
+from holdfast.session.request.normalize import with_changes
 from holdfast.session.titles import prompt_title
 from holdfast.text import valid_unicode
 
@@ -157,11 +158,13 @@ def title_request(conversation: Conversation, model: str, settings: ModelSetting
         "",
     )
     quoted = f"<user>\n{prompt[:_PROMPT]}\n</user>\n<assistant>\n{answer[:_ANSWER]}\n</assistant>"
-    return msgspec.structs.replace(
-        conversation,
-        opened=first_entry,
-        model=model,
-        settings=settings,
-        messages=(UserMessage((), (quoted,)),),
-        queued=(),
+    return with_changes(
+        msgspec.structs.replace(
+            conversation,
+            opened=first_entry,
+            model=model,
+            settings=settings,
+            messages=(UserMessage((), (quoted,)),),
+            queued=(),
+        )
     )

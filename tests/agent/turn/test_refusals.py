@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent_harness import Rig, says
+from holdfast.agent.context import summary_request
+from holdfast.agent.generated_title import title_request
 from holdfast.agent.turn.refusals import change_after, makes_another_request, refusal_of
 from holdfast.errors import ProviderFailed
 from holdfast.history.profiles import PROFILES
@@ -29,6 +31,7 @@ from holdfast.session.journal.entries import (
     SessionOpened,
     ToolsChanged,
 )
+from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.request.normalize import normalize
 from holdfast.testing.script import Call, Fail, Say
@@ -146,6 +149,14 @@ def test_control_tokens_are_broken_everywhere() -> None:
     assert "<|" not in everything.replace("<| g", "")
     assert "< |channel| >analysis |> f <| g" in everything, "what is no control token stays"
     assert "< |assistant to=functions.read| >" in everything
+
+
+def test_a_summary_and_a_title_are_asked_for_without_control_tokens() -> None:
+    for change, marked in ((changed("thinking"), True), (changed("markers"), False)):
+        conversation = fold([*JOURNAL, change])
+        summary = summary_request.request(conversation, conversation.messages, room=9_000)
+        title = title_request(conversation, MODEL, NO_SETTINGS)
+        assert [("<|channel|>" in str(each.messages)) for each in (summary, title)] == [marked, marked]
 
 
 def test_calls_of_one_answer_are_sent_one_after_the_other() -> None:

@@ -25,6 +25,7 @@ from holdfast.providers.model import StreamFinished
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation, ConversationMessage, UserMessage
 from holdfast.session.journal.entries import SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.request.normalize import with_changes
 from holdfast.text import valid_unicode
 from holdfast.tools.truncation import cap
 
@@ -138,8 +139,8 @@ def request(
     ]
     if wish.strip():
         texts.append(f"The user wants the summary to keep this in particular: {wish.strip()}")
-    return msgspec.structs.replace(
-        conversation, opened=first_entry, messages=(UserMessage((), tuple(texts)),), queued=()
+    return with_changes(
+        msgspec.structs.replace(conversation, opened=first_entry, messages=(UserMessage((), tuple(texts)),), queued=())
     )
 
 

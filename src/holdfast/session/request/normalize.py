@@ -134,6 +134,18 @@ def _facts(conversation: c.Conversation) -> tuple[object, ...]:
     )
 
 
+def with_changes(conversation: c.Conversation) -> c.Conversation:
+    """Return a request that is sent as it is, such as one for a summary, without what its provider refused."""
+    changes = _changes(conversation)
+    if changes is None:
+        return conversation
+    return msgspec.structs.replace(
+        conversation,
+        opened=conversation.opened and changes.opened(conversation.opened),
+        messages=tuple(changes.message(each, conversation.model) for each in conversation.messages),
+    )
+
+
 def _changes(conversation: c.Conversation) -> SentChanges | None:
     """Return how requests to the conversation's model differ after refusals, None if they do not."""
     if not any(each.model == conversation.model for each in conversation.request_changes):
