@@ -105,7 +105,8 @@ class Calls:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
-        self._journal.append(e.CallEnded(call=call.id, outcome="failed", text=valid_unicode(text)))
+        ended = e.CallEnded(call=call.id, outcome="failed", text=valid_unicode(text))
+        self._journal.append(ended, *self._context.recovery.missing_folder())
         return None
 
     def _reject_stale(self, plan: Plan) -> Plan:
@@ -312,7 +313,10 @@ class Calls:
         text = valid_unicode(output.text)
         stop_cause = self._stop.cause
         if output.interrupted and stop_cause is not None:
-            text = model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=text, remote=plan.remote)
+            reads = only_reads(call.name, plan.effect, plan.remote)
+            text = model_notices.interrupted(
+                stop_cause.cause, stop_cause.detail, printed=text, remote=plan.remote, only_reads=reads
+            )
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):
             ended = e.CallEnded(

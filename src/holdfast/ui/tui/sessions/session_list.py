@@ -93,7 +93,7 @@ def _refresh_welcome(target: CommandTarget) -> None:
 def _choice(summary: SessionSummary, *, lost: bool = False) -> Choice:
     details = (
         age(time.time() - summary.modified),
-        f"was in {home(summary.cwd)}: Enter continues it here" if lost else home(summary.cwd),
+        f"Enter moves it here · was in {home(summary.cwd)}" if lost else home(summary.cwd),
         byte_count(summary.bytes),
         *(["damaged"] * bool(summary.damage)),
     )
