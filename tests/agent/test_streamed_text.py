@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent_harness import Rig, opened
-from holdfast.agent.model_request import response_stream, streamed_text
-from holdfast.agent.model_request.streamed_text import KEEP_BYTES, StreamedText
+from holdfast.agent.model_request import response_stream
+from holdfast.agent.model_request.response_stream import KEEP_BYTES, StreamedText
 from holdfast.session.journal.entries import Entry, Queued, ResponseCheckpoint, ResponseEnded
+from holdfast.session.journal.parts import TextPart
 from holdfast.session.journal.store import MemoryStore, StreamingStore
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.testing.script import Hold, Say
@@ -35,7 +36,7 @@ _STREAMS = """
 import asyncio, sys
 from pathlib import Path
 from agent_harness import Rig, opened
-from holdfast.agent.model_request import response_stream, streamed_text
+from holdfast.agent.model_request import response_stream
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Hold, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -94,7 +95,7 @@ def test_the_model_is_sent_what_a_kill_left(tmp_path: Path) -> None:
     rig = Rig(ScriptedModel([[Say("Going on.")]]), store=store)
     asyncio.run(rig.agent.run("go on"))
     (cut,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded) and entry.cut == "crash"]
-    assert "".join(part.text for part in cut.parts if hasattr(part, "text")) == "".join(f"{n} " for n in range(20))
+    assert "".join(part.text for part in cut.parts if isinstance(part, TextPart)) == "".join(f"{n} " for n in range(20))
     store.close()
     assert not (folder / "streamed").exists()
 
@@ -111,7 +112,7 @@ async def test_a_fact_is_journalled_behind_the_text_that_was_shown_before_it(mon
     rig.agent.stop()
     await turn
     (ended,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded)]
-    assert [part.text for part in ended.parts if hasattr(part, "text")] == ["the first words"]
+    assert ended.parts == (TextPart("the first words"),)
 
 
 def test_keeping_text_costs_little(tmp_path: Path) -> None:
@@ -139,5 +140,5 @@ def test_keeping_text_costs_little(tmp_path: Path) -> None:
 
 def test_a_store_without_that_keeps_a_second() -> None:
     assert not isinstance(MemoryStore(), StreamingStore)
-    assert streamed_text.CHECKPOINT_EVERY == 1.0
-    assert streamed_text.KEEP_EVERY == 0.2
+    assert response_stream.CHECKPOINT_EVERY == 1.0
+    assert response_stream.KEEP_EVERY == 0.2

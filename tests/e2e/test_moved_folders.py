@@ -35,7 +35,7 @@ def test_a_session_of_a_renamed_folder_goes_on_there(one_world: World) -> None:
     refused = world.run("-r", session, "-p", "go on", cwd=renamed)
     assert refused.code == 2
     assert (
-        f"does not exist. Restore the directory, or continue in another one: holdfast -r {session} -C DIR"
+        f"does not exist. Restore the directory, or continue in another one with holdfast -r {session} -C DIR."
         in refused.err
     )
     (renamed / "notes.txt").write_text("two\n")

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from holdfast.agent.cancellation import StopSignal
-from holdfast.agent.model_request.response_stream import Stream
+from holdfast.agent.model_request.response_stream import Stream, StreamedText
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.image_refusals import image_refusal
@@ -94,7 +94,7 @@ class Requests:
                 detached=context.detached,
                 append=self._journal.append,
                 keep=self._journal.keep_streamed,
-                streamed=self._journal.begin_streaming(number),
+                streamed=self._journal.begin_streaming(StreamedText(number)),
                 emit=context.emit,
                 room=answer_room(self._received),
             )

@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
+from holdfast.agent.recovery.settle import only_reads
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
@@ -330,8 +331,8 @@ class Calls:
             )
             try:
                 recovery = self._context.recovery
-                gone = recovery.missing_folder() if ended.outcome == "failed" else ()
-                self._journal.append(ended, *recovery.server_failures(noted=False), *gone)
+                missing = recovery.missing_folder() if ended.outcome == "failed" else ()
+                self._journal.append(ended, *recovery.server_failures(noted=False), *missing)
             except StateError:  # a full disk, or another process appended in between
                 self._context.recovery.keep_outcome(ended)  # not lost: the exit of the turn tries again
                 raise

@@ -157,7 +157,7 @@ class Fold:
             for turn, point in self._prompts.items()
         }
 
-    def _finding(self, entry: c.Finding) -> None:
+    def _finding(self, entry: c.Noted) -> None:
         lasts = not isinstance(entry, e.FilesChanged)
         if isinstance(entry, e.ShellEnded):
             self._shells.pop(entry.id, None)
