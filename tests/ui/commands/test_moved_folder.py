@@ -155,7 +155,7 @@ def test_a_session_with_a_running_task_or_another_holder_is_not_moved(tmp_path: 
 def repository(folder: Path) -> Path:
     folder.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    subprocess.run([*GIT, "-C", str(folder), "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    subprocess.run([*GIT, "-C", str(folder), "commit", "-q", "--allow-empty", "-m", folder.name], check=True)
     return folder
 
 
