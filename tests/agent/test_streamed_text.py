@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent_harness import Rig, opened
-from holdfast.agent.model_request import response_stream, streamed_text
-from holdfast.agent.model_request.streamed_text import KEEP_BYTES, StreamedText
+from holdfast.agent.model_request import response_stream
+from holdfast.agent.model_request.response_stream import KEEP_BYTES, StreamedText
 from holdfast.session.journal.entries import Entry, Queued, ResponseCheckpoint, ResponseEnded
+from holdfast.session.journal.parts import TextPart
 from holdfast.session.journal.store import MemoryStore, StreamingStore
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.testing.script import Hold, Say
@@ -35,7 +36,7 @@ _STREAMS = """
 import asyncio, sys
 from pathlib import Path
 from agent_harness import Rig, opened
-from holdfast.agent.model_request import response_stream, streamed_text
+from holdfast.agent.model_request import response_stream
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Hold, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -43,7 +44,7 @@ response_stream.CHECKPOINT_EVERY = float(sys.argv[2])
 response_stream.KEEP_EVERY = float(sys.argv[3])
 store = SqliteStore.create(Path(sys.argv[1]))
 store.append([opened()], expected=0)
-words = [Say(f"{number} ", delay=0.001) for number in range(int(sys.argv[4]))]
+words = [Say(f"w{number} ", delay=0.001) for number in range(int(sys.argv[4]))]
 rig = Rig(ScriptedModel([[*words, Say("x" * int(sys.argv[5])), Hold("never")]]), store=store)
 asyncio.run(rig.agent.run("count"))
 """
@@ -69,8 +70,8 @@ def killed_after(folder: Path, text: str, *, checkpoint: float, keep: float, wor
 
 def test_text_that_was_kept_survives_a_kill_and_is_read_by_everyone(tmp_path: Path) -> None:
     folder = tmp_path / "s"
-    left = killed_after(folder, "49 ", checkpoint=HANGS, keep=0.01, words=50)
-    text = "".join(f"{number} " for number in range(50))
+    left = killed_after(folder, "w49 ", checkpoint=HANGS, keep=0.01, words=50)
+    text = "".join(f"w{number} " for number in range(50))
     assert streamed(left) == text
     store = SqliteStore.open(folder)
     reading = store.read()
@@ -81,20 +82,22 @@ def test_text_that_was_kept_survives_a_kill_and_is_read_by_everyone(tmp_path: Pa
 
 
 def test_a_silent_stream_is_kept_too_and_so_are_4_kb_at_once(tmp_path: Path) -> None:
-    left = killed_after(tmp_path / "silent", "2 ", checkpoint=HANGS, keep=0.05, words=3)
-    assert streamed(left) == "0 1 2 "
+    left = killed_after(tmp_path / "silent", "w2 ", checkpoint=HANGS, keep=0.05, words=3)
+    assert streamed(left) == "w0 w1 w2 "
     left = killed_after(tmp_path / "much", "xxx", checkpoint=HANGS, keep=HANGS, words=3, more=KEEP_BYTES)
-    assert streamed(left) == "0 1 2 " + "x" * KEEP_BYTES
+    assert streamed(left) == "w0 w1 w2 " + "x" * KEEP_BYTES
 
 
 def test_the_model_is_sent_what_a_kill_left(tmp_path: Path) -> None:
     folder = tmp_path / "s"
-    killed_after(folder, "19 ", checkpoint=0.02, keep=0.005, words=20)
+    killed_after(folder, "w19 ", checkpoint=0.02, keep=0.005, words=20)
     store = SqliteStore.open(folder)
     rig = Rig(ScriptedModel([[Say("Going on.")]]), store=store)
     asyncio.run(rig.agent.run("go on"))
     (cut,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded) and entry.cut == "crash"]
-    assert "".join(part.text for part in cut.parts if hasattr(part, "text")) == "".join(f"{n} " for n in range(20))
+    assert "".join(part.text for part in cut.parts if isinstance(part, TextPart)) == "".join(
+        f"w{n} " for n in range(20)
+    )
     store.close()
     assert not (folder / "streamed").exists()
 
@@ -111,7 +114,7 @@ async def test_a_fact_is_journalled_behind_the_text_that_was_shown_before_it(mon
     rig.agent.stop()
     await turn
     (ended,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded)]
-    assert [part.text for part in ended.parts if hasattr(part, "text")] == ["the first words"]
+    assert ended.parts == (TextPart("the first words"),)
 
 
 def test_keeping_text_costs_little(tmp_path: Path) -> None:
@@ -139,5 +142,5 @@ def test_keeping_text_costs_little(tmp_path: Path) -> None:
 
 def test_a_store_without_that_keeps_a_second() -> None:
     assert not isinstance(MemoryStore(), StreamingStore)
-    assert streamed_text.CHECKPOINT_EVERY == 1.0
-    assert streamed_text.KEEP_EVERY == 0.2
+    assert response_stream.CHECKPOINT_EVERY == 1.0
+    assert response_stream.KEEP_EVERY == 0.2

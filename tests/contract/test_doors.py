@@ -35,6 +35,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "system/confinement/network/proxy_process.py",
         "system/confinement/probe.py",
         "system/confinement/trial.py",
+        "testing/store_faults.py",
         "tools/process/launch.py",
         "tools/process/server_relay.py",
         "tools/process/supervisor.py",

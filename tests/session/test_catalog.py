@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import SessionBusy, SessionUnknown
-from holdfast.session import catalog as catalogs
+from holdfast.session import trash
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import ModelChanged, PromptAccepted, SessionOpened
 from holdfast.session.storage.lease import Lease
@@ -282,6 +282,6 @@ def test_both_folders_are_synced_once_a_session_is_in_the_trash(
         synced.append((path, (root / "s1").exists()))
         sync_path(path)
 
-    monkeypatch.setattr(catalogs, "sync_path", syncs)
+    monkeypatch.setattr(trash, "sync_path", syncs)
     place = catalog.trash("s1")
     assert {(place.parent, False), (root, False)} <= set(synced)

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.events import Event, Fact, NotRecorded
-from holdfast.agent.model_request.streamed_text import StreamedText
 from holdfast.errors import AppendConflict, StorageFailed
 from holdfast.session.conversation.call_repeats import CallRepeats
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import Entry, Repaired, ResponseCheckpoint, ResponseEnded, ServerFailed, TurnEnded
 from holdfast.session.journal.store import Reading, Store, StreamingStore
+
+if TYPE_CHECKING:
+    from holdfast.agent.model_request.response_stream import StreamedText
 
 
 class JournalWriter:
@@ -94,10 +97,10 @@ class JournalWriter:
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
 
-    def begin_streaming(self, step: int) -> StreamedText:
-        """Return where the text of the answer of a step is collected: `append` journals it before any other fact."""
-        self._streamed = StreamedText(step)
-        return self._streamed
+    def begin_streaming(self, streamed: StreamedText) -> StreamedText:
+        """Journal the text of an answer, which collects there, before any other fact. Return `streamed`."""
+        self._streamed = streamed
+        return streamed
 
     def keep_streamed(self, checkpoint: ResponseCheckpoint) -> None:
         """Keep text that the next append will hold, in case this process is killed before."""

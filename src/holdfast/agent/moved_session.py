@@ -14,60 +14,25 @@ import msgspec
 
 from holdfast.errors import UsageError
 from holdfast.session import model_notices
-from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import Moved, SessionOpened
-from holdfast.session.journal.folder_changes import MovedBy
+from holdfast.session.journal.entries import Moved, MovedBy
 from holdfast.session.journal.store import Reading
-from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.text import valid_unicode
 
 
-def session_folder(reading: Reading) -> str:
-    """Return the folder that the session works in now, "" if the entry that names it is lost."""
-    for record in reversed(reading.records):
-        match record.entry:
-            case Moved(to=folder) | SessionOpened(cwd=folder):
-                return folder
-            case _:
-                pass
-    return ""
-
-
-def move_entry(reading: Reading, summary: SessionSummary) -> Moved | None:
-    """Return the entry of the move that `summary` asks for, None if it asks for none or the session is there already.
+def move_entry(reading: Reading, summary: SessionSummary, *, old: str) -> Moved | None:
+    """Return the entry of the move from the folder `old` that `summary` asks for, None if the session is there.
 
     Raises `UsageError` if a background task of the session still runs: its command works in the old folder.
     """
-    old, new = session_folder(reading), summary.cwd
+    new = summary.cwd
     if summary.moved_by is None or old in ("", new):
         return None
     if valid_unicode(new) != new:
         raise UsageError(f"Session {summary.id!r} cannot be moved to {new!r}: its name is not valid UTF-8. Rename it.")
     _refuse_running_tasks(reading, summary.id)
-    return Moved(from_=old, to=new, by=summary.moved_by, note=model_notices.moved_note(old, new))
-
-
-def move_session(catalog: Catalog, summary: SessionSummary, to: Path, by: MovedBy) -> Moved | None:
-    """Journal that a session continues in the folder `to`, and return the entry, None if it is there already.
-
-    Raises `SessionBusy` if another process holds it, `UsageError` if one of its tasks runs or its folder is unknown.
-    """
-    store = SqliteStore.open(catalog.folder(summary.id))
-    try:
-        reading = store.read()
-        if not session_folder(reading):
-            raise UsageError(
-                f"Session {summary.id!r} cannot be moved: the entry that names its folder is lost. "
-                f"Resume it there instead: holdfast -r {summary.id}"
-            )
-        moved = move_entry(reading, moved_summary(summary, to, by))
-        if moved is not None:
-            store.append([moved], expected=store.length)
-    finally:
-        store.close()
-    catalog.find(summary.id)  # writes its summary
-    return moved
+    return Moved(from_=old, to=new, by=summary.moved_by, note=model_notices.folder_moved_note(old, new))
 
 
 def moved_summary(summary: SessionSummary, to: Path, by: MovedBy) -> SessionSummary:
@@ -86,5 +51,5 @@ def _refuse_running_tasks(reading: Reading, session: str) -> None:
         if found is not None and found.start == process.start:
             raise UsageError(
                 f"Session {session!r} cannot be moved: its background task {task.started.id} still runs "
-                f"(process {process.pid}). Wait for its end, or stop it with: kill {process.pid}"
+                f"(process {process.pid}). Wait for its end, or stop that process."
             )

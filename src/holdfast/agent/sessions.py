@@ -12,14 +12,13 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.agent.context.system_prompt import folder_facts, system_prompt
-from holdfast.agent.moved_session import move_entry, session_folder
 from holdfast.agent.recovery.settle import settle, settle_command
 from holdfast.agent.recovery.settle_tasks import settle_task
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import Entry, ModelSettingsChanged, SessionOpened, ToolsChanged
+from holdfast.session.journal.entries import Entry, ModelSettingsChanged, Moved, MovedBy, SessionOpened, ToolsChanged
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
@@ -128,8 +127,8 @@ def resume(
     try:
         reading = store.read()
         first = _find_first(reading)
-        if first is not None and (moved := move_entry(reading, summary)) is not None:
-            store.append([moved], expected=store.length)
+        if first is not None and (moved := _move(reading, summary)):
+            store.append(moved, expected=store.length)
             reading = store.read()
         cwd = _existing_directory((session_folder(reading) if first else "") or _directory_of(summary), summary.id)
         schemas = _declared_tools(reading, first.entry.tools) if first else ()
@@ -148,6 +147,50 @@ def resume(
         store.close()
         raise
     return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
+
+
+def session_folder(reading: Reading) -> str:
+    """Return the folder that the session works in now, "" if the entry that names it is lost."""
+    for record in reversed(reading.records):
+        match record.entry:
+            case Moved(to=folder) | SessionOpened(cwd=folder):
+                return folder
+            case _:
+                pass
+    return ""
+
+
+def move_session(catalog: Catalog, summary: SessionSummary, to: Path, by: MovedBy) -> tuple[Moved, ...]:
+    """Journal that a session continues in the folder `to`, and return the entry, none if it is there already.
+
+    Raises `SessionBusy` if another process holds it, `UsageError` if one of its tasks runs or its folder is unknown.
+    """
+    from holdfast.agent.moved_session import moved_summary  # noqa: PLC0415 - few sessions are moved
+
+    store = SqliteStore.open(catalog.folder(summary.id))
+    try:
+        reading = store.read()
+        if not session_folder(reading):
+            raise UsageError(
+                f"Session {summary.id!r} cannot be moved: the entry that names its folder is lost. "
+                f"Resume it in its new folder with holdfast -r {summary.id}."
+            )
+        moved = _move(reading, moved_summary(summary, to, by))
+        store.append(moved, expected=store.length)
+    finally:
+        store.close()
+    catalog.find(summary.id)  # writes its summary
+    return moved
+
+
+def _move(reading: Reading, summary: SessionSummary) -> tuple[Moved, ...]:
+    """Return the entry of the move that `summary` asks for, if it does."""
+    if summary.moved_by is None:
+        return ()
+    from holdfast.agent.moved_session import move_entry  # noqa: PLC0415 - few sessions are moved
+
+    moved = move_entry(reading, summary, old=session_folder(reading))
+    return () if moved is None else (moved,)
 
 
 class _First(msgspec.Struct, frozen=True):
@@ -195,7 +238,7 @@ def _existing_directory(folder: str, session: str) -> Path:
     if not Path(folder).is_dir():
         raise UsageError(
             f"Session {session!r} cannot be opened: its directory {folder!r} does not exist. "
-            f"Restore the directory, or continue in another one: holdfast -r {session} -C DIR"
+            f"Restore the directory, or continue in another one with holdfast -r {session} -C DIR."
         )
     return Path(folder)
 
@@ -232,7 +275,7 @@ def fork(
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
             reading = _with_finding(reading, _first_entry_finding(again))
         entries = settled(fork_entries(reading, session, opened=again, until=until), StopCause("fork"))
-        moved = move_entry(reading, summary) if again is None else None
-        store.append(entries if moved is None else (*entries, moved), expected=0)
+        moved = _move(reading, summary) if again is None else ()
+        store.append((*entries, *moved), expected=0)
     store.close()
     return resume(catalog, catalog.find(session))

@@ -17,19 +17,27 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import HoldfastError, SessionBusy, SessionUnknown, StateError, UsageError
-from holdfast.session.journal.entries import ModelChanged, Moved, PromptAccepted, RequestStarted, SessionOpened, Titled
-from holdfast.session.journal.folder_changes import MovedBy
+from holdfast.session.journal.entries import (
+    ModelChanged,
+    Moved,
+    MovedBy,
+    PromptAccepted,
+    RequestStarted,
+    SessionOpened,
+    Titled,
+)
 from holdfast.session.journal.store import Reading
-from holdfast.session.journal_stamp import Stamp, folder_size, journal_stamp, last_used, modified
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
-from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, replace_file, sync_path
+from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
 from holdfast.typed_data import decode_json
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
 _NAMED = 5
+Stamp = tuple[tuple[int, int], ...]
+"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
@@ -168,7 +176,9 @@ class Catalog:
 
         Raises `SessionBusy` if another process holds it, `StateError` if it cannot be moved. Nothing is deleted.
         """
-        return self._move(self.folder(session), self._trash)
+        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+
+        return move_folder(self.folder(session), self._trash)
 
     def trashed(self) -> tuple[SessionSummary, ...]:
         """Return every session in the trash, most recently used first."""
@@ -190,30 +200,13 @@ class Catalog:
             raise UsageError(
                 f"Session {found.id!r} cannot be restored: there is a session {again!r} now. Delete or rename that one."
             )
-        return self.find(self._move(self._trash / found.id, self._root, name=again).name)
+        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+
+        return self.find(move_folder(self._trash / found.id, self._root, name=again).name)
 
     @property
     def _trash(self) -> Path:
         return self._root.with_name(TRASH)
-
-    def _move(self, folder: Path, into: Path, *, name: str = "") -> Path:
-        """Move a session that no other process holds into another folder, durably, and return its new path.
-
-        A rename is atomic: after a crash the session is in one of the two folders.
-        """
-        from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
-
-        try:
-            lease = Lease.take(folder)
-            try:
-                return _moved(folder, into, name or folder.name)
-            finally:
-                lease.release()
-        except OSError as error:
-            raise StateError(
-                f"Session {folder.name!r} cannot be moved to {str(into)!r}: {error.strerror}. "
-                "Fix its permissions, or move the session's folder by hand."
-            ) from error
 
     def note(self, opened: SessionOpened) -> None:
         """Write the summary of a new session, so that a list need not read its journal."""
@@ -252,29 +245,18 @@ class Catalog:
 
     def _remove(self, folder: Path) -> None:
         """Remove an empty folder, unless another process holds it or is creating a session in it."""
-        from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - as above
+        from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.trash import moved_folder  # noqa: PLC0415 - likewise
 
         with contextlib.suppress(OSError, HoldfastError):  # it is not listed, and the next listing tries again
             lease = Lease.take(folder)
             try:
                 if is_nothing(folder):
-                    moved = _moved(folder, self._trash, folder.name)
+                    moved = moved_folder(folder, self._trash, folder.name)
                     if not has_blobs(moved):
                         shutil.rmtree(moved, ignore_errors=True)
             finally:
                 lease.release()
-
-
-def _moved(folder: Path, into: Path, name: str) -> Path:
-    """Move a session whose lease is held, and return its new path; a name in use there gets a number."""
-    make_folder(into)
-    number, target = 1, into / name
-    while target.exists():  # an older one with the same id was restored and deleted again
-        number, target = number + 1, into / f"{name}-{number + 1}"
-    folder.rename(target)
-    sync_path(into)
-    sync_path(folder.parent)
-    return target
 
 
 def _may_exist(path: Path) -> bool:
@@ -385,3 +367,34 @@ def _write_cache(folder: Path, summary: _StoredSummary) -> None:
             if is_abandoned(left):
                 left.unlink()
         replace_file(folder / ABOUT, msgspec.json.encode(summary))
+
+
+def journal_stamp(folder: Path) -> Stamp:
+    """Return the stamp of the journal in `folder`; take it before reading, so that a later append makes it differ."""
+    found: list[tuple[int, int]] = []
+    for name in (DATABASE, DATABASE + "-wal"):
+        with contextlib.suppress(FileNotFoundError):  # the log exists only during, or after, a write session
+            stat = (folder / name).stat()
+            found.append((stat.st_mtime_ns, stat.st_size))
+    return tuple(found)
+
+
+def last_used(folder: Path) -> tuple[float, str]:
+    """Return when the journal last changed, and the folder's name, to sort by; 0 if that cannot be read."""
+    try:
+        return modified(journal_stamp(folder)), folder.name
+    except OSError:  # not a candidate
+        return 0.0, folder.name
+
+
+def modified(stamp: Stamp) -> float:
+    """Return when the journal last changed, in seconds since the epoch."""
+    return max((nanoseconds for nanoseconds, _ in stamp), default=0) / 1e9
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of the files of a folder, without those of folders in it."""
+    try:
+        return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    except FileNotFoundError:  # no blobs, or one replaced in the meantime
+        return 0

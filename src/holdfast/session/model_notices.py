@@ -338,7 +338,7 @@ def became_task(cause: Cause, detail: str, task: str) -> str:
     return f"{begun} What became of the task is reported for itself."
 
 
-def moved_note(old: str, new: str) -> str:
+def folder_moved_note(old: str, new: str) -> str:
     """Return the note for the next user message after the session's folder changed."""
     return (
         f"[Note from holdfast: this session now works in the folder {new!r}. It worked in {old!r} before. Relative "

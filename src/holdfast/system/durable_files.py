@@ -15,6 +15,7 @@ from pathlib import Path
 
 DATABASE = "session.db"
 BLOBS = "blobs"
+STREAMED = "streamed"
 LOCK_FILE = "lock"
 ABOUT = "about.json"
 

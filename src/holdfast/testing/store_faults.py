@@ -1,4 +1,4 @@
-"""Laws of a store whose writes fail: the disk is full for a moment, or the process is killed in the middle of a write.
+"""What a store must keep when a write fails: the disk is full for a moment, or the process is killed in the middle.
 
 A limit on the size of files stands in for both, and needs no privilege. The kernel writes what fits below the limit and
 fails the rest, as it does when the last block of a disk is taken: so a write is also cut at any byte. A process that

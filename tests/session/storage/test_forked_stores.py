@@ -185,7 +185,7 @@ def test_a_fork_while_leases_come_and_go_keeps_none(tmp_path: Path) -> None:
         assert process.communicate(timeout=HANGS)[0] == "0\n"
 
 
-def test_a_child_is_told_that_it_can_never_open_what_its_parent_had_open(tmp_path: Path) -> None:
+def test_a_child_can_never_open_what_its_parent_had_open(tmp_path: Path) -> None:
     with program(_LATER, str(tmp_path / "s")) as process:
         said = process.communicate(timeout=HANGS)[0]
     assert said.startswith(

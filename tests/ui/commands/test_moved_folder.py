@@ -1,4 +1,4 @@
-"""A session whose folder was moved, renamed or removed continues in another one, and everyone is told of it."""
+"""A session whose folder was moved, renamed or removed continues in another one, and its model reads that."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agent.moved_session import move_session, session_folder
-from holdfast.agent.sessions import create, fork, resume
+from holdfast.agent.sessions import create, fork, move_session, resume, session_folder
 from holdfast.errors import SessionBusy, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.session.conversation.fold import fold
@@ -146,7 +145,7 @@ def test_a_session_with_a_running_task_or_another_holder_is_not_moved(tmp_path: 
     finally:
         process.kill()
         process.wait()
-    assert move_session(catalog, catalog.find(session), tmp_path, "command") is not None
+    assert move_session(catalog, catalog.find(session), tmp_path, "command")
     store = SqliteStore.open(catalog.folder(session))
     with pytest.raises(SessionBusy):
         move_session(catalog, catalog.find(session), tmp_path / "a", "command")
@@ -156,7 +155,7 @@ def test_a_session_with_a_running_task_or_another_holder_is_not_moved(tmp_path: 
 def repository(folder: Path) -> Path:
     folder.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    subprocess.run([*GIT, "-C", str(folder), "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    subprocess.run([*GIT, "-C", str(folder), "commit", "-q", "--allow-empty", "-m", folder.name], check=True)
     return folder
 
 

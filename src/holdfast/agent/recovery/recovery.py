@@ -90,7 +90,7 @@ class Recovery:
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
         self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
-        self._gone = ""  # the session's folder, if it was said that it does not exist
+        self._missing_folder = ""  # the session's folder, if it was said that it does not exist
         self.load(reading)
 
     def load(self, reading: Reading) -> None:
@@ -133,12 +133,12 @@ class Recovery:
     def missing_folder(self) -> tuple[e.FolderGone, ...]:
         """Return an entry if the session's folder does not exist any more, once."""
         folder = self._toolbox.missing_folder() if isinstance(self._toolbox, FolderToolbox) else ""
-        is_news, self._gone = bool(folder) and folder != self._gone, folder
+        is_news, self._missing_folder = bool(folder) and folder != self._missing_folder, folder
         return (e.FolderGone(folder=folder, note=folder_gone_note(folder)),) if is_news else ()
 
     def _changed_files(self, seen: Mapping[str, tuple[FileSeen, ...]]) -> tuple[e.FilesChanged, ...]:
         """Return an entry for changed files; without their folder that they are deleted says nothing."""
-        return () if self._gone else changed_files(seen, self._toolbox)
+        return () if self._missing_folder else changed_files(seen, self._toolbox)
 
     def server_failures(self, *, noted: bool) -> tuple[e.ServerFailed, ...]:
         """Return entries for MCP servers that failed and are not in the journal yet, `noted` for the model."""

@@ -37,7 +37,7 @@ from holdfast.session.conversation.conversation import Conversation, OpenCall
 from holdfast.session.journal.entries import CallEnded, Entry, ResponseEnded, ShellEnded, ShellStarted, TurnEnded
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import FileCheck, FileSeen, Outcome
+from holdfast.tool_calls import Effect, FileCheck, FileSeen, Outcome, RemoteCall
 from holdfast.tools.tool import Traces
 from holdfast.tools.truncation import cap
 
@@ -181,19 +181,19 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
             several=several,
             remote=remote,
             input_request=waits,
-            only_reads=_only_reads(call),
+            only_reads=call.started is not None and only_reads(call.part.name, call.started.effect, remote),
         )
     seen, also = known.seen.get(call_id), known.seen_also.get(call_id, ())
     return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
 
 
-def _only_reads(call: OpenCall) -> bool:
-    """Return whether the call is of a tool of holdfast that reads files; what a server's tool does is only its word."""
-    if call.started is None or call.started.effect != "read" or call.started.remote is not None:
+def only_reads(name: str, effect: Effect, remote: RemoteCall | None) -> bool:
+    """Return whether this is a call of holdfast's own tools that read files; what a server's tool does is its word."""
+    if effect != "read" or remote is not None:
         return False
     from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that was cut
 
-    return canonical_name(call.part.name) in READING_TOOLS
+    return canonical_name(name) in READING_TOOLS
 
 
 def can_resume_turn(conversation: Conversation) -> bool:

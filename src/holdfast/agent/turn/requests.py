@@ -17,7 +17,7 @@ from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import CheckFinding
 from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped
 from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
-from holdfast.agent.model_request.response_stream import Stream
+from holdfast.agent.model_request.response_stream import Stream, StreamedText
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.model_request.small_windows import with_small_window
 from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
@@ -137,7 +137,7 @@ class Requests:
                 detached=context.detached,
                 append=self._journal.append,
                 keep=self._journal.keep_streamed,
-                streamed=self._journal.begin_streaming(number),
+                streamed=self._journal.begin_streaming(StreamedText(number)),
                 emit=context.emit,
                 room=answer_room(self._received),
             )

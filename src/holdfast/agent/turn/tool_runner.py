@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
+from holdfast.agent.recovery.settle import only_reads
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
@@ -114,7 +115,8 @@ class Calls:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
-        self._journal.append(self._repeated.outcome_of(call.id, "failed", text))
+        ended = self._repeated.outcome_of(call.id, "failed", text)
+        self._journal.append(ended, *self._context.recovery.missing_folder())
         return None
 
     def _reject_stale(self, plan: Plan) -> Plan:
@@ -325,7 +327,10 @@ class Calls:
         text = valid_unicode(output.text)
         stop_cause = self._stop.cause
         if output.interrupted and stop_cause is not None:
-            text = model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=text, remote=plan.remote)
+            reads = only_reads(call.name, plan.effect, plan.remote)
+            text = model_notices.interrupted(
+                stop_cause.cause, stop_cause.detail, printed=text, remote=plan.remote, only_reads=reads
+            )
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):
             ended = e.CallEnded(
@@ -340,8 +345,8 @@ class Calls:
             ended = self._repeated.with_notice(ended)
             try:
                 recovery = self._context.recovery
-                gone = recovery.missing_folder() if ended.outcome == "failed" else ()
-                self._journal.append(ended, *recovery.server_failures(noted=False), *gone)
+                missing = recovery.missing_folder() if ended.outcome == "failed" else ()
+                self._journal.append(ended, *recovery.server_failures(noted=False), *missing)
             except StateError:  # a full disk, or another process appended in between
                 self._context.recovery.keep_outcome(ended)  # not lost: the exit of the turn tries again
                 raise

@@ -68,7 +68,7 @@ ConversationMessage = UserMessage | AssistantMessage
 SetUp = e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled | e.ToolsChanged
 """Entries about what every request of the session has."""
 
-Finding = e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed | e.Moved | e.FolderGone
+Noted = e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed | e.Moved | e.FolderGone
 """Entries whose note opens the next user message."""
 
 CallProgress = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted | e.CallWaits | e.CallAnswered

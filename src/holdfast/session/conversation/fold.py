@@ -156,7 +156,7 @@ class Fold:
         self._builder.unsign(model)
         self._prompts = {turn: unsigned_point(point, model) for turn, point in self._prompts.items()}
 
-    def _finding(self, entry: c.Finding) -> None:
+    def _finding(self, entry: c.Noted) -> None:
         lasts = not isinstance(entry, e.FilesChanged)
         if isinstance(entry, e.ShellEnded):
             self._shells.pop(entry.id, None)

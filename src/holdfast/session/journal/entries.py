@@ -21,8 +21,6 @@ from holdfast.session.journal.calls import CallStarted as CallStarted  # noqa: P
 from holdfast.session.journal.calls import ProcessStarted as ProcessStarted  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.causes import Cause as Cause  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.causes import StopReason as StopReason  # noqa: PLC0414 - part of this module
-from holdfast.session.journal.folder_changes import FolderGone as FolderGone  # noqa: PLC0414 - part of this module
-from holdfast.session.journal.folder_changes import Moved as Moved  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
@@ -54,6 +52,9 @@ Why = Literal["asked", "auto", "overflow"]
 
 ModelReason = Literal["", "fallback", "back"]
 """Why later requests go to another model; "" if the user chose it."""
+
+MovedBy = Literal["resume", "picker", "command", "editor"]
+"""Who said where the session continues: `-r ID -C DIR`, the list of sessions, `sessions move`, or an editor."""
 
 
 class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -290,6 +291,25 @@ class Repaired(_Fact, frozen=True, tag="repaired"):
     """Something in the journal was repaired or found damaged; `note`, if any, opens the next user message."""
 
     findings: tuple[str, ...]
+    note: str = ""
+
+
+class Moved(_Fact, frozen=True, tag="moved"):
+    """The session works in the folder `to` from here on, and no longer in `from`. `note` opens the next user message.
+
+    Valid anywhere, also with an open turn, and it survives a rewind. What the user allowed in the session ends with it.
+    """
+
+    from_: str = msgspec.field(name="from")
+    to: str
+    by: MovedBy
+    note: str = ""
+
+
+class FolderGone(_Fact, frozen=True, tag="folder-gone"):
+    """The session's `folder` does not exist any more. `note` opens the next user message."""
+
+    folder: str
     note: str = ""
 
 

@@ -39,7 +39,7 @@ _RETRY = 0.02  # seconds
 _no_fork = threading.RLock()
 """Held while a lock file is open that no lease has: a fork in between would keep a copy that nothing closes."""
 
-_held: set[Lease] = set()
+_leases: set[Lease] = set()
 
 _inherited: set[tuple[int, int]] = set()
 """The lock files (device, inode) whose leases were the parent's when this process was forked."""
@@ -56,7 +56,7 @@ class Lease:
         self._descriptor: int | None = descriptor
         self._pid = os.getpid()
         self._guarded: object = None
-        _held.add(self)
+        _leases.add(self)
 
     def guard(self, connection: object) -> None:
         """Keep a connection alive in a forked process until it exits, because closing it would change the files."""
@@ -116,7 +116,7 @@ class Lease:
     def release(self) -> None:
         """Release the lease. Releasing it again does nothing, and in a forked process only its copy is closed."""
         with _no_fork:
-            _held.discard(self)
+            _leases.discard(self)
             if self._descriptor is None:
                 return
             descriptor, self._descriptor = self._descriptor, None
@@ -172,7 +172,7 @@ def _refuse_inherited(folder: Path, descriptor: int) -> None:
     if (status.st_dev, status.st_ino) in _inherited:
         raise StateError(
             f"Session {folder.name!r} cannot be opened in this process: it was forked while its parent had the session "
-            "open. Open it in a process that was started anew."
+            "open. Open it in a new process."
         )
 
 
@@ -186,8 +186,8 @@ def forked(what: str, opened_by: int) -> StateError:
 
 def _close_copies() -> None:
     """Give up the leases of the parent in a process that was just forked."""
-    while _held:
-        _held.pop().give_up_copy()
+    while _leases:
+        _leases.pop().give_up_copy()
     _no_fork.release()
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.errors import DamageError, HoldfastError, SessionBusy, SessionUnknown, StateError, StorageFailed
 from holdfast.session.journal.entries import FORMAT, Entry, ResponseCheckpoint, decode, encode, kind
@@ -20,9 +21,11 @@ from holdfast.session.storage.blobs import Blobs
 from holdfast.session.storage.lease import Lease, raise_if_busy
 from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
-from holdfast.session.storage.streamed_text import STREAMED, StreamedFile, streamed_text
 from holdfast.session.storage.wal import snapshot
-from holdfast.system.durable_files import BLOBS, DATABASE, make_folder, sync_path
+from holdfast.system.durable_files import BLOBS, DATABASE, STREAMED, make_folder, sync_path
+
+if TYPE_CHECKING:
+    from holdfast.session.storage.streamed_text import StreamedFile
 
 _COPIES = 3
 
@@ -45,7 +48,7 @@ class SqliteStore:
         self._failed = False
         self.appended_at = 0.0
         """The time of the last append, as stored in its entries; 0 before the first."""
-        self._streamed = StreamedFile(folder)
+        self._streamed: StreamedFile | None = None
         self._blobs.clear()
         self._connection, self._findings = database.attach(self._path)
         lease.guard(self._connection)
@@ -152,14 +155,20 @@ class SqliteStore:
         with database.naming(self._path.with_name(STREAMED)):
             if (length := self._tail()[0]) != expected:
                 raise conflict(expected=expected, found=length)
+            if self._streamed is None:
+                from holdfast.session.storage.streamed_text import StreamedFile  # noqa: PLC0415 - for a long answer
+
+                self._streamed = StreamedFile(self._path.parent)
             self._streamed.write(checkpoint, after=expected)
 
     def _take_streamed(self, folder: Path) -> None:
         """Append the text that a killed process had streamed last."""
         if not (folder / STREAMED).exists():
             return
+        from holdfast.session.storage.streamed_text import streamed_text  # noqa: PLC0415 - after a kill
+
         length = self._tail()[0]
-        with suppress(StorageFailed):  # a full disk: the session can be read all the same
+        with suppress(StorageFailed):  # a full disk: the session can be read anyway
             if (found := streamed_text(folder, after=length)) is not None:
                 self.append([found], expected=length)
             (folder / STREAMED).unlink()
@@ -191,7 +200,8 @@ class SqliteStore:
         self._closed = True
         if self._lease.is_inherited:
             return
-        self._streamed.close()
+        if self._streamed is not None:
+            self._streamed.close()
         try:
             self._connection.close()
         finally:
@@ -279,7 +289,11 @@ def _left_streaming(folder: Path, rows: Sequence[Sequence[object]]) -> StoredRow
     None also while a process has the session open: its next entry will be another one.
     """
     last = StoredRow.of(rows[-1]) if rows else None
-    if last is None or (streamed := streamed_text(folder, after=last.seq)) is None:
+    if last is None or not (folder / STREAMED).exists():
+        return None
+    from holdfast.session.storage.streamed_text import streamed_text  # noqa: PLC0415 - while an answer is streamed
+
+    if (streamed := streamed_text(folder, after=last.seq)) is None:
         return None
     try:
         raise_if_busy(folder)

@@ -24,9 +24,8 @@ import msgspec
 
 from holdfast.session.journal.entries import ResponseCheckpoint
 from holdfast.system.bounded_files import read_bounded
-
-STREAMED = "streamed"
-"""The name of the file in a session's folder."""
+from holdfast.system.durable_files import STREAMED
+from holdfast.typed_data import decode_json
 
 MOST_STREAMED = 4 << 20
 """Bytes of the file that are read; more was never written by holdfast."""
@@ -51,7 +50,8 @@ class StreamedFile:
     def write(self, checkpoint: ResponseCheckpoint, *, after: int) -> None:
         """Add text that a journal of length `after` does not hold yet. Raises `OSError`; the file stays usable."""
         if self._descriptor is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._path.unlink(missing_ok=True)  # a killed process left it, and `streamed_text` has read it
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
         if self._after != after:
             os.ftruncate(self._descriptor, 0)
@@ -94,5 +94,5 @@ def _decoded(line: bytes) -> _Line | None:
     if checksum != b"%08x" % zlib.crc32(body):
         return None
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode(body, type=_Line)
+        return decode_json(body, _Line)
     return None

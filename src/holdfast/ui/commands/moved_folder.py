@@ -21,15 +21,15 @@ def add_move(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright: 
 
 def move(catalog: Catalog, session: str, folder: str, stdout: TextIO) -> int:
     """Journal that the session works in `folder`, and return the exit code."""
-    from holdfast.agent.moved_session import move_session  # noqa: PLC0415 - a list opens no session
+    from holdfast.agent.sessions import move_session  # noqa: PLC0415 - a list opens no session
 
     to = working_directory(folder)
     summary = catalog.find(session, free=True)
     moved = move_session(catalog, summary, to, "command")
-    if moved is None:
+    if not moved:
         print(f"Session {summary.id} works in {printable(str(to))} already.", file=stdout)
     else:
-        places = f"{printable(moved.to)} from now on; before, in {printable(moved.from_)}"
+        places = f"{printable(moved[0].to)} from now on; before, in {printable(moved[0].from_)}"
         print(f"Session {summary.id} works in {places}.", file=stdout)
     print(f"Resume it: holdfast -r {summary.id}", file=stdout)
     return EXIT_OK

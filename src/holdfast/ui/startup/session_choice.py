@@ -37,6 +37,8 @@ def chosen_session(
     if arguments.resume is not None:
         summary = catalog.find(arguments.resume, free=free and not arguments.fork)
         if arguments.cwd is not None and summary.cwd and Path(summary.cwd) != cwd:
+            if free:  # the screen shows the entry
+                notify(f"Continuing session {summary.id} in {str(cwd)!r}; it worked in {summary.cwd!r} before.")
             return msgspec.structs.replace(summary, cwd=str(cwd), moved_by="resume")
         return summary if summary.cwd else msgspec.structs.replace(summary, cwd=str(cwd))  # its entry may be damaged
     if not arguments.continue_:

@@ -23,7 +23,7 @@ from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import AgentMessage
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer_model, pick_prompt, pick_turn
-from holdfast.ui.tui.command_parser import is_command, parse_slash_command
+from holdfast.ui.tui.command_parser import is_typed_command, parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.environment.environment import ScreenEnvironment
 from holdfast.ui.tui.keys.key_order import KeyOrder
@@ -244,7 +244,7 @@ class HoldfastApp(App[int]):
         self.dialogs.notify("")
         if self.dialogs.attempt(lambda: self._submit_text(sent.text, later=sent.later)):
             self.transcript.follow()
-        elif not is_command(sent.text):
+        elif not is_typed_command(sent.text):
             return self.composer.give_back(sent.text)
         return self.composer.accept(sent.text)
 

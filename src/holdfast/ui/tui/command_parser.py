@@ -112,7 +112,7 @@ def parse_slash_command(text: str) -> SlashInput | None:
     return SlashInput(command, rest)
 
 
-def is_command(text: str) -> bool:
+def is_typed_command(text: str) -> bool:
     """Return whether `text` is a command to holdfast or to the shell, known or not, and no prompt."""
     return bool(text.startswith("!") and text.lstrip("!").strip()) or _is_slash_command(text)
 

@@ -13,9 +13,8 @@ import msgspec
 from holdfast.agent.events import Event
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
-from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal.store import Reading, StoredEntry
-from holdfast.session.journal_stamp import journal_stamp
 from holdfast.session.session_id import checked_id
 from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy

@@ -1,8 +1,8 @@
 """Recognizes a paste from a terminal that does not mark it: keys that arrive in one read, with an Enter among them.
 
 A terminal with bracketed paste says where a paste begins and ends. A script, a slow connection or an old terminal does
-not, and its line ends look like the Enter key. Nobody types so fast that a letter arrives in the same read as the Enter
-before it. So an Enter that text follows in one read is a line end of a paste, and one at the end of the read sends.
+not, and its line ends look like the Enter key. No user types so fast that a letter arrives in the same read as the
+Enter before it. So an Enter that text follows in one read is a line end of a paste, and one that ends the read sends.
 
 Example: `fix it⏎` of a script sends once. `alpha⏎beta⏎` sends one prompt of two lines. `x⏎⏎` sends once: no text
 follows the first Enter, and the second finds an empty composer.
@@ -24,7 +24,7 @@ LONG_READ = 1_024
 MORE_WITHIN = 0.01
 """Seconds within which the next read of a paste arrives."""
 
-LONGEST = 1 << 20
+LONGEST_PASTE = 1 << 20
 """Bytes of a paste that are put together; what follows is taken as keys."""
 
 _LINE_END = "\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from holdfast.agent.moved_session import moved_summary
 from holdfast.errors import UsageError
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.branches import Branch, branches
@@ -57,6 +56,8 @@ def _offer_sessions(found: Sequence[SessionSummary], trashed: Sequence[SessionSu
         if value == _TRASH:
             _offer_trash(trashed, target)
         elif value in lost:
+            from holdfast.agent.moved_session import moved_summary  # noqa: PLC0415 - few sessions are moved
+
             controller.agent.resume(moved_summary(summaries[value], controller.cwd, "picker"))
         else:
             controller.agent.resume(summaries[value])
@@ -93,7 +94,7 @@ def _refresh_welcome(target: CommandTarget) -> None:
 def _choice(summary: SessionSummary, *, lost: bool = False) -> Choice:
     details = (
         age(time.time() - summary.modified),
-        f"was in {home(summary.cwd)}: Enter continues it here" if lost else home(summary.cwd),
+        f"Enter moves it here · was in {home(summary.cwd)}" if lost else home(summary.cwd),
         byte_count(summary.bytes),
         *(["damaged"] * bool(summary.damage)),
     )

@@ -29,7 +29,7 @@ from textual.geometry import Size
 from textual.widgets import Input, TextArea
 
 from holdfast.ui.tui.environment.background_colour import TerminalReplies
-from holdfast.ui.tui.keys.pasted_keys import LONG_READ, LONGEST, MORE_WITHIN, mark_pasted_enters
+from holdfast.ui.tui.keys.pasted_keys import LONG_READ, LONGEST_PASTE, MORE_WITHIN, mark_pasted_enters
 from holdfast.ui.tui.terminal.frames import PlacedText, is_full_frame, pieces_of
 from holdfast.ui.tui.terminal.job_control import JobControl
 from holdfast.ui.tui.terminal.terminal_pace import ANSWER_LOST, OVERDUE, Pacing, ShownRows, StatusAnswers, lowest
@@ -197,7 +197,7 @@ class Keyboard(JobControl):
     def _read(self, selector: selectors.BaseSelector) -> bytes:
         """Return what the terminal has; a paste that fills its buffer is read to its end."""
         data = piece = os.read(self.fileno, CHUNK)
-        while len(piece) >= LONG_READ and len(data) < LONGEST and selector.select(MORE_WITHIN):
+        while len(piece) >= LONG_READ and len(data) < LONGEST_PASTE and selector.select(MORE_WITHIN):
             piece = os.read(self.fileno, CHUNK)
             data += piece
         return data
