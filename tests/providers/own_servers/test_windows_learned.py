@@ -106,25 +106,25 @@ def test_the_window_is_read_on_the_pages_of_a_server(name: str, tmp_path: Path) 
     with serving(Local(pages)) as local:
         run = options(local, tmp_path)
         assert run.windows.at_hand("home:m") == 0
-        assert run.windows.asked("home:m") == window
+        assert run.windows.learned("home:m") == window
         assert run.windows.at_hand("home:m") == window
         asked = len(local.asked)
-        assert run.windows.asked("home:m") == window
+        assert run.windows.learned("home:m") == window
         assert len(local.asked) == asked, "it is asked once"
 
 
 def test_the_config_and_the_table_win_and_no_server_is_asked(tmp_path: Path) -> None:
     with serving(Local(PAGES["vLLM"][0])) as local:
         run = options(local, tmp_path, models={"home:m": ModelOverrides(context_window=5000)})
-        assert run.windows.asked("home:m") == 5000
-        assert run.windows.asked("openai:gpt-5.5") > 100_000
+        assert run.windows.learned("home:m") == 5000
+        assert run.windows.learned("openai:gpt-5.5") > 100_000
     assert local.asked == []
 
 
 def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path) -> None:
     with serving(Local({})) as local:
         pass
-    assert options(local, tmp_path).windows.asked("home:m") == 0
+    assert options(local, tmp_path).windows.learned("home:m") == 0
 
 
 def test_a_server_elsewhere_is_not_asked() -> None:

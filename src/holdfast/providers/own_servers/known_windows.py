@@ -36,7 +36,7 @@ class KnownWindows(msgspec.Struct, frozen=True):
         stored = StoredLists(homes(self.environ).model_lists).get(prefix, address_of(provider, self.environ))
         return next((each.window for each in stored.models if each.id == model), 0) if stored is not None else 0
 
-    def asked(self, name: str) -> int:
+    def learned(self, name: str) -> int:
         """Return the window of a model; if it is unknown, ask its server if that is the user's own."""
         provider = self.providers.get(name.partition(":")[0])
         known = window_of(name, self.overrides)

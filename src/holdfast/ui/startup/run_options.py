@@ -155,7 +155,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             ask=ask,
             limits=self.limits,
             context=self.config.context,
-            window=self.windows.asked,
+            window=self.windows.learned,
             project=project,
             debug=self.arguments.debug,
             log=log,

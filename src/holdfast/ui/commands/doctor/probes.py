@@ -142,7 +142,7 @@ def _window(options: RunOptions) -> Iterator[DoctorFinding]:
     """Yield whether the chosen model has room, if it is on a server of the user's own, which is asked."""
     provider = options.providers.get(options.model.partition(":")[0])
     if provider is not None and is_own_server(provider, options.environ):
-        window = options.windows.asked(options.model) or options.config.context.window
+        window = options.windows.learned(options.model) or options.config.context.window
         yield findings.window_finding(options.model, window=window, base=base_tokens(options, options.model))
 
 
