@@ -10,7 +10,7 @@ from threading import Thread
 
 
 class Local:
-    """A server of one's own: its pages, a refusal of every request, and what was asked."""
+    """A local server: its pages, a refusal of every request, and what was asked."""
 
     def __init__(
         self, pages: Mapping[str, object], refusal: Mapping[str, object] | None = None, *, answer: bytes = b""

@@ -1,7 +1,7 @@
 """A SOCKS5 proxy as its own process: `python socks_server.py MODE`. It prints its port, then each place asked for.
 
 It speaks RFC 1928 and 1929 over real sockets and passes bytes on both ways. `MODE` is what it does: "open", "password"
-(of somebody, PASSWORD), "refuses", "unreachable", "leaves", "silent", or "http" (what it answers is no SOCKS).
+(of USER and PASSWORD), "refuses", "unreachable", "leaves", "silent", or "http" (what it answers is no SOCKS).
 """
 
 from __future__ import annotations

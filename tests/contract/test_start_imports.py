@@ -34,6 +34,7 @@ PROGRAM = Path(__file__).with_name("start_program.py")
 REQUEST = {
     "anyio": "httpcore2 waits and locks with it",
     "h11": "httpcore2 speaks HTTP with it",
+    "socksio": "httpcore2 speaks SOCKS with it, and imports it if it is installed",
     "httpcore2": "httpx2's connections",
     "httpx2": "sends the request",
     "idna": "httpx2 reads the host of an address with it",
@@ -114,8 +115,8 @@ class Start:
 
 
 VERSION = Start(name="--version", packages={}, later={}, most=3)
-PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=258)
-TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=249)
+PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=266)
+TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=252)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Servers of one's own, as they are: tools that the template drops, and a window that our own prompt fills."""
+"""Local servers as they are: tools that the template drops, and a window that our own prompt fills."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def test_a_template_that_drops_the_tools_is_noticed(one_world: World) -> None:
     assert "--jinja" in said
 
 
-def test_one_that_has_them_is_not(one_world: World) -> None:
-    assert "drops the tools" not in ask(one_world, Local({}, answer=answer("Hello.", prompt_tokens=3_329)))
+def test_a_server_that_counts_them_is_believed(one_world: World) -> None:
+    said = ask(one_world, Local({}, answer=answer("Hello.", prompt_tokens=3_329)))
+    assert said.startswith("session ")
+    assert len(said.splitlines()) == 1
 
 
 def test_a_window_that_our_own_prompt_fills_is_said(one_world: World) -> None:

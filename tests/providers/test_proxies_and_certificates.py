@@ -22,7 +22,7 @@ from holdfast.providers.model_lists.model_list import fetch_models
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
-from holdfast.system.network_variables import Route, certificate_fault, route_to
+from holdfast.system.network_variables import Route, route_to, trust_fault
 from holdfast.ui.commands.provider_failures import unreachable_reason
 from socket_servers import Recorder, environ, listening
 from socks_server import PASSWORD, USER, SocksMode, socks_proxy
@@ -169,7 +169,7 @@ async def test_a_proxy_that_is_none_is_refused_with_its_variable(value: str, mon
 @pytest.mark.parametrize(
     ("variable", "exempt"), [("HTTPS_PROXY", ""), ("ALL_PROXY", "127.0.0.1"), ("ALL_PROXY", "127.0.0.0/8")]
 )
-async def test_a_proxy_that_is_not_needed_stops_nobody(
+async def test_a_proxy_that_is_not_needed_stops_no_request(
     variable: str, exempt: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, "socks4://127.0.0.1:9")
@@ -270,9 +270,9 @@ async def test_a_server_without_tls_needs_no_certificates(monkeypatch: pytest.Mo
 
 
 def test_certificates_that_are_there_are_no_fault(trusted: Authority) -> None:
-    assert certificate_fault({"SSL_CERT_FILE": str(trusted.path)}) == ""
-    assert certificate_fault({"SSL_CERT_FILE": "", "SSL_CERT_DIR": "/nowhere:/"}) == ""
-    assert certificate_fault({}) == ""
+    assert trust_fault({"SSL_CERT_FILE": str(trusted.path)}) == ""
+    assert trust_fault({"SSL_CERT_FILE": "", "SSL_CERT_DIR": "/nowhere:/"}) == ""
+    assert trust_fault({}) == ""
 
 
 def test_a_list_says_why_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

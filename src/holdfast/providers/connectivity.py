@@ -74,7 +74,7 @@ async def check_connectivity(address: str, environ: Mapping[str, str], *, patien
     except ValueError as error:
         place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
         return ConnectivityResult(step="environment", place=place, detail=str(error))
-    if parts.scheme == "https" and (why := network_variables.certificate_fault(environ)):
+    if parts.scheme == "https" and (why := network_variables.trust_fault(environ)):
         return ConnectivityResult(step="environment", place=route.place, detail=why)
     step, detail = await _try_connection(parts, route, patience)
     return ConnectivityResult(

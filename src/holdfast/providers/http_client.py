@@ -16,7 +16,7 @@ from holdfast.config.settings import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.http_observer import HttpObserver
-from holdfast.system.network_variables import Route, certificate_fault, route_to
+from holdfast.system.network_variables import Route, route_to, trust_fault
 
 LAST_BYTES = 0.3
 """Seconds for a body to end after its terminal event; after that the connection is closed."""
@@ -68,15 +68,15 @@ def route_of(address: str) -> Route:
     try:
         return route_to(address, os.environ)
     except ValueError as error:
-        raise ModelUnusable(f"{address_words(address)} cannot be reached: {error}") from None
+        raise ModelUnusable(f"{address_words(address)} cannot be reached. {error}") from None
 
 
 def _trusted(address: str, route: Route) -> ssl.SSLContext:
     """Return what decides whom to trust; for a connection without TLS nothing is read, and so nothing can fail."""
     if not address.startswith("https:") and not route.proxy.startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if why := certificate_fault(os.environ):
-        raise ModelUnusable(f"{address_words(address)} cannot be reached: {why}")
+    if why := trust_fault(os.environ):
+        raise ModelUnusable(f"{address_words(address)} cannot be reached. {why}")
     return httpx2.create_ssl_context()
 
 

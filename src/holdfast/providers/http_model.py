@@ -140,7 +140,7 @@ class HttpModel:
         except httpx2.TransportError:
             raise
         except Exception as error:
-            if self._route.is_socks:  # the library of SOCKS has errors of its own, also for what is no SOCKS at all
+            if self._route.is_socks:  # the library of SOCKS has its own errors, also for what is no SOCKS at all
                 raise socks_failure(self.name, self._route) from error
             raise
 

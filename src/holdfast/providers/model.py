@@ -96,7 +96,7 @@ class OwnServerModel(Protocol):
 
     @property
     def on_own_server(self) -> bool:
-        """Return whether its server is on this computer or wants no key: nobody is billed while it is waited for."""
+        """Return whether its server is on this computer or wants no key: waiting for it costs no money."""
         ...
 
     def watch(self, alive: Callable[[float | None], None]) -> None:

@@ -178,7 +178,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True):
 
     @property
     def on_own_server(self) -> bool:
-        """Return whether the server is on this computer, or wants no key: then nobody is billed for its time."""
+        """Return whether the server is on this computer, or wants no key: then its time costs no money."""
         if self.provider.through_pydantic_ai:
             return False
         return self.key is None or is_loopback(self.address or "")

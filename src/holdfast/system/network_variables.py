@@ -1,7 +1,7 @@
 """What the environment says about the network: the proxy for an address, and the certificates to trust.
 
 Every HTTP client of holdfast, and `holdfast doctor`, reads these variables here, and only those that one address needs:
-an unusable proxy for other addresses stops nobody. What cannot be used is a sentence with the variable in it.
+an unusable proxy for other addresses stops no command. What cannot be used is a sentence with the variable in it.
 
 The rules are those of curl and of the HTTP libraries: `https_proxy` and `HTTPS_PROXY` for addresses with https,
 `http_proxy` for those with http, else `all_proxy`; the name in lower case wins, even if it is empty; `NO_PROXY` has
@@ -81,7 +81,7 @@ def route_to(address: str, environ: Mapping[str, str]) -> Route:
     return Route(place, proxy, variable)
 
 
-def certificate_fault(environ: Mapping[str, str]) -> str:
+def trust_fault(environ: Mapping[str, str]) -> str:
     """Return why the certificates that the environment names cannot be used, as sentences; "" if they can."""
     variable = "SSL_CERT_FILE"
     if name := environ.get(variable, ""):
@@ -125,7 +125,7 @@ def network_fault(environ: Mapping[str, str], *addresses: str) -> str:
             route_to(address, environ)
     except ValueError as error:
         return str(error)
-    return certificate_fault(environ) if any(each.startswith("https:") for each in addresses) else ""
+    return trust_fault(environ) if any(each.startswith("https:") for each in addresses) else ""
 
 
 ANY_ADDRESS = ("http://a.invalid", "https://a.invalid")

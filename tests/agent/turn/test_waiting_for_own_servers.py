@@ -100,7 +100,7 @@ COLD: Reply = (Ping(20, every=30), Say("read at last"))
     ("model", "address"), [(KEYLESS, OWN), (KEYLESS, ELSEWHERE), (KEYED, OWN), (KEYED, "http://127.9.9.9:1/v1")]
 )
 def test_pings_of_an_own_server_give_it_time(model: str, address: str) -> None:
-    """On this computer, or without a key: nobody is billed for the wait."""
+    """On this computer, or without a key: waiting costs no money."""
     waited = turn(COLD, model=model, address=address)
     assert waited.ended.cause == "finished", waited.ended.detail
     assert len(waited.provider.requests) == 1

@@ -1,4 +1,4 @@
-"""The window of a model on a server of one's own: asked on its pages, read in its refusals, and used."""
+"""The window of a model on your own server: asked on its pages, read in its refusals, and used."""
 
 from __future__ import annotations
 
@@ -105,26 +105,26 @@ def test_the_window_is_read_on_the_pages_of_a_server(name: str, tmp_path: Path) 
     pages, window = PAGES[name]
     with serving(Local(pages)) as local:
         run = options(local, tmp_path)
-        assert run.known_window("home:m") == 0, "nobody is asked for what the screen shows"
-        assert run.asked_window("home:m") == window
-        assert run.known_window("home:m") == window
+        assert run.windows.at_hand("home:m") == 0
+        assert run.windows.learned("home:m") == window
+        assert run.windows.at_hand("home:m") == window
         asked = len(local.asked)
-        assert run.asked_window("home:m") == window
+        assert run.windows.learned("home:m") == window
         assert len(local.asked) == asked, "it is asked once"
 
 
-def test_the_config_and_the_table_win_and_nobody_is_asked(tmp_path: Path) -> None:
+def test_the_config_and_the_table_win_and_no_server_is_asked(tmp_path: Path) -> None:
     with serving(Local(PAGES["vLLM"][0])) as local:
         run = options(local, tmp_path, models={"home:m": ModelOverrides(context_window=5000)})
-        assert run.asked_window("home:m") == 5000
-        assert run.asked_window("openai:gpt-5.5") > 100_000
+        assert run.windows.learned("home:m") == 5000
+        assert run.windows.learned("openai:gpt-5.5") > 100_000
     assert local.asked == []
 
 
 def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path) -> None:
     with serving(Local({})) as local:
         pass
-    assert options(local, tmp_path).asked_window("home:m") == 0
+    assert options(local, tmp_path).windows.learned("home:m") == 0
 
 
 def test_a_server_elsewhere_is_not_asked() -> None:
@@ -165,7 +165,7 @@ def test_a_refusal_teaches_the_window(tmp_path: Path) -> None:
 
     with serving(Local({}, refusal)) as local:
         asyncio.run(refused(local))
-        assert options(local, tmp_path).known_window("home:m") == 4096
+        assert options(local, tmp_path).windows.at_hand("home:m") == 4096
 
 
 @pytest.mark.parametrize("window", [0, -1, 255, 2**41])

@@ -1,4 +1,4 @@
-"""The doctor asks a server of one's own for the window of its model, and says what holdfast needs of it."""
+"""The doctor asks a local server for the window of its model, and says what holdfast needs of it."""
 
 from __future__ import annotations
 

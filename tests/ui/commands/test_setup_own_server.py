@@ -1,4 +1,4 @@
-"""The setup of a server of one's own: each answer is checked where it is given, and its models are offered."""
+"""The setup of a local server: each answer is checked where it is given, and its models are offered."""
 
 from __future__ import annotations
 

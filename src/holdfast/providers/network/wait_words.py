@@ -1,4 +1,4 @@
-"""Says how long to wait, as a person says it: "in 5 h, at 17:32"."""
+"""Says how long to wait, as a length and as a time: "in 5 h, at 17:32"."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import re
 LEAST_WINDOW, LARGEST_WINDOW = 256, 2**40
 
 _learned: dict[str, int] = {}
-_asked: set[str] = set()
+_asked_names: set[str] = set()
 
 
 def learned_window(name: str) -> int:
@@ -26,15 +26,15 @@ def keep_window(name: str, window: int) -> None:
 
 def is_first_question(name: str) -> bool:
     """Return whether the server of PROVIDER:MODEL was not asked yet in this process; from now on it was."""
-    first = name not in _asked
-    _asked.add(name)
+    first = name not in _asked_names
+    _asked_names.add(name)
     return first
 
 
 def forget_windows() -> None:
     """Forget everything that was learned, for tests."""
     _learned.clear()
-    _asked.clear()
+    _asked_names.clear()
 
 
 _IN_REFUSAL = re.compile(

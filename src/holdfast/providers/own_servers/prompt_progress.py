@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.typed_data import decode_json
+
 _FIELD = b'"prompt_progress"'
 _MOST = 64 * 1024
 """Bytes of a chunk that is looked at: one about progress has a few hundred."""
@@ -27,7 +29,7 @@ def share_read(data: bytes) -> float | None:
     if len(data) > _MOST or _FIELD not in data:
         return None
     try:
-        progress = msgspec.json.decode(data, type=_Chunk).prompt_progress
+        progress = decode_json(data, _Chunk).prompt_progress
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if progress.total <= 0 or progress.processed < 0:

@@ -28,7 +28,7 @@ from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.known_models import KnownModels, listed_models, models_at_hand
 from holdfast.providers.model_lists.stored_lists import StoredLists
-from holdfast.providers.provider_info import address_of, is_own_server
+from holdfast.providers.provider_info import address_of
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Providers, known_providers, split
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from holdfast.agent.events import Event
     from holdfast.agent.turn.approval_prompt import ApprovalPrompt
     from holdfast.providers.model import Model
+    from holdfast.providers.own_servers.known_windows import KnownWindows
     from holdfast.session.journal.store import Reading, Store
     from holdfast.tools.mcp.connections import McpSettings
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
@@ -157,7 +158,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             ask=ask,
             limits=self.limits,
             context=self.config.context,
-            window=self.asked_window,
+            window=self.windows.learned,
             project=project,
             debug=self.arguments.debug,
             log=log,
@@ -169,36 +170,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         agent.permissions.resume(chosen=self.mode_chosen)
         return agent
 
-    def known_window(self, name: str) -> int:
-        """Return the context window of PROVIDER:MODEL in tokens, 0 if it is unknown; nobody is asked.
+    @property
+    def windows(self) -> KnownWindows:
+        """Return the context windows of the models of this run."""
+        from holdfast.providers.own_servers.known_windows import KnownWindows  # noqa: PLC0415 - 30 ms
 
-        It comes from the user's config, the table of models, what its server told this process, or a stored list.
-        """
-        from holdfast.providers.model_table import window_of  # noqa: PLC0415 - 30 ms, which the first prompt takes
-        from holdfast.providers.own_servers.learned_windows import learned_window  # noqa: PLC0415 - likewise
-
-        if window := window_of(name, self.config.models) or learned_window(name):
-            return window
-        prefix, _, model = name.partition(":")
-        provider = self.providers.get(prefix)
-        stored = self.lists.get(prefix, address_of(provider, self.environ)) if provider is not None else None
-        return next((each.window for each in stored.models if each.id == model), 0) if stored is not None else 0
-
-    def asked_window(self, name: str) -> int:
-        """Return the window of PROVIDER:MODEL; if nobody knows it, ask its server if that is the user's own."""
-        from holdfast.providers.model_table import window_of  # noqa: PLC0415 - 30 ms, which the first prompt takes
-
-        if window := window_of(name, self.config.models):
-            return window
-        provider = self.providers.get(name.partition(":")[0])
-        if provider is not None and is_own_server(provider, self.environ):
-            from holdfast.providers.own_servers.window_question import ask_window  # noqa: PLC0415 - if there is one
-
-            try:
-                return ask_window(self.endpoint(name), self.limits.of(name)) or self.known_window(name)
-            except ModelUnusable:  # the request that follows says why
-                return 0
-        return self.known_window(name)
+        return KnownWindows(self.providers, self.environ, self.config.models, self.limits, self.endpoint)
 
     def remote_schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools that a new session declares for the run's MCP servers."""

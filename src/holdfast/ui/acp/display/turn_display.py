@@ -131,7 +131,7 @@ class TurnDisplay:
             self._tally = Tally()
         used = self._tally.tokens(now)
         config = self._options.config
-        size = self._options.known_window(now.model) or config.context.window
+        size = self._options.windows.at_hand(now.model) or config.context.window
         update: AcpFields = {"sessionUpdate": "usage_update", "used": used, "size": max(size, used)}
         if now.usage.cost is not None:
             update["cost"] = {"amount": float(now.usage.cost), "currency": "USD"}

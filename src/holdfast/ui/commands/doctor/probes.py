@@ -32,11 +32,11 @@ from holdfast.tools.web_search.backends import KEY_VARIABLES
 from holdfast.ui.advice import COMMAND_LINE, with_advice
 from holdfast.ui.commands.config import rule_rows
 from holdfast.ui.commands.doctor import findings
+from holdfast.ui.commands.doctor.base_prompt import base_tokens
 from holdfast.ui.commands.doctor.findings import DoctorFinding
 from holdfast.ui.commands.doctor.fleet_store import store_findings
 from holdfast.ui.commands.verify import verify_session
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.base_prompt import base_tokens
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.toolbox_settings import search_backend, search_key
 from holdfast.ui.view.columns import home
@@ -142,7 +142,7 @@ def _window(options: RunOptions) -> Iterator[DoctorFinding]:
     """Yield whether the chosen model has room, if it is on a server of the user's own, which is asked."""
     provider = options.providers.get(options.model.partition(":")[0])
     if provider is not None and is_own_server(provider, options.environ):
-        window = options.asked_window(options.model) or options.config.context.window
+        window = options.windows.learned(options.model) or options.config.context.window
         yield findings.window_finding(options.model, window=window, base=base_tokens(options, options.model))
 
 

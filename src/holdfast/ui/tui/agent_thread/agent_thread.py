@@ -301,7 +301,7 @@ class AgentThread:
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._connect_to(name, log)
-        self._send(Window(name, self._options.known_window(name) or self._options.config.context.window))
+        self._send(Window(name, self._options.windows.at_hand(name) or self._options.config.context.window))
         return model
 
     async def _close_session(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
+from holdfast.agent.context import system_prompt
+from holdfast.history.tokens import BYTES
 from holdfast.session.conversation.token_estimate import overhead_tokens
 from holdfast.session.journal.entries import SessionOpened
 from holdfast.tools.builtin.declarations import DECLARATIONS
@@ -17,6 +19,6 @@ def base_tokens(options: RunOptions, model: str) -> int:
     """Return about how many tokens a new session with a model has before its first prompt, without instructions."""
     names = options.tools_of(model)
     tools = (*(each for each in DECLARATIONS if each.name in names), *options.remote_schemas())
-    system = files("holdfast.agent.context").joinpath("system.md").read_text("utf-8")
-    opened = SessionOpened(session="", cwd="", model=model, system=system, tools=tools, version="")
-    return overhead_tokens(opened) + _FACTS
+    opened = SessionOpened(session="", cwd="", model=model, system="", tools=tools, version="")
+    system = Path(system_prompt.__file__).with_name("system.md").stat().st_size // BYTES
+    return overhead_tokens(opened) + system + _FACTS
