@@ -68,6 +68,21 @@ def need_user(user: int) -> None:
     require("python of others")
 
 
+def this_user() -> int:
+    """Return the user that runs the tests."""
+    return os.geteuid()
+
+
+def users() -> tuple[int, ...]:
+    """Return the users to try as: this one, and another one without its rights."""
+    return tuple(dict.fromkeys((os.geteuid(), NOBODY)))
+
+
+def another_user() -> int:
+    """Return the user of another one's commands if this is root, else this user."""
+    return NOBODY if os.geteuid() == 0 else os.geteuid()
+
+
 def as_user(user: int, words: Sequence[str], given: bytes | None) -> subprocess.CompletedProcess[bytes]:
     """Return how a program ended that ran as that user."""
     other = () if user == os.geteuid() else ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--")

@@ -11,7 +11,8 @@ import pytest
 
 from agent_harness import Rig, opened
 from holdfast.agent.model_request import response_stream
-from holdfast.agent.model_request.response_stream import KEEP_BYTES, StreamedText
+from holdfast.agent.model_request.response_stream import KEEP_BYTES
+from holdfast.agent.model_request.streamed_text import StreamedText
 from holdfast.session.journal.entries import Entry, Queued, ResponseCheckpoint, ResponseEnded
 from holdfast.session.journal.parts import TextPart
 from holdfast.session.journal.store import MemoryStore, StreamingStore

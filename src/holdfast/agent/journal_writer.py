@@ -19,7 +19,7 @@ from holdfast.session.journal.entries import Entry, Repaired, ResponseCheckpoint
 from holdfast.session.journal.store import Reading, Store, StreamingStore
 
 if TYPE_CHECKING:
-    from holdfast.agent.model_request.response_stream import StreamedText
+    from holdfast.agent.model_request.streamed_text import StreamedText
 
 
 class JournalWriter:

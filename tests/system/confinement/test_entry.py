@@ -42,7 +42,7 @@ def test_a_wall_that_failed_differs_from_a_command_that_did() -> None:
     assert close_wall(prepare_wall(launch_fields(launch()))), "one that does not wait begins by itself"
 
 
-def test_a_command_whose_first_process_was_killed_is_told_in_vain() -> None:
+def test_a_word_to_a_command_whose_first_process_was_killed_is_in_vain() -> None:
     wall = prepare_wall(launch_fields(launch()._replace(argv=(WAITS_OPTION,))))
     os.write(wall.inside[READY_FD], b"\n")
     wall.close_inside()

@@ -6,7 +6,6 @@ they do is judged by `strace` alone (`traced_lines.py`). Deep: 5,000 lines, as t
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from tiers import SEED, TIER, sampled
 
 MANY = {"quick": 50, "wider": 500, "deep": 5_000}[TIER]
 KINDS: tuple[walls.WallKind, ...] = ("none", "bwrap", "landlock")
-USERS = tuple(dict.fromkeys((os.geteuid(), walls.NOBODY)))
+USERS = walls.users()
 SECRETS = (walls.SECRET, walls.NEIGHBOUR)
 
 
@@ -80,7 +79,7 @@ SEEN = {
 
 @needs("strace")
 def test_strace_sees_what_lines_do_that_are_not_free(open_folder: Path) -> None:
-    wall = wall_around(open_folder / "hostile", "none", walls.NOBODY if os.geteuid() == 0 else os.geteuid())
+    wall = wall_around(open_folder / "hostile", "none", walls.another_user())
     lines = list(SEEN)
     assert [line for line in lines if free_lines.is_free(wall.workspace, line)] == []
     found = [each for line in lines for each in traced_lines.wrong_lines(wall, [line], SECRETS)]
@@ -89,8 +88,8 @@ def test_strace_sees_what_lines_do_that_are_not_free(open_folder: Path) -> None:
 
 
 def test_a_third_of_the_lines_is_free_and_they_differ(open_folder: Path) -> None:
-    folder = walls.hostile_folder(open_folder / "hostile", os.geteuid())
-    free_lines.build(folder, os.geteuid())
+    folder = walls.hostile_folder(open_folder / "hostile", walls.this_user())
+    free_lines.build(folder, walls.this_user())
     source = free_lines.Lines(SEED)
     lines = {source.line() for _ in range(400)}
     free = [line for line in lines if free_lines.is_free(folder / "ws", line.replace("$B", str(folder)))]

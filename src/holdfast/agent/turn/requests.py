@@ -17,9 +17,10 @@ from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import CheckFinding
 from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped
 from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
-from holdfast.agent.model_request.response_stream import Stream, StreamedText
+from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.model_request.small_windows import with_small_window
+from holdfast.agent.model_request.streamed_text import StreamedText
 from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.states import Signal

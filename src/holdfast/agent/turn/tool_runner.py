@@ -16,6 +16,7 @@ from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.agent.turn.calls.call_questions import call_question, offered_patterns
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
@@ -26,7 +27,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import InputRequest, Mode, Pattern, ProcessId, ServerAnswer, is_stale
+from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
 from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, read_filter
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, tool_output
 
@@ -172,7 +173,7 @@ class Calls:
     def _deny_without_user(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         call_id = call.part.id
-        question_entry = () if call.approval_request else (_question_entry(call, plan, why),)
+        question_entry = () if call.approval_request else (call_question(call, plan, why),)
         denied = model_notices.denied_without_user(why, level=plan.asks_level, hosts=plan.network)
         ended = self._repeated.outcome_of(call_id, "denied", denied)
         if plan.is_for_the_user:
@@ -184,7 +185,7 @@ class Calls:
         """Journal the question, unless that is done, and return the user's answer."""
         if call.approval_request is None:
             plan = self._context.permissions.with_notice(plan)
-            self._journal.append(_question_entry(call, plan, why))
+            self._journal.append(call_question(call, plan, why))
         else:
             plan = msgspec.structs.replace(plan, sandbox_notice=call.approval_request.notice)
         ask = self._context.ask
@@ -214,7 +215,7 @@ class Calls:
         """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
         call_id = call.part.id
         answer = await self._ask_user(call, plan, why)
-        pattern, patterns = _offered_patterns(plan)
+        pattern, patterns = offered_patterns(plan)
         remember = answer.remember if answer.allowed and (pattern is not None or patterns) else ""
         answered = e.ApprovalAnswered(
             call=call_id,
@@ -379,29 +380,6 @@ class Calls:
         tasks.clear()
         self._running = {call: running for call, running in self._running.items() if not running.task.done()}
         self._to(Signal.RAN)
-
-
-def _question_entry(call: OpenCall, plan: Plan, why: str) -> e.ApprovalAsked:
-    """Return the question about a call, with the level that a yes grants to a command."""
-    pattern, patterns = _offered_patterns(plan)
-    level = plan.asks_level
-    return e.ApprovalAsked(
-        call=call.part.id,
-        why=valid_unicode(why),
-        pattern=pattern,
-        patterns=patterns,
-        level=level,
-        hosts=tuple(map(valid_unicode, plan.network)) if level == "network" else (),
-        notice=valid_unicode(plan.sandbox_notice),
-    )
-
-
-def _offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
-    """Return the patterns to remember that a question offers: one by itself, or several."""
-    from holdfast.tools.approval.patterns import suggest_patterns  # noqa: PLC0415 - tables, for the first question
-
-    patterns = suggest_patterns(plan).patterns
-    return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)
 
 
 async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:

@@ -38,6 +38,7 @@ from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import session_instructions, session_system
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
+from holdfast.ui.startup.provider_limits import provider_limits
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ def run_options(
         model=_model(arguments, resumed, config),
         arguments=arguments,
         config=config,
-        limits=_limits(config, providers),
+        limits=provider_limits(config, providers),
         providers=providers,
         keys=keys_in_use(environ, providers, stored_keys),
         unread=unread,
@@ -345,7 +346,7 @@ def check_config(config: Config) -> None:
     """Raise `ConfigInvalid` if no run can start with the user's config, though each setting in it is valid."""
     providers = known_providers(config.providers, config.models)
     _check_other_models(config, providers)
-    _limits(config, providers)
+    provider_limits(config, providers)
 
 
 def _check_other_models(config: Config, providers: Providers) -> None:
@@ -388,19 +389,3 @@ def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | 
             config.limits, **{name: value for name, value in limits.items() if value is not None}
         ),
     )
-
-
-def _limits(config: Config, providers: Providers) -> Limits:
-    """Return the limits of the config, with those of each provider. Raise `ConfigInvalid`."""
-    limits = config.limits
-    for name in limits.providers.keys() - providers.keys():
-        raise ConfigInvalid(
-            f"Unknown provider {name!r} in [limits.providers] (expected one of {', '.join(providers)}). "
-            "Fix the name in config.toml."
-        )
-    servers = {name: server.limits for name, server in config.providers.items() if server.limits is not None}
-    for name in limits.providers.keys() & servers.keys():
-        raise ConfigInvalid(
-            f"Limits of provider {name!r} are set twice in the config. Keep those in [providers.{name}.limits]."
-        )
-    return msgspec.structs.replace(limits, providers={**limits.providers, **servers})
