@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from holdfast.history.field_types import MAPS, TEXT, FieldTable, by_kind, contents, listed, of_one_kind
 
-_Status = Literal["in_progress", "completed", "incomplete", "failed"] | None
+_Status = Literal["in_progress", "completed", "incomplete", "failed"]
 _ITEM: FieldTable = {"status": _Status}
+_RESULT: FieldTable = {"status": _Status | None}
 _Detail = Literal["auto", "low", "high", "original"] | None
 _LIKELY: FieldTable = {"token!": str, "logprob!": float, "bytes!": list[int], "top_logprobs!": list[dict[str, Any]]}
 _BREAKPOINT: FieldTable = {"prompt_cache_breakpoint": of_one_kind({"mode!": str}, None)}
@@ -27,7 +28,7 @@ _CALLERS = {"": {"type!": str}, "direct": {}, "program": {"caller_id!": str}}
 _CALLER: FieldTable = {"caller": by_kind("type", _CALLERS, alternative=None)}
 _MADE_BY: FieldTable = {"namespace": TEXT, **_CALLER}
 _CALL: FieldTable = {"async": bool | None, **_MADE_BY, **_ITEM}
-_ANSWERED: FieldTable = {"output": _RESPONSES_PARTS, "name": TEXT, **_MADE_BY, **_ITEM}
+_ANSWERED: FieldTable = {"output": _RESPONSES_PARTS, "name": TEXT, **_MADE_BY, **_RESULT}
 _TOLD_IN_SUMMARY = listed("type", {"summary_text": {"text!": str}})
 _THOUGHTS = list[Any] | str | dict[str, Any] | None  # other values are rewritten as a list
 _COMMAND: FieldTable = {
@@ -39,10 +40,11 @@ _COMMAND: FieldTable = {
     "working_directory": TEXT,
 }
 _ADDRESS: FieldTable = {"pattern": TEXT, "url": TEXT}  # Codex may leave out either
+_ABSENT = Literal["(no value is allowed)"]
 _SEARCHES = {
     "": {"type!": str},
     "search": {"query": str, "queries": list[str] | None, "sources": MAPS},
-    "open_page": {"url": TEXT},
+    "open_page": {"url": TEXT, "query": _ABSENT, "queries": _ABSENT},
     "find_in_page": _ADDRESS,
     "find": _ADDRESS,
 }
@@ -100,7 +102,7 @@ RESPONSES_TYPES = by_kind(
             "status?": _Status,
             "action?": of_one_kind(_COMMAND),
         },
-        "local_shell_call_output": _ITEM,
+        "local_shell_call_output": _RESULT,
         "shell_call": {"action?": of_one_kind(_COMMANDS), **_CALLER, **_DONE},
         "shell_call_output": {
             "output?": listed("", {"": _STREAMS}),

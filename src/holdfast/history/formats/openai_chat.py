@@ -45,7 +45,7 @@ from holdfast.history.formats.openai_chat_writer import (
     readdressed,
 )
 from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
-from holdfast.history.media.images import inspect_data_url
+from holdfast.history.media.images import inspect_image_address
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
 _USER_KINDS = frozenset({"text", "image_url", "input_audio", "file", "video_url"})
@@ -381,9 +381,14 @@ def _image(path: Path, role: Role, image: object) -> Item:
         return Item("other", role, path, flags=FOREIGN_BLOCKS)
     if isinstance(image, str):
         return Item(
-            "media", role, path, flags=_SPELLING, media=(inspect_data_url(url),), kind_names=_by(role, "bare-image")
+            "media",
+            role,
+            path,
+            flags=_SPELLING,
+            media=(inspect_image_address(url),),
+            kind_names=_by(role, "bare-image"),
         )
-    return Item("media", role, path, media=(inspect_data_url(url),), kind_names=_by(role, "image_url"))
+    return Item("media", role, path, media=(inspect_image_address(url),), kind_names=_by(role, "image_url"))
 
 
 @cache

@@ -43,7 +43,7 @@ from holdfast.history.formats.openai_responses_writer import (
 )
 from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
 from holdfast.history.formats.shape_marks import has_fields_to_quote
-from holdfast.history.media.images import NO_TYPE, inspect_data_url, type_of
+from holdfast.history.media.images import NO_TYPE, inspect_image_address, type_of
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
 
 _OTHERS = frozenset(
@@ -219,7 +219,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
             return Item("text", role, path, flags=blank | FOREIGN_BLOCKS)
         return Item("text", role, path, flags=blank, kind_names=() if usual else (f"{role}/{kind or 'text'}",))
     if role != "assistant" and is_image_part(raw):
-        return Item("media", role, path, media=(inspect_data_url(raw.get("image_url")),))
+        return Item("media", role, path, media=(inspect_image_address(raw.get("image_url")),))
     if role != "assistant" and is_file_part(raw):
         return Item("media", role, path, media=(_file(raw),))
     result = result_of_another(path, role, part, OpenAIResponses.grammar) if role == "user" else None

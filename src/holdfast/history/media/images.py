@@ -12,6 +12,9 @@ from holdfast.history.shape import Media
 NO_TYPE = "base64 without its type"
 """The declared type of a file that should be a data URL, and is not."""
 
+NO_ADDRESS = "no address"
+"""The declared type of an image whose address no provider can fetch."""
+
 STANDARD = str.maketrans("-_", "+/")
 """Translates the base64 alphabet for URLs to the standard one."""
 
@@ -50,6 +53,17 @@ def type_of(data: str) -> str:
     """Return the type of base64 `data` by its first bytes, in any alphabet, "" if unknown."""
     found = inspect_base64("", data.translate(STANDARD) + "=" * (-len(data) % 4)).found
     return found if found in _KNOWN_TYPES or found == "application/pdf" else ""
+
+
+def inspect_image_address(url: object) -> Media:
+    """Return what is known about an image by its address: its content, or that no provider can fetch it."""
+    if isinstance(url, str) and _ADDRESS.match(url) is None:
+        return Media(declared=NO_ADDRESS)
+    return inspect_data_url(url)
+
+
+_ADDRESS = re.compile(r"(?:data:|https?://|gs://)", re.IGNORECASE)
+"""The beginnings of addresses that a provider can read; a path of this machine is none."""
 
 
 def inspect_data_url(url: object) -> Media:

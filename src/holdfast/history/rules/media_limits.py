@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.media.images import NO_TYPE
+from holdfast.history.media.images import NO_ADDRESS, NO_TYPE
 from holdfast.history.media.pdf import ENCRYPTED, NO_PDF, PAPER
 from holdfast.history.rules.profile import MediaLimits, Profile
 from holdfast.history.rules.rule import RuleFinding
@@ -86,6 +86,8 @@ def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> RuleFindi
 
 
 def _fault(media: Media, profile: Profile) -> str:
+    if media.declared == NO_ADDRESS:
+        return "has no address that a provider can read (https:// or data:)"
     if media.declared and media.declared not in profile.media.types:
         return f"is declared as {media.declared}"
     if media.declared and media.found and media.declared != media.found:
