@@ -59,7 +59,7 @@ INVALID: dict[str, tuple[list[Json], str, str, str]] = {
     ),
     **{
         f"{url[:24]} is no address in {form}": (make(url), form, form, "media-invalid")
-        for url in ("/tmp/a.png", "a.png", "file:///tmp/a.png", PNG, "C:\\a.png", "sandbox:/mnt/a.png")
+        for url in ("/tmp/a.png", "a.png", "file:/srv/a.png", PNG, "C:\\a.png", "sandbox:/mnt/a.png")
         for form, make in (("openai-chat", shown), ("openai-responses", input_image))
     },
     "a picture of a result has an address": (
