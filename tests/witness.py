@@ -14,6 +14,7 @@ from holdfast.agent.events import (
     Fact,
     LiveCall,
     LiveOutput,
+    LivePrompt,
     LiveText,
     LiveThinking,
     NotRecorded,
@@ -89,7 +90,7 @@ class Witness:
                     self._complain(f"entry {seq} was told before it was durable: {entry}")
                 elif self._outside is not None and (*self._outside(), None)[seq - 1] != entry:
                     self._complain(f"entry {seq} was told, and another reader does not find it: {entry}")
-            case LiveText(step) | LiveThinking(step) | LiveCall(step):
+            case LiveText(step) | LiveThinking(step) | LiveCall(step) | LivePrompt(step):
                 if not self._has(lambda entry: isinstance(entry, RequestStarted) and entry.step == step):
                     self._complain(f"text was told of request {step}, which is not in the journal: {event}")
             case LiveOutput(call):

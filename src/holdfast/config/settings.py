@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -350,3 +351,19 @@ def _near(fault: SettingFault, config: type[Config | ProjectConfig]) -> str:
     if near and near[0] == unknown:
         return f"The setting {unknown!r} belongs in another table. "
     return f"Did you mean {near[0]!r}? " if near else ""
+
+
+def provider_limits(config: Config, providers: Collection[str]) -> Limits:
+    """Return the limits of the config, with those of each provider. Raise `ConfigInvalid`."""
+    limits = config.limits
+    for name in limits.providers.keys() - set(providers):
+        raise ConfigInvalid(
+            f"Unknown provider {name!r} in [limits.providers] (expected one of {', '.join(providers)}). "
+            "Fix the name in config.toml."
+        )
+    servers = {name: server.limits for name, server in config.providers.items() if server.limits is not None}
+    for name in limits.providers.keys() & servers.keys():
+        raise ConfigInvalid(
+            f"Limits of provider {name!r} are set twice in the config. Keep those in [providers.{name}.limits]."
+        )
+    return msgspec.structs.replace(limits, providers={**limits.providers, **servers})

@@ -15,11 +15,9 @@ import msgspec
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import CheckFinding
-from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped
 from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
-from holdfast.agent.model_request.small_windows import with_small_window
 from holdfast.agent.model_request.streamed_text import StreamedText
 from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
@@ -245,13 +243,19 @@ class Requests:
     def _notice(self, stream: Stream, sent: Conversation, ended: ResponseEnded) -> None:
         """Note the end of a stream. Tell the user if a server of theirs, at the first request, dropped the tools."""
         self._stream = None
-        if stream.patient and ended.step == 1 and tools_were_dropped(sent, ended.usage):
+        if not (stream.patient and ended.step == 1):
+            return
+        from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped  # noqa: PLC0415 - once
+
+        if tools_were_dropped(sent, ended.usage):
             self._context.emit(CheckFinding(TOOLS_DROPPED))
 
     async def _explained(self, failed: ProviderFailed, sent: Conversation) -> ProviderFailed:
         """Return the failure; one of a request that was too long says what of the window was holdfast's own."""
         if failed.fault != "too_long":
             return failed
+        from holdfast.agent.model_request.small_windows import with_small_window  # noqa: PLC0415 - only then
+
         window = await self._context.compactor.window_of(sent.model, self._stop)
         return with_small_window(failed, sent, window)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.config.project_config import ProjectFile, nearest
 from holdfast.config.project_decisions import Project
-from holdfast.config.settings import Config, Limits, McpTable, with_project
+from holdfast.config.settings import Config, Limits, McpTable, provider_limits, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import (
     KeyFile,
@@ -38,7 +38,6 @@ from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import session_instructions, session_system
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
-from holdfast.ui.startup.provider_limits import provider_limits
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
 if TYPE_CHECKING:
