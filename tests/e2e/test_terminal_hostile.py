@@ -17,7 +17,7 @@ COMMANDS = "\x1b]52;c;c3RvbGVu\x07\x1b]0;taken\x07\x1b[?1049l\x9b31m\x9d0;taken\
 MARKUP = "[@click=app.quit]press me[/] [bold]stout[/bold]"
 MIRRORED = "\u202etxt.exe\u202c \u2066x\u2069 \u200fy"
 EVIL = f"{MARKUP} {COMMANDS} {MIRRORED}"
-WIDE = "1MB" * 350_000
+WIDE = "".join(map(str, range(190_000)))
 TALL = "".join(f"{number}\n" for number in range(10_000))
 
 ANSWERED = 3.0

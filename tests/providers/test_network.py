@@ -30,7 +30,7 @@ VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 PASSWORD = "p@ss-word-of-nobody"
 WRITTEN = "p%40ss-word-of-nobody"
 LIMITS = Limits(connect=5, write=5)
-LONG = "word " * 4_000
+LONG = "".join(f"word{number} " for number in range(2_500))
 SAYS = "what it says, at a length that takes more than five events " * 2
 
 

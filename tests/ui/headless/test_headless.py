@@ -19,11 +19,12 @@ from holdfast.session.journal.entries import Entry, PromptAccepted, SessionOpene
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.scripted_provider import ScriptedProvider
+from long_texts import prose
 from polling import HANGS, eventually, expect_within
 from skips import needs
 
 MODEL = "openai-chat:m"
-MUCH = "x" * 150_000  # more than a pipe holds
+MUCH = prose(150_000)  # more than a pipe holds
 
 
 class Place:
