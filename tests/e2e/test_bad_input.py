@@ -38,12 +38,16 @@ WRONG = {
     "config is no TOML": Wrong(config="model = [", sentence="is not valid TOML: "),
     "config is no text": Wrong(config=b"\xff\xfe", sentence="config.toml' is not valid TOML: "),
     "config has an unknown key": Wrong(config="colour = 'red'\n", sentence="has an invalid setting: "),
-    "config has a limit below zero": Wrong(config="[limits]\nconnect = -1\n", sentence="$.limits.connect"),
+    "config has a limit below zero": Wrong(
+        config="[limits]\nconnect = -1\n", sentence="config.toml:2: limits.connect is -1 "
+    ),
     "config has limits of a provider nobody knows": Wrong(
         config="[limits.providers.anthropc]\nfirst_event = 1\n",
         sentence="Unknown provider 'anthropc' in [limits.providers]",
     ),
-    "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", sentence="$.limits.attempts"),
+    "config has a wrong value": Wrong(
+        config="[limits]\nattempts = 0\n", sentence="config.toml:2: limits.attempts is 0 "
+    ),
     "config is a folder": Wrong(config=None, sentence="config.toml' cannot be read: it is a folder, not"),
     "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", sentence="Standard input is not UTF-8 text (byte 3)"),
     "stdin is binary": Wrong(stdin=b"PK\x00\x03", sentence="Standard input is binary"),
