@@ -110,7 +110,7 @@ class BadModel:
         messages = body["messages"]
         newest = max(at for at, message in enumerate(messages) if message["role"] == "user")
         content = messages[newest]["content"]
-        prompt = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+        prompt = content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
         results = [message for message in messages[newest:] if message["role"] == "tool"]
         deltas, finish = HABITS[prompt.split()[-1]](len(results))
         yield _event({"role": "assistant"}, None)
@@ -142,6 +142,9 @@ def bad_model() -> Generator[BadModel]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             self.close_connection = True
+            if not self.path.endswith("/chat/completions"):  # what servers of one's own are asked about their models
+                self.send_error(404)
+                return
             try:
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")

@@ -12,6 +12,7 @@ from tiers import sampled
 
 FINISHED = ("finished", 0)
 LOOP = ("loop", 1)
+EMPTY = ("empty", 1)
 
 ENDS: dict[str, tuple[str, int, int]] = {
     "samecall": (*LOOP, 9),
@@ -36,8 +37,15 @@ ENDS: dict[str, tuple[str, int, int]] = {
     "gitcall": (*FINISHED, 2),
     "announce": (*FINISHED, 1),
     "userecho": (*FINISHED, 1),
+    "empty": (*EMPTY, 2),
+    "emptyonce": (*EMPTY, 3),
+    "space": (*EMPTY, 2),
+    "thinkonly": (*EMPTY, 2),
+    "thinkopen": (*EMPTY, 2),
+    "reasononly": (*EMPTY, 2),
+    "callsnone": (*EMPTY, 2),
 }
-"""The cause, the exit code and the requests of each habit whose end has a rule here; of the others, see below."""
+"""The cause, the exit code and the requests of each habit."""
 
 
 @pytest.fixture
@@ -57,7 +65,7 @@ def test_a_habit_ends_with_its_cause(one_world: World, model: BadModel, habit: s
     cause, code, requests = ENDS[habit]
     ran = one_world.ask(habit, "--output-format", "stream-json")
     (result,) = ran.of("result")
-    assert (result["cause"], ran.code, model.requests) == (cause, code, requests)
+    assert (result["cause"], ran.code, model.requests) == (cause, code, requests), ran.err
     assert result["is_error"] is (code != 0)
     assert "valid for all" in one_world.run("sessions", "verify").out
 
