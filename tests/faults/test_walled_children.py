@@ -62,7 +62,7 @@ HARDER = {
     ),
     "empties its environment": f"exec 9>held; ({_NO_ENVIRONMENT}); echo ready; {_NO_ENVIRONMENT}",
     "forks and exits without pause": (
-        f"setsid {shlex.quote(sys.executable)} -I -S -c {shlex.quote(_ENDLESS)} & sleep 300"
+        f"setsid {shlex.quote(os.path.realpath(sys.executable))} -I -S -c {shlex.quote(_ENDLESS)} & sleep 300"
     ),
     "starts two where one was, up to a limit": (
         'b() { [ -e ended ] || [ "$1" -gt 4 ] || { b $(($1 + 1)) & b $(($1 + 1)) & sleep 300; }; }; '
