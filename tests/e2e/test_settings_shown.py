@@ -35,7 +35,7 @@ def test_settings_are_searched_changed_and_kept(one_world: World) -> None:
     """The file keeps its comments, the session changes at once where it can, and a wrong value is said in its place."""
     path = one_world.home / "config.toml"
     path.write_text(f"# mine\n{path.read_text()}")
-    with screen(one_world, "-m", one_world.model, "--yolo", columns=110, lines=36) as terminal:
+    with screen(one_world, "-m", one_world.model, "--yolo", columns=110, lines=40) as terminal:
         terminal.wait_text(PROMPT)
         terminal.line("/config")
         terminal.wait_text(r"permission_mode +\"yolo\" +(option|this session)")
@@ -79,7 +79,7 @@ def test_settings_are_searched_changed_and_kept(one_world: World) -> None:
 def test_what_commands_choose_is_kept_where_the_user_says(one_world: World) -> None:
     """For this session, this project or all of them; the next start has it."""
     project = one_world.folder / ".holdfast" / "config.toml"
-    with screen(one_world, "-m", one_world.model, columns=110, lines=36) as terminal:
+    with screen(one_world, "-m", one_world.model, columns=110, lines=40) as terminal:
         terminal.wait_text(PROMPT)
         terminal.line("/theme nord")
         terminal.wait_text(r'theme = "nord" in\s')
@@ -108,7 +108,7 @@ def test_what_commands_choose_is_kept_where_the_user_says(one_world: World) -> N
         one_world
     ).items()
     assert tomllib.loads(project.read_text()) == {"effort": "high"}
-    with screen(one_world, "-m", one_world.model, columns=110, lines=36) as terminal:
+    with screen(one_world, "-m", one_world.model, columns=110, lines=40) as terminal:
         terminal.wait_text(PROMPT)
         terminal.line("/config")
         terminal.wait_text(r'theme +"nord" +.*config\.toml:\d')

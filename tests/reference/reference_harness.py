@@ -28,7 +28,7 @@ from holdfast.providers.connect import open_model
 from holdfast.providers.model import Model
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.catalog import Catalog
-from holdfast.session.journal.entries import Entry, PromptAccepted, TurnEnded, encode
+from holdfast.session.journal.entries import Entry, PromptAccepted, SessionOpened, TurnEnded, encode
 from holdfast.system.user_directories import homes
 from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Call, Reply, Say, WireName
@@ -237,13 +237,22 @@ class Stage:
 
     @property
     def sent(self) -> list[Line]:
-        """Return what the last request said."""
-        return lines(self.provider.requests[-1].raw)
+        """Return what the last request said, without the facts of the session."""
+        return self._without_facts(lines(self.provider.requests[-1].raw))
 
     @property
     def all_sent(self) -> list[list[Line]]:
-        """Return what each request said."""
-        return [lines(request.raw) for request in self.provider.requests]
+        """Return what each request said, without the facts of the session."""
+        return [self._without_facts(lines(request.raw)) for request in self.provider.requests]
+
+    def _without_facts(self, found: list[Line]) -> list[Line]:
+        """Return the lines without the facts, which must open the first user message as they are in the journal."""
+        (facts,) = [entry.facts for entry in self.entries if isinstance(entry, SessionOpened)]
+        rest = [line for line in found if line != ("user", facts)]
+        spoken = [line for line in found if line[0] != "system"]
+        assert spoken[0] == ("user", facts), f"the facts of the session do not open the first message: {spoken[0]}"
+        assert len(rest) == len(found) - 1, "the facts of the session were sent twice"
+        return rest
 
     @property
     def entries(self) -> list[Entry]:

@@ -78,8 +78,10 @@ async def test_history_begins_with_a_user_message(stage: Stage, start: int) -> N
 @pytest.mark.parametrize("nothing", [[Finish("stop")], [Say(" \n"), Finish("stop")]], ids=["no part", "blank text"])
 async def test_empty_response_is_dropped_nothing_else(stage: Stage, nothing: list[Action]) -> None:
     await stage.goes_on("one")
-    ended = await stage.run_turn("two", nothing)
-    assert ended.reason == "end_turn"
+    ended = await stage.run_turn("two", nothing, nothing)
+    assert (ended.reason, ended.cause) == ("error", "empty")
+    _, asked, asked_again = stage.all_sent
+    assert asked_again == asked
     sent = await stage.goes_on("three")
     assert sent[1:] == [
         ("user", "one"),

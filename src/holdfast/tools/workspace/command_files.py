@@ -179,6 +179,8 @@ def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
         deeper: list[str] = []
         for folder in found:
             name_count[0] += _FOLDER
+            if name_count[0] > 10 * MOST_NAMES:
+                return None
             try:
                 with os.scandir(folder) as listing:
                     for entry in listing:
