@@ -200,7 +200,7 @@ class Requests:
         """Journal a complete response, with the calls that it has as text, and return how it ended."""
         checks, session = self._context.checks, sent.opened.session if sent.opened else ""
         reads = checks.reads_text_calls(sent.model)
-        checked = check_response(finished, self._context.toolbox.tools, reads=reads)
+        checked = check_response(finished, lambda: self._context.toolbox.tools, reads=reads)
         ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
         self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
         if checked.written:

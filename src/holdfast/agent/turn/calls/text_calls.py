@@ -6,7 +6,7 @@ process that dies before it leaves a text that was cut off, and one that dies af
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -29,8 +29,13 @@ class CheckedResponse(msgspec.Struct, frozen=True):
     unread: str = ""
 
 
-def check_response(finished: StreamFinished, tools: Mapping[str, Tool], *, reads: bool) -> CheckedResponse:
-    """Return the response with the calls that it has as text; `reads` is whether these are calls for this model."""
+def check_response(
+    finished: StreamFinished, tools: Callable[[], Mapping[str, Tool]], *, reads: bool
+) -> CheckedResponse:
+    """Return the response with the calls that it has as text; `reads` is whether these are calls for this model.
+
+    `tools` is asked only about such a text: tools that cannot be named must not cost any other response.
+    """
     text = "".join(part.text for part in finished.parts if isinstance(part, TextPart))
     has_calls = any(isinstance(part, CallPart) for part in finished.parts)
     if has_calls or finished.finish not in ("stop", "calls") or not any(mark in text for mark in _MARKS):
@@ -38,8 +43,8 @@ def check_response(finished: StreamFinished, tools: Mapping[str, Tool], *, reads
     from holdfast.tools.arguments.written_calls import ends_with_call, written_calls  # noqa: PLC0415 - for such a text
 
     if not reads:
-        return CheckedResponse(finished, unread=ends_with_call(text, tools))
-    found = written_calls(text, tools)
+        return CheckedResponse(finished, unread=ends_with_call(text, tools()))
+    found = written_calls(text, tools())
     if not found.calls:
         return CheckedResponse(finished, unread=found.unread)
     before = (TextPart(found.before),) if found.before.strip() else ()
