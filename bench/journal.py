@@ -150,9 +150,8 @@ def bytes_of_turns(
     """Return what each of `turns` turns wrote, the first of them in a conversation of so many messages."""
     with closing(SqliteStore.create(folder)) as created:
         created.append(conversation(messages), expected=0)
-    model = ScriptedModel(
-        [step for _ in range(turns) for step in ((Call("read", "{}"), Call("read", "{}")), (Say("It is a list."),))]
-    )
+    reads = (Call("read", '{"path":"a"}'), Call("read", '{"path":"b"}'))  # equal ones would run once
+    model = ScriptedModel([step for _ in range(turns) for step in (reads, (Say("It is a list."),))])
     # Closed and opened, its log is empty: checkpoints come at the same turns. What is left out would be written too.
     agent = _agent(reopen(folder), model, context_settings.ContextSettings(prune="off"))
     assert len(agent.conversation.messages) == messages
