@@ -248,11 +248,10 @@ class Stage:
     def _without_facts(self, found: list[Line]) -> list[Line]:
         """Return the lines without the facts, which must open the first user message as they are in the journal."""
         (facts,) = [entry.facts for entry in self.entries if isinstance(entry, SessionOpened)]
-        rest = [line for line in found if line != ("user", facts)]
         spoken = [line for line in found if line[0] != "system"]
-        assert spoken[0] == ("user", facts), f"the facts of the session do not open the first message: {spoken[0]}"
-        assert len(rest) == len(found) - 1, "the facts of the session were sent twice"
-        return rest
+        places = [place for place, line in enumerate(spoken) if line == ("user", facts)]
+        assert places == [0], f"the facts of the session stand at {places}, not once at the beginning"
+        return [line for line in found if line != ("user", facts)]
 
     @property
     def entries(self) -> list[Entry]:

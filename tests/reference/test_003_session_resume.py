@@ -80,13 +80,18 @@ async def test_empty_response_is_dropped_nothing_else(stage: Stage, nothing: lis
     await stage.goes_on("one")
     ended = await stage.run_turn("two", nothing, nothing)
     assert (ended.reason, ended.cause) == ("error", "empty")
-    _, asked, asked_again = stage.all_sent
-    assert asked_again == asked
+    _, asked, asked_again = stage.provider.requests
+    assert asked_again.raw == asked.raw  # once more, with nothing of the empty response
+    note = (
+        "[Note from holdfast: the response had neither an answer nor a tool call "
+        f"(Model {stage.model!r} gave no answer: its response is empty); the previous turn ended there.]"
+    )
     sent = await stage.goes_on("three")
     assert sent[1:] == [
         ("user", "one"),
         ("assistant", "still here"),
         ("user", "two"),
+        ("user", note),
         ("user", "three"),
     ]
 
