@@ -78,6 +78,7 @@ class Calls:
             plan = await self._plan(call.part, tool)
             if plan is None:
                 continue
+            self._repeated.note_plan(call, plan)
             allowed = Allow() if call.can_continue else await self._is_allowed(call, plan, together)
             if allowed is None:
                 continue

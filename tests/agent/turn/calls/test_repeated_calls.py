@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import cycle, islice
 
+import msgspec
 import pytest
 
 from agent_harness import FAST, Rig, says, waits
@@ -27,6 +28,7 @@ from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Reply, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool
+from holdfast.tool_calls import RemoteCall
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 FOR_EVER = 200
@@ -138,6 +140,20 @@ async def test_equal_reads_of_one_response_run_once_and_end_the_turn_when_they_c
     assert len(pointers) == 299
     assert {each.outcome for each in pointers} == {"not_started"}
     assert {each.text for each in pointers} == {loop_notices.same_call(1)}
+
+
+async def test_equal_reads_of_a_server_all_run_for_only_its_word_says_that_they_read() -> None:
+    class OfServer(FunctionTool):
+        def plan(self, call: str, arguments: str) -> Plan:
+            plan = FunctionTool.plan(self, call, arguments)
+            return msgspec.structs.replace(plan, remote=RemoteCall(server="srv", tool="look"))
+
+    tool = counting("look", ["one", "two"])
+    reply = [Call("look", {}), Call("look", {}), Call("see", {}), Call("see", {})]
+    rig = Rig(ScriptedModel([reply, [Say("done")]]), [OfServer(tool.name, tool.effect, tool.run), says("see")])
+    await rig.agent.run("go")
+    assert sorted(each.text for each in ended(rig)) == sorted(["one", "two", "done", loop_notices.same_call(3)])
+    assert started(rig) == 3
 
 
 async def test_a_read_behind_a_call_that_acts_runs_again() -> None:

@@ -72,6 +72,11 @@ class RepeatedCalls:
         self._journal.append(e.CallEnded(call=call.part.id, outcome="not_started", text=text, same_as=first))
         return False
 
+    def note_plan(self, call: OpenCall, plan: Plan) -> None:
+        """Let equal calls run too if this one is a server's: that it only reads is no more than the server's word."""
+        if plan.remote is not None and self._reads.get(call_key(call.part)) == call.part.id:
+            del self._reads[call_key(call.part)]
+
     async def _not_a_loop(self, call: OpenCall, finish: Callable[[], Awaitable[None]]) -> OpenCall | None:
         """Return the call if it does not repeat the last ones too often, else None, with its outcome journalled."""
         if self._journal.repeats.of(call.part.id).times < REFUSED:
