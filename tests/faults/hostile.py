@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bombs import bomb
@@ -358,7 +358,7 @@ def modes(wire: WireName) -> list[Mode]:
         _broken("wrong content type", Headers(content_type="text/html"), Raw(b"<html>Hello"), Cut(), faults=set()),
         _broken("a page of a gateway", Headers(502, "text/html"), Raw(b"<html>Bad"), Cut(), faults={"overloaded"}),
         # Odd, and complete.
-        _fine("duplicate call ids", Call(TOOL, {}, id="one"), Call(TOOL, {}, id="one"), final_text="after it", ran=2),
+        _fine("duplicate call ids", Call(TOOL, {}, id="one"), replace(CALL, id="one"), final_text="after it", ran=2),
         _fine("an empty call id", Call(TOOL, {}, id=""), final_text="after it", ran=1),
         _fine("arguments that are no JSON", Call(TOOL, "{path"), final_text="after it"),
         _fine("arguments that are a list", Call(TOOL, "[1]"), final_text="after it"),
