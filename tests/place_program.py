@@ -41,7 +41,7 @@ def main() -> None:
         environ=environ,
     )
     done = subprocess.run(
-        [*words, sys.executable, "-I", "-S", "-c", INSIDE],
+        [*words, os.path.realpath(sys.executable), "-I", "-S", "-c", INSIDE],
         env=environ,
         input=json.dumps([request["place"], request["lines"]]).encode(),
         capture_output=True,

@@ -6,12 +6,13 @@ folder that the command began in stays in its environment, its arguments, its fo
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 
 
 def _python(program: str) -> str:
-    return f"{shlex.quote(sys.executable)} -I -S -c {shlex.quote(program)}"
+    return f"{shlex.quote(os.path.realpath(sys.executable))} -I -S -c {shlex.quote(program)}"
 
 
 # Its first thread ends, so that it looks like a zombie; its second goes on.

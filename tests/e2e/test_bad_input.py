@@ -147,7 +147,7 @@ MISTAKES = [
     (Call("read", {"path": "bad\x00name"}), "is not a valid file name"),
     (Call("read", '{"path": "big'), "JSON"),
     (Call("read", "[1]"), "Expected `object`, got `array`"),
-    (Call("read", ""), "path"),
+    (Call("read", ""), "it is the same as call"),
     (Call("bash", {"command": ""}), "command"),
     (Call("bash", {"command": "true", "timeout": -1}), "timeout"),
     (Call("edit", {"path": "image", "old": "PNG", "new": "x"}), "is binary, not text"),

@@ -51,7 +51,7 @@ def test_a_page_or_a_text(body: str, fault: str, said: str, *, document: bool) -
     ("error", "fault", "said"),
     [
         ({"error": {"message": "model is loading", "code": 503}}, "overloaded", "status 503: model is loading."),
-        ({"error": {"message": "Insufficient credits", "code": 402}}, "rejected", "Insufficient credits"),
+        ({"error": {"message": "Insufficient credits", "code": 402}}, "no_credit", "Insufficient credits"),
         ({"error": "prompt is too long: 9 tokens > 8 maximum"}, "too_long", "prompt is too long"),
         ({"detail": "Not here"}, "cut", "Not here"),
     ],

@@ -130,7 +130,7 @@ def test_the_config_wins_over_what_is_built_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "message"),
     [
-        ('[providers.x]\nkind = "openai-chat"', "missing required field `base_url`"),
+        ('[providers.x]\nkind = "openai-chat"', "providers.x needs base_url"),
         ('[providers.x]\nkind = "telepathy"\nbase_url = "http://x"', "telepathy"),
         ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\nkey = "sk"', "unknown field `key`"),
         ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\nlimits = { attempts = 0 }', "attempts"),

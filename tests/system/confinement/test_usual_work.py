@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +68,13 @@ def test_pytest_runs(folder: Path) -> None:
     (folder / "ws/conftest.py").unlink()
     (folder / "ws/test_it.py").write_text("def test_it(tmp_path):\n    (tmp_path / 'x').write_text('x')\n")
     wall = Wall(folder=folder, kind="bwrap", level="workspace", sees_disk=True)
-    (ran,) = wall.run(f"{sys.executable} -m pytest -q test_it.py")
+    for package in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
+        origin = importlib.util.find_spec(package)
+        assert origin is not None
+        assert origin.origin is not None
+        shutil.copytree(Path(origin.origin).parent, folder / "ws/packages" / package)
+    interpreter = os.path.realpath(sys.executable)  # the environment of the tests may lie where no command sees it
+    (ran,) = wall.run(f"PYTHONPATH=packages {interpreter} -m pytest -q test_it.py")
     assert "1 passed" in ran.output
 
 
