@@ -142,7 +142,7 @@ def bad_model() -> Generator[BadModel]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             self.close_connection = True
-            if not self.path.endswith("/chat/completions"):  # what servers of one's own are asked about their models
+            if not self.path.endswith("/chat/completions"):  # what your own servers are asked about their models
                 self.send_error(404)
                 return
             try:
