@@ -18,6 +18,7 @@ from holdfast.errors import StateError
 from holdfast.fleet.places.folder import identity_of
 from holdfast.fleet.places.local_places import LocalPlaces, container, sandbox
 from holdfast.fleet.places.restored_toolbox import RestoredToolbox, loss_note
+from holdfast.fleet.places.worktree_entry import worktree_entry
 from holdfast.tool_calls import FileChange
 from holdfast.tools.tool import ToolContext
 from holdfast.tools.toolbox import LocalToolbox
@@ -158,6 +159,7 @@ def test_a_file_of_the_session_does_not_open_other_folders_to_it(tmp_path: Path,
         (place.cwd / ".git").write_text(forged)
         words = sandbox(place.cwd, own, state=tmp_path / "state", network=False)
         assert set(writable(words)) == {str(place.cwd), str(own), f"{place.cwd}/.git"}, forged
+        assert worktree_entry(place.cwd) is None, forged
     (place.cwd / ".git").unlink()
     (place.cwd / ".git").symlink_to("/dev/zero")
     with pytest.raises(StateError, match="is a link, which no sandbox can keep"):
@@ -323,6 +325,36 @@ def test_git_of_the_worker_runs_no_program_that_a_command_of_the_sandbox_planted
         assert mark.exists(), "the program leaves its mark when it runs"
     finally:
         shutil.rmtree(outside)
+
+
+def test_git_of_the_worker_reads_no_other_repository_where_nothing_is_confined(
+    tmp_path: Path, repository: Path
+) -> None:
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
+    mark, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\nexit 1\n")
+    program.chmod(0o755)
+    script = PLANTED["another repository of the worktree"].format(run=program)
+    subprocess.run(["sh", "-c", script], cwd=place.cwd, check=True, capture_output=True)
+    (place.cwd / "a.txt").write_text("changed\n")
+    place.save(1)
+    assert git(repository, "show", "refs/holdfast/s-1/1:a.txt") == "changed"
+    assert not mark.exists()
+
+
+def test_a_container_cannot_write_what_git_of_the_worker_runs(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
+    place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "podman").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    words = container(place.cwd, tmp_path / "own", image="python:3.13", network=False)
+    (clone,) = (tmp_path / "state" / "clones").iterdir()
+    for path in (clone / "config", clone / "hooks"):
+        assert f"--volume={path}:{path}:ro" in words
 
 
 def test_repositories_in_a_worktree_are_saved_as_their_commits(tmp_path: Path, repository: Path) -> None:
