@@ -56,6 +56,8 @@ def test_what_tests_and_reading_need_is_let_through(pattern: str, words: str) ->
 @given(attack=st.sampled_from(ATTACKS), before=st.lists(st.sampled_from(["-q", "a", "-v", "src/a.py"]), max_size=3))
 def test_an_attack_is_not_hidden_by_other_words(attack: tuple[str, str], before: list[str]) -> None:
     pattern, words = attack
+    if pattern.startswith("git "):  # its first operand is the address, so another one before it makes the attack none
+        before = [each for each in before if each.startswith("-")]
     command = ran(pattern, " ".join((*before, words, *before)))
     assert isinstance(decide(runs(command), remembered(pattern)), Ask)
 
