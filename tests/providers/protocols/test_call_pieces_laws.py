@@ -200,6 +200,12 @@ def test_pieces_on_wrong_indices_never_run_a_call_with_arguments_it_was_not_give
     assert found in ([], [("bash", second), ("edit", first)] if swapped else [("bash", first), ("edit", second)])
 
 
+def test_what_looks_repeated_is_not_put_together_beside_pieces_that_do_not_fit() -> None:
+    heads = [piece("", name="bash", index=0, id="1"), piece("", name="edit", index=1, id="2")]
+    placed = [piece("{", index=0), piece('"a": 1}', index=1), piece('{"b": 1}', index=0)]
+    assert runnable("openai-chat", [*heads, *placed, chat({}, "tool_calls")]) == []
+
+
 # --- Messages ---------------------------------------------------------------------------------------------------------
 
 

@@ -131,7 +131,7 @@ class ResponseParts:
         """Return the parts in order. A signed text has an empty, signed thinking before it, as the journal keeps it.
 
         Arguments that do not fit are no JSON text of an object, so their call is not run. Beside them, a call that has
-        none may be the one that some of them belong to, so it gets the same.
+        none may be the one that some of them belong to, so it gets the same, and no call is put together by a guess.
         """
         calls = [draft for draft in self._drafts.values() if isinstance(draft, CallDraft)]
         misplaced = next(("".join(each.arguments) for each in calls if has_surplus(each.arguments)), "")
@@ -171,6 +171,8 @@ class ResponseParts:
                 )
             case CallDraft():
                 arguments = whole_arguments(draft.arguments, draft.statements)
+                if misplaced and not draft.statements:  # what looks repeated here may belong to that call, too
+                    arguments = "".join(draft.arguments)
                 yield CallPart(
                     id="",
                     name=tool_name("".join(draft.name)),
