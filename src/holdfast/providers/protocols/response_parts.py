@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from holdfast.history.formats.format import is_arguments
 from holdfast.providers.model import CallDelta, TextDelta, ThinkingDelta
 from holdfast.providers.protocols.answer_bounds import check_calls, check_name, check_parts
 from holdfast.providers.protocols.call_arguments import has_surplus, tool_name, whole_arguments
@@ -135,7 +136,8 @@ class ResponseParts:
         """
         calls = [draft for draft in self._drafts.values() if isinstance(draft, CallDraft)]
         misplaced = next(("".join(each.arguments) for each in calls if has_surplus(each.arguments)), "")
-        return tuple(part for draft in self._drafts.values() for part in self._parts_of(draft, misplaced))
+        unfit = any(_is_unfit(each) for each in calls)
+        return tuple(part for draft in self._drafts.values() for part in self._parts_of(draft, misplaced, unfit=unfit))
 
     def _draft(self, key: Hashable, kind: type[_D], new: Callable[[], _D]) -> _D:
         draft = self._drafts.get(key)
@@ -155,7 +157,7 @@ class ResponseParts:
         else:
             check_parts(len(self._drafts) - self._calls)
 
-    def _parts_of(self, draft: PartDraft, misplaced: str) -> Iterator[Part]:
+    def _parts_of(self, draft: PartDraft, misplaced: str, *, unfit: bool) -> Iterator[Part]:
         match draft:
             case TextDraft():
                 if draft.signature:
@@ -171,7 +173,7 @@ class ResponseParts:
                 )
             case CallDraft():
                 arguments = whole_arguments(draft.arguments, draft.statements)
-                if misplaced and not draft.statements:  # what looks repeated here may belong to that call, too
+                if unfit and not draft.statements:  # what looks repeated here may belong to the call that is no object
                     arguments = "".join(draft.arguments)
                 yield CallPart(
                     id="",
@@ -182,3 +184,10 @@ class ResponseParts:
                     provider=draft.provider,
                     details=draft.details,
                 )
+
+
+def _is_unfit(draft: CallDraft) -> bool:
+    """Return whether the pieces of a call make no object, though there are some."""
+    return any(each.strip() for each in draft.arguments) and not is_arguments(
+        whole_arguments(draft.arguments, draft.statements)
+    )
