@@ -66,7 +66,8 @@ def has_surplus(pieces: Sequence[str]) -> bool:
 
 def tool_name(written: str) -> str:
     """Return the name without what follows a chat template's control token in it (`read<|channel|>commentary`)."""
-    return written.partition(_CONTROL_TOKEN)[0].strip() or written
+    name, token, _ = written.partition(_CONTROL_TOKEN)
+    return name.strip() or written if token else written
 
 
 def arguments_object(arguments: str) -> msgspec.Raw:
