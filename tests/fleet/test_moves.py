@@ -12,6 +12,7 @@ from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.moves import pull, push
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.session_backup import back_up
+from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.entries import FORMAT
@@ -27,6 +28,11 @@ def create_session(catalog: Catalog, *more: e.Entry) -> str:
     store.append([*EXAMPLES, e.PromptAccepted(turn=1, text="x" * 200_000), *more], expected=0)
     store.close()
     return session
+
+
+def test_the_summary_of_a_session_has_the_folder_it_moved_to() -> None:
+    moved = e.Moved(from_="/srv/engine", to="/srv/motor", by="resume", note="")
+    assert FleetSummary(cwd="/srv/engine").after([moved]).cwd == "/srv/motor"
 
 
 def test_push_pull_push(store_url: str, tmp_path: Path) -> None:
@@ -46,7 +52,7 @@ def test_push_pull_push(store_url: str, tmp_path: Path) -> None:
 
     assert pull(catalog, session, fleet) == len(rows)
     assert complete_rows(catalog.folder(session)) == rows
-    assert catalog.find(session).cwd == "/srv/engine"
+    assert catalog.find(session).cwd == "/srv/motor"
     with pytest.raises(SessionUnknown):
         fleet.session(session)
     with pytest.raises(SessionUnknown, match="pulled"):

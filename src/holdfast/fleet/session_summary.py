@@ -40,6 +40,8 @@ def _after(summary: FleetSummary, entry: e.Entry) -> FleetSummary:  # noqa: PLR0
     match entry:
         case e.SessionOpened(cwd=cwd, model=model):
             return change(summary, cwd=cwd, model=model)
+        case e.Moved(to=folder):
+            return change(summary, cwd=folder)
         case e.ModelChanged(model=model):
             return change(summary, model=model)
         case e.Titled(title=title, usage=usage):
