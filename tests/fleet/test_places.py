@@ -327,9 +327,7 @@ def test_git_of_the_worker_runs_no_program_that_a_command_of_the_sandbox_planted
         shutil.rmtree(outside)
 
 
-def test_git_of_the_worker_reads_no_other_repository_where_nothing_is_confined(
-    tmp_path: Path, repository: Path
-) -> None:
+def test_git_of_the_worker_reads_no_other_repository_without_a_sandbox(tmp_path: Path, repository: Path) -> None:
     places = LocalPlaces(tmp_path / "state", host="one", roots=[tmp_path])
     place = places.open("s-1", {"kind": "worktree", "repo": str(repository), "base": "main"})
     mark, program = tmp_path / "ran", tmp_path / "program"
