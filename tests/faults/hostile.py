@@ -245,7 +245,7 @@ def modes(wire: WireName) -> list[Mode]:
             Headers(content_type="text/html"),
             Raw(b"<html>"),
             Cut(),
-            faults={"malformed"},
+            faults={"malformed", "web_page"},
         ),
         _not_streamed("a whole answer without an end", Raw(b" " * 1_000_000, times=FOR_EVER), faults={"flood"}),
         # Slow, and well.

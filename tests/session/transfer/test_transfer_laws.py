@@ -7,7 +7,7 @@ import warnings
 from typing import cast
 
 import msgspec
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
 
@@ -70,6 +70,8 @@ def reopened(imported: Imported, conversation: Conversation) -> Conversation:
 def test_a_conversation_that_went_out_and_came_back_is_the_same(journal: list[Entry]) -> None:
     journal = long_ids(imageless(journal))
     conversation = fold(journal)
+    # Of a read that was cut, a document says that its effect is unknown; settled, it is known to have had none.
+    assume(not any(each.started and each.started.effect == "read" for each in conversation.open_calls))
     document = export(conversation)
     if not document["messages"]:
         return
