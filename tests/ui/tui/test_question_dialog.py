@@ -58,8 +58,9 @@ async def read_through(screen: HoldfastApp, pilot: Pilot[int]) -> str:
     while before != (before := visible(screen)):  # the prompt still grows to its size
         await pilot.pause(0.05)
     pages = [before]
-    while detail.scroll_offset.y < detail.max_scroll_y:
+    while (at := detail.scroll_offset.y) < detail.max_scroll_y:
         await pilot.press("pagedown")
+        await until(lambda: detail.scroll_offset.y > at)
         pages.append(visible(screen))
     return "\n".join(pages)
 

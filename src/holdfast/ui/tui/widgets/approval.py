@@ -73,6 +73,7 @@ class Approval(Vertical):
     _changed = _detail_lines = 0  # changed lines of the detail, and all of them
     _sizes = ""
     _is_roomy = True
+    _begins = False  # whether the detail is still to begin at its first change; never again once the user has read on
     _marked: frozenset[str] = frozenset()  # the names of the marked options of a question of the model
 
     class Answered(Message):
@@ -112,7 +113,7 @@ class Approval(Vertical):
         self._call, self._choice_with_words, self._marked = request.call.id, None, frozenset()
         self._question = question_of(request.plan, mode=mode, why=request.why)
         fragments = plan_fragments(request.plan)
-        self._plan, self._around = request.plan, UNCHANGED_AROUND
+        self._plan, self._around, self._begins = request.plan, UNCHANGED_AROUND, False
         signs = [line.sign for each in fragments if isinstance(each, Diff) for line in each.lines]
         added, removed = signs.count("+"), signs.count("-")
         self._changed, self._sizes = added + removed, f"+{added} -{removed}"
@@ -173,6 +174,7 @@ class Approval(Vertical):
 
     def take_key(self, event: events.Key) -> bool:
         """Return whether the key was handled here, or went to the composer; else the focused widget gets it."""
+        self._begins = False
         character = event.character if event.is_printable and event.character else ""
         enter = event.key == "enter"
         match self.keys.press(character, self._by_key(), at=event.time, enter=enter):
@@ -191,6 +193,7 @@ class Approval(Vertical):
     def scroll_page(self, by: int) -> bool:
         """Scroll the detail by `by` pages, if the prompt has the focus. Return whether it has."""
         if self.takes_keys:
+            self._begins = False
             self.query_one(DetailView).scroll_page(by)
         return self.takes_keys
 
@@ -324,10 +327,18 @@ class Approval(Vertical):
             FEWEST_ANSWERS if not around else LEAST_LINES, room - (shown if not around else min(shown, least))
         )
         if around != self._around and self._plan is not None:
-            self._around = around
+            self._around, self._begins = around, not around
             detail.show(plan_fragments(self._plan, around=around))
-        if not around:
-            self.call_after_refresh(detail.to_first_change)
+        self._begin_at_change()
+
+    def _begin_at_change(self) -> None:
+        """Scroll the detail to its first change, once, when it is laid out."""
+
+        def begin() -> None:
+            if self._begins and self.query_one(DetailView).to_first_change():
+                self._begins = False
+
+        self.call_after_refresh(begin)
 
     def _question_text(self, *, roomy: bool, below: int = 0) -> Text:
         """Return the question, and how much of the change is `below` the visible lines."""
@@ -351,6 +362,7 @@ class Approval(Vertical):
     def _say_what_is_below(self) -> None:
         """Say how many changed lines are below the visible ones; they change with each scroll."""
         if self._call:
+            self._begin_at_change()
             below = self.query_one(DetailView).changes_below
             self.query_one("#question", Static).update(self._question_text(roomy=self._is_roomy, below=below))
 

@@ -149,16 +149,19 @@ class DetailView(ScrollView, can_focus=True):
         )
         return sum(line.sign in CHANGED for lines in rest for line in lines)
 
-    def to_first_change(self) -> None:
-        """Scroll to the first changed line, if not everything fits."""
+    def to_first_change(self) -> bool:
+        """Scroll to the first changed line, if not everything fits. Return whether the lines were laid out for it."""
         layout = self._layout
-        if layout is None or layout.height <= self._rows:
-            return
+        if layout is None or self.virtual_size.height < layout.height:
+            return False
+        if layout.height <= self._rows:
+            return True
         for at, each in enumerate(self._fragments):
             signs = [line.sign in CHANGED for line in each.lines] if isinstance(each, Diff) else []
             if True in signs:
                 self.scroll_to(y=layout.top(at) + signs.index(True), animate=False, force=True)
-                return
+                break
+        return True
 
     @property
     def overflows(self) -> bool:
