@@ -82,6 +82,7 @@ class SupervisedCommand:
         self.dropped = 0
         self.wall: Wall | None = None
         self.proxy: ProxyProcess | None = None
+        self.refused: list[dict[str, object]] = []
 
     def end(self, cause: Cause) -> None:
         """Begin to end every process of the command, unless that has begun."""

@@ -281,9 +281,10 @@ class SupervisorLoop:
 
     def _press(self, command: SupervisedCommand, members: list[int], now: float) -> None:
         """End a command step by step: wait briefly, SIGTERM, then SIGKILL until nothing is left."""
-        # /proc can miss a process that is just starting. Where it matters, the kernel decides.
-        alone = self.childless or self.given_up or command.proxy is not None
-        none_left = not members and (alone or len(self.commands) > 1)
+        # /proc can miss a process that is just starting. Where it matters, the kernel decides: once the proxy is gone.
+        if not members and command.status is not None and command.proxy is not None:
+            self._stop_proxy(command)
+        none_left = not members and (self.childless or self.given_up or len(self.commands) > 1)
         over = command.status is not None and none_left
         if over or (command.phase == "killing" and now >= command.until):
             self._finish(command, left=members)
@@ -327,13 +328,20 @@ class SupervisorLoop:
             ended["wall"] = command.wall.fields["kind"]
             ended["moved"] = move_appeared(command.wall.fields)
         if command.proxy is not None:
-            from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - likewise
-
-            ended["refused"] = stop_proxy(command.proxy)
+            self._stop_proxy(command)
+        ended["refused"] = command.refused
         ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
         write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may have exited
         self._answer(ended)
         del self.commands[command.call]
+
+    def _stop_proxy(self, command: SupervisedCommand) -> None:
+        from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - for a network
+
+        if command.proxy is not None:
+            command.refused = stop_proxy(command.proxy)
+            command.proxy = None
+        self._reap()
 
     def _proxies(self) -> dict[int, ProxyProcess]:
         """Return the proxies of commands by their process: they end with their command, and are none of it."""
