@@ -172,10 +172,10 @@ def test_a_hangup_of_the_terminal_does_not_reach_the_supervisor(tmp_path: Path) 
 class Spoken:
     """A supervisor whose requests and answers are written and read here."""
 
-    def __init__(self, folder: Path, *within: str) -> None:
+    def __init__(self, folder: Path, *within: str, program: str = PROGRAM) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [*within, sys.executable, "-I", "-S", "-c", PROGRAM, str(PACKAGES), str(folder / SUPERVISOR_LOCK)],
+            [*within, sys.executable, "-I", "-S", "-c", program, str(PACKAGES), str(folder / SUPERVISOR_LOCK)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=child_environment(os.environ),
@@ -210,8 +210,8 @@ class Spoken:
 
 
 @contextmanager
-def spoken(folder: Path, *within: str) -> Generator[Spoken]:
-    speaker = Spoken(folder, *within)
+def spoken(folder: Path, *within: str, program: str = PROGRAM) -> Generator[Spoken]:
+    speaker = Spoken(folder, *within, program=program)
     with speaker.process:
         try:
             yield speaker
@@ -273,6 +273,31 @@ def test_a_signal_ends_it_and_everything_it_keeps(tmp_path: Path, number: signal
         speaker.ask(call, NASTY["has a daemon"])
         eventually(lambda: "ready" in stored_output(tmp_path / f"{call}.out"))
         speaker.process.send_signal(number)
+        assert speaker.process.wait(HANGS) == 0
+        assert alive(call) == []
+
+
+# Its first command is there, and it does not know it yet.
+SIGNALLED_AT_A_START = """
+import os, signal, sys
+sys.path.append(sys.argv.pop(1))
+from holdfast.tools.process import supervisor
+
+class Signalled(supervisor.SupervisedCommand):
+    def __init__(self, *arguments, **named):
+        os.kill(os.getpid(), signal.SIGTERM)
+        super().__init__(*arguments, **named)
+
+supervisor.SupervisedCommand = Signalled
+supervisor.main()
+"""
+
+
+def test_a_signal_while_a_command_is_being_started_ends_that_command(tmp_path: Path) -> None:
+    with spoken(tmp_path, program=SIGNALLED_AT_A_START) as speaker:
+        call = f"call-{uuid.uuid4().hex}"
+        speaker.ask(call, "sleep 300", timeout=0)
+        assert speaker.hear_end()["cause"] == "signalled"
         assert speaker.process.wait(HANGS) == 0
         assert alive(call) == []
 

@@ -78,6 +78,7 @@ class SupervisorLoop:
         self.watchdog = watchdog
         self.commands: dict[str, SupervisedCommand] = {}
         self.closing = False
+        self.to_close: Cause | None = None
         self.childless = True
         self.given_up: set[int] = set()  # processes that could not be ended and are ignored from then on
         self.requests = b""
@@ -102,10 +103,11 @@ class SupervisorLoop:
         self.selector.register(fd, selectors.EVENT_READ, act)
 
     def _on_signal(self, number: int, _frame: object) -> None:
+        """Only note why to close: a command that is just being started would not be ended."""
         if number in CLOSING:
-            self.close("signalled")
+            self.to_close = self.to_close or "signalled"
         elif os.getppid() != self.watchdog:
-            self.close("unguarded")
+            self.to_close = self.to_close or "unguarded"
 
     def serve(self) -> None:
         """Run until the agent or the watchdog has exited and every command has ended."""
@@ -117,6 +119,8 @@ class SupervisorLoop:
             for key, _ in self.selector.select(self._patience()):
                 act: Callable[[], object] = key.data
                 act()
+            if self.to_close:
+                self.close(self.to_close)
             self._reap()
             self._advance()
             self._flush()

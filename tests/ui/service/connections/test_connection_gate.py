@@ -32,5 +32,5 @@ def test_a_refused_connection_is_not_counted() -> None:
 def test_the_last_descriptors_are_reserved() -> None:
     most_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     gate = ConnectionGate(ConnectionLimits(reserved=32, backlog=8))
-    assert gate.refusal("a", most_open - 41) == ""
-    assert "limit of open files" in gate.refusal("a", most_open - 40)
+    assert gate.refusal("a", most_open - 57) == ""
+    assert "limit of open files" in gate.refusal("a", most_open - 56)

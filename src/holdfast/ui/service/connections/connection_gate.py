@@ -14,7 +14,10 @@ import msgspec
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a connection may take. `reserved` descriptors stay free for commands and journals."""
+    """What a connection may take. `reserved` descriptors stay free for commands and journals.
+
+    asyncio accepts up to `backlog` connections in one turn of its loop, and shows one to the gate two turns later.
+    """
 
     per_address: int = 64
     unknown: int = 256
@@ -22,7 +25,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
     head_bytes: int = 16 * 1024
     stalled_seconds: float = 60.0
     reserved: int = 32
-    backlog: int = 64
+    backlog: int = 32
 
 
 class ConnectionGate:
@@ -36,8 +39,8 @@ class ConnectionGate:
         """Return why a new connection is refused, "" after it was counted."""
         limits = self.limits
         most_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        # So many may be accepted at once before the first of them is looked at.
-        if most_open != resource.RLIM_INFINITY and descriptor >= most_open - limits.reserved - limits.backlog:
+        unseen = 3 * limits.backlog  # so many may be accepted before the first of them is looked at
+        if most_open != resource.RLIM_INFINITY and descriptor >= most_open - limits.reserved - unseen:
             return "Too many connections are open. Close some, or raise the limit of open files (ulimit -n)."
         if self._unknown[address] >= limits.per_address:
             return f"Too many connections without a token from {address} (at most {limits.per_address})."
