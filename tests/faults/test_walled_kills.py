@@ -144,8 +144,8 @@ def struck_at(world: World, victims: str, point: int) -> tuple[list[str], float,
     if ran.code != (-9 if "agent" in victims else 0):
         found.append(f"it ended with {ran.code}: {ran.err}")
     for session in world.sessions:
-        entries = world.entries(session)
-        if getattr(entries[0], "cwd", "") != str(folder):
+        entries = world.entries(session) if (session / "session.db").exists() else []
+        if not entries or getattr(entries[0], "cwd", "") != str(folder):  # killed before its first entry, or another
             continue
         if "agent" in victims:
             world.go_on("--sandbox", "require", cwd=folder)
