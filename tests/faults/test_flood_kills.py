@@ -70,10 +70,10 @@ def _struck(world: World, kind: str, number: signal.Signals, point: int) -> list
     before = world.entries()
     if (prompts := [each for each in before if isinstance(each, PromptAccepted)]) and not _is_beginning(world):
         wrong.append("what was journalled is not the beginning of what arrived")
-    if not prompts:
-        return wrong if point == 0 else [*wrong, "the prompt was lost"]
-    if not world.provider.requests:  # struck before it was sent
+    if not world.provider.requests:  # struck before it was sent: the first byte of output may be older than the prompt
         return wrong
+    if not prompts:
+        return [*wrong, "the prompt was lost"]
     world.go_on()
     entries = world.entries()
     wrong += [f"the journal is damaged: {each}" for each in read_copy(world.session).findings]
