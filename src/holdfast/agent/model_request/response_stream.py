@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.events import Event, LiveCall, LivePrompt, LiveText, LiveThinking
+from holdfast.agent.model_request.held_text import HeldText, overrun_failure
 from holdfast.agent.model_request.periodic_text import Periodic, PeriodicText
 from holdfast.agent.model_request.streamed_text import StreamedText
 from holdfast.config.settings import Limits
@@ -58,7 +59,8 @@ QUEUE = 256
 class Stream:
     """The events of one attempt at a request. `non_streaming` requests the answer without streaming.
 
-    `room` is how many bytes of text the answers of the turn may still have.
+    `room` is how many bytes of text the answers of the turn may still have. With `text_calls`, text that may be a call
+    is not shown before the answer is complete.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of a request
@@ -74,6 +76,7 @@ class Stream:
         keep: Callable[[ResponseCheckpoint], None] = lambda _: None,
         streamed: StreamedText | None = None,
         room: int = MOST_TURN_TEXT,
+        text_calls: bool = False,
     ) -> None:
         self._step = step
         self._model = model
@@ -90,6 +93,7 @@ class Stream:
         self._size = AnswerSize(room)
         self._periods = PeriodicText(), PeriodicText()  # of the text, of the thinking
         self._streamed = StreamedText(step) if streamed is None else streamed
+        self._held = HeldText(calls=text_calls)
         self._shown = False
         self._checkpoint_at = self._keep_at = 0.0
         self._calls: dict[int, str] = {}
@@ -137,7 +141,7 @@ class Stream:
         self._pump = loop.create_task(self._fill(conversation), name=f"request {self._step}")
         if self._patient and isinstance(self._model, OwnServerModel):
             self._model.watch(self._on_alive)
-        first = True
+        first, complete = True, False
         try:
             while True:
                 wait = self._limits.first_event if first else self._limits.idle_event
@@ -147,8 +151,11 @@ class Stream:
                     on_event()
                 if isinstance(event, StreamFinished):
                     await asyncio.wait({self._pump}, timeout=self._limits.drop_wait)  # it gives its connection back
+                    complete = True
                     return event
                 self._take(event)
+                if self._held.overrun:
+                    raise overrun_failure(self._model.name, self._held.overrun)
                 if loop.time() >= self._checkpoint_at or self._streamed.bytes >= CHECKPOINT_BYTES:
                     self.checkpoint()
                 elif loop.time() >= self._keep_at or self._streamed.unkept >= KEEP_BYTES:
@@ -159,6 +166,8 @@ class Stream:
                 late = self._queue.get_nowait()
                 if not isinstance(late, ProviderFailed | StreamFinished):
                     self._take(late)
+            if not complete:
+                self.show_held()
 
     async def drop(self) -> None:
         """End the pump within `limits.drop_wait`; otherwise detach it, and its connection closes later."""
@@ -168,6 +177,14 @@ class Stream:
             pump.cancel()
             for late in (await asyncio.wait({pump}, timeout=self._limits.drop_wait))[1]:
                 self._detached.add(late)
+
+    def show_held(self) -> None:
+        """Show what was held back: it is text."""
+        self._show(self._held.rest())
+
+    def forget_held(self) -> None:
+        """Drop what was held back: it is a call."""
+        self._held.forget()
 
     def checkpoint(self) -> None:
         """Journal the text received since the last checkpoint."""
@@ -227,16 +244,21 @@ class Stream:
         self._shown = True
         match event:
             case TextDelta():
-                self._streamed.add(event.text)
-                self._emit(LiveText(self._step, event.text))
+                self._show(self._held.add(event.text))
             case ThinkingDelta():
                 self._streamed.add(event.text, thinking=True)
                 self._emit(LiveThinking(self._step, event.text))
             case CallDelta():
+                self.show_held()  # a response with calls has no written ones
                 known = self._calls.get(event.index, "")
                 name = event.name[: LONGEST_CALL_NAME - len(known)]
                 self._calls[event.index] = known + name
                 self._emit(LiveCall(self._step, event.index, name, event.arguments))
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._streamed.add(text)
+            self._emit(LiveText(self._step, text))
 
     def _on_alive(self, share: float | None) -> None:
         self._alive_at = asyncio.get_running_loop().time()

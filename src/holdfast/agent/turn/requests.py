@@ -19,7 +19,7 @@ from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.model_request.streamed_text import StreamedText
-from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
+from holdfast.agent.turn.calls.text_calls import CheckedResponse, check_response, read_notice, unread_detail
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
@@ -139,12 +139,14 @@ class Requests:
                 streamed=self._journal.begin_streaming(StreamedText(number)),
                 emit=context.emit,
                 room=answer_room(self._received),
+                text_calls=context.checks.reads_text_calls(sent.model),
             )
             try:
                 finished = expect_answer(
                     model.name, await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
                 )
             except ProviderFailed as refused:
+                stream.show_held()
                 failed = await self._explained(refused, sent)
                 empty += isinstance(failed, EmptyAnswer)
                 found = self._recovery(failed, sent, left_out, shown=stream.shown)
@@ -200,9 +202,16 @@ class Requests:
         """Journal a complete response, with the calls that it has as text, and return how it ended."""
         checks, session = self._context.checks, sent.opened.session if sent.opened else ""
         reads = checks.reads_text_calls(sent.model)
-        checked = check_response(finished, lambda: self._context.toolbox.tools, reads=reads)
-        ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
-        self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
+        checked = CheckedResponse(finished)
+        try:
+            checked = check_response(finished, lambda: self._context.toolbox.tools, reads=reads)
+        finally:  # tools that cannot be named do not cost the response: it is a text then
+            if checked.written:
+                stream.forget_held()
+            else:
+                stream.show_held()
+            ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
+            self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
         if checked.written:
             checks.emit_note(read_notice(sent.model))
         self.unread_call = checked.unread and unread_detail(sent.model, checked.unread, reads=reads)
