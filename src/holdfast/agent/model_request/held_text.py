@@ -1,6 +1,6 @@
 """Holds back what may be no text of the answer, while an answer streams. Pure.
 
-How it works. What is shown cannot be taken back, so text that begins like something else waits until it is known. There
+How it works. What is shown cannot be hidden, so text that begins like something else waits until it is known. There
 are two such things. A call written as text, on a server whose text calls are read: it waits to the end of the answer,
 which says whether it is one. And a token with which a chat template ends a turn: if the beginning of the user's next
 message follows, the model writes both sides of the conversation. Its server lacks the stop word, and would let it go on
