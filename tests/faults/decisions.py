@@ -91,4 +91,4 @@ DECISIONS = {
 }
 
 EVERY: dict[str, Scenario] = SCENARIOS | DECISIONS
-"""Every scenario: those of the world around the agent, and those of its own decisions."""
+"""Every scenario: those of the world around the agent, and those of the decisions."""

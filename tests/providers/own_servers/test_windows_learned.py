@@ -129,7 +129,7 @@ def test_the_config_and_the_table_win_and_no_server_is_asked(tmp_path: Path) -> 
 
 
 def test_nothing_is_posted_to_a_server_that_is_not_ollama(tmp_path: Path) -> None:
-    """A hosted API behind a proxy on this computer would take a request that it does not know for one of its own."""
+    """A hosted API behind a proxy on this computer would log or bill a request that it does not know."""
     with serving(Local({"/api/show": {"model_info": {"a.context_length": 4096}}})) as local:
         assert options(local, tmp_path).windows.learned("home:m") == 0
     assert local.asked

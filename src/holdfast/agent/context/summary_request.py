@@ -71,14 +71,14 @@ class Summarizer:
 
         `wish` names what to keep. Raises `ProviderFailed` if there is no summary, `TurnStopped` on a stop.
         """
-        asked = request(conversation, older, room=room, wish=wish)
+        question = request(conversation, older, room=room, wish=wish)
         for smaller in range(SMALLER + 1):
             try:
-                return await self._send(asked, stop)
+                return await self._send(question, stop)
             except ProviderFailed as failed:
-                room = min(room, _quoted_tokens(asked)) // 2
-                refused, asked = asked, request(conversation, older, room=room, wish=wish)
-                if failed.fault != "too_long" or smaller == SMALLER or asked == refused:
+                room = min(room, _quoted_tokens(question)) // 2
+                refused, question = question, request(conversation, older, room=room, wish=wish)
+                if failed.fault != "too_long" or smaller == SMALLER or question == refused:
                     raise
         raise AssertionError
 
@@ -171,11 +171,11 @@ def quoted_summary(messages: Sequence[ConversationMessage], *, has_summary: bool
     return [*head, notice, *tail[len(tail) - count :]]
 
 
-def _quoted_tokens(asked: Conversation) -> int:
+def _quoted_tokens(question: Conversation) -> int:
     """Return about how many tokens a request for a summary quotes."""
     return sum(
         tokens_of(each)
-        for message in asked.messages
+        for message in question.messages
         if isinstance(message, UserMessage)
         for each in message.content
         if isinstance(each, str)

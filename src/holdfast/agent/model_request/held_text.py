@@ -48,7 +48,7 @@ class HeldText:
 
     def __init__(self, *, calls: bool) -> None:
         self._calls = calls
-        self._held = ""
+        self._tail = ""
         self._to_the_end = False  # a call has begun
         self._in_code = False
         self._blank_line = True  # nothing but blanks was let through of the current line
@@ -61,26 +61,32 @@ class HeldText:
         """Return what may be shown, now that the next piece is there."""
         if self.overrun:
             return ""
-        text = self._held + piece
-        self._held = ""
+        text = self._tail + piece
+        self._tail = ""
         if self._to_the_end:
             if len(text) <= LONGEST_HELD:
-                self._held = text
+                self._tail = text
                 return ""
             self._to_the_end, self._calls = False, False
         place = self._first_held(text)
-        self._held = text[place:]
+        self._tail = text[place:]
         return self._let(text[:place])
 
     def rest(self) -> str:
         """Return what is held back, which is text after all; nothing of it behind the end of the model's turn."""
-        rest = "" if self.overrun else self._held
-        self._held, self._to_the_end = "", False
+        rest = "" if self.overrun else self._tail
+        self._tail, self._to_the_end = "", False
         return self._let(rest)
 
-    def forget(self) -> None:
-        """Drop what is held back: it is a call."""
-        self._held, self._to_the_end = "", False
+    def failure(self, model: str) -> ProviderFailed | None:
+        """Return the failure of an answer that goes on as the user, None if it does not."""
+        if not self.overrun:
+            return None
+        return ProviderFailed(
+            f"Model {model!r} ended its answer with {self.overrun} and went on to write the next message of the user. "
+            "It was cut off there. Its server lacks the stop word of its chat template.",
+            fault="malformed",
+        )
 
     def _first_held(self, text: str) -> int:
         """Return from where on the text is held back."""
@@ -139,12 +145,3 @@ class HeldText:
             self._blank_line = not text[line:].strip() and (bool(line) or self._blank_line)
             self._before = text[-1]
         return text
-
-
-def overrun_failure(model: str, token: str) -> ProviderFailed:
-    """Return the failure of an answer that goes on as the user behind this token."""
-    return ProviderFailed(
-        f"Model {model!r} ended its answer with {token} and went on to write the next message of the user. It was cut "
-        "off there. Its server lacks the stop word of its chat template.",
-        fault="malformed",
-    )

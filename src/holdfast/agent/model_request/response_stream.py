@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.events import Event, LiveCall, LivePrompt, LiveText, LiveThinking
-from holdfast.agent.model_request.held_text import HeldText, overrun_failure
 from holdfast.agent.model_request.periodic_text import Periodic, PeriodicText
 from holdfast.agent.model_request.streamed_text import StreamedText
 from holdfast.config.settings import Limits
@@ -33,6 +33,9 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part, ResponseCheckpoint, ResponseEnded
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, TextPart, ThinkingPart
 from holdfast.text import valid_unicode
+
+if TYPE_CHECKING:
+    from holdfast.agent.model_request.held_text import HeldText
 
 KEEP_EVERY = 0.2
 """Seconds of streamed text that a kill may lose."""
@@ -93,7 +96,8 @@ class Stream:
         self._size = AnswerSize(room)
         self._periods = PeriodicText(), PeriodicText()  # of the text, of the thinking
         self._streamed = StreamedText(step) if streamed is None else streamed
-        self._held = HeldText(calls=text_calls)
+        self._text_calls = text_calls
+        self._held_text: HeldText | None = None  # once there is text
         self._shown = False
         self._checkpoint_at = self._keep_at = 0.0
         self._calls: dict[int, str] = {}
@@ -154,8 +158,8 @@ class Stream:
                     complete = True
                     return event
                 self._take(event)
-                if self._held.overrun:
-                    raise overrun_failure(self._model.name, self._held.overrun)
+                if self._held_text is not None and (failed := self._held_text.failure(self._model.name)) is not None:
+                    raise failed
                 if loop.time() >= self._checkpoint_at or self._streamed.bytes >= CHECKPOINT_BYTES:
                     self.checkpoint()
                 elif loop.time() >= self._keep_at or self._streamed.unkept >= KEEP_BYTES:
@@ -167,7 +171,7 @@ class Stream:
                 if not isinstance(late, ProviderFailed | StreamFinished):
                     self._take(late)
             if not complete:
-                self.show_held()
+                self.end_text()
 
     async def drop(self) -> None:
         """End the pump within `limits.drop_wait`; otherwise detach it, and its connection closes later."""
@@ -178,13 +182,10 @@ class Stream:
             for late in (await asyncio.wait({pump}, timeout=self._limits.drop_wait))[1]:
                 self._detached.add(late)
 
-    def show_held(self) -> None:
-        """Show what was held back: it is text."""
-        self._show(self._held.rest())
-
-    def forget_held(self) -> None:
-        """Drop what was held back: it is a call."""
-        self._held.forget()
+    def end_text(self, *, is_call: bool = False) -> None:
+        """Show what was held back: it is text. Drop it if it is a call."""
+        rest = "" if self._held_text is None else self._held_text.rest()
+        self._show("" if is_call else rest)
 
     def checkpoint(self) -> None:
         """Journal the text received since the last checkpoint."""
@@ -244,16 +245,23 @@ class Stream:
         self._shown = True
         match event:
             case TextDelta():
-                self._show(self._held.add(event.text))
+                self._show(self._text().add(event.text))
             case ThinkingDelta():
                 self._streamed.add(event.text, thinking=True)
                 self._emit(LiveThinking(self._step, event.text))
             case CallDelta():
-                self.show_held()  # a response with calls has no written ones
+                self.end_text()  # a response with calls has no written ones
                 known = self._calls.get(event.index, "")
                 name = event.name[: LONGEST_CALL_NAME - len(known)]
                 self._calls[event.index] = known + name
                 self._emit(LiveCall(self._step, event.index, name, event.arguments))
+
+    def _text(self) -> HeldText:
+        if self._held_text is None:
+            from holdfast.agent.model_request.held_text import HeldText  # noqa: PLC0415 - when the answer has begun
+
+            self._held_text = HeldText(calls=self._text_calls)
+        return self._held_text
 
     def _show(self, text: str) -> None:
         if text:

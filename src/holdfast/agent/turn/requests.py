@@ -147,7 +147,7 @@ class Requests:
                     model.name, await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
                 )
             except ProviderFailed as refused:
-                stream.show_held()
+                stream.end_text()
                 failed = await self._explained(refused, sent)
                 empty += isinstance(failed, EmptyAnswer)
                 found = self._recovery(failed, sent, left_out, model, shown=stream.shown)
@@ -207,10 +207,7 @@ class Requests:
         try:
             checked = check_response(finished, lambda: self._context.toolbox.tools, reads=reads)
         finally:  # tools that cannot be named do not cost the response: it is a text then
-            if checked.written:
-                stream.forget_held()
-            else:
-                stream.show_held()
+            stream.end_text(is_call=bool(checked.written))
             ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
             self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
         if checked.written:
