@@ -62,8 +62,7 @@ QUEUE = 256
 class Stream:
     """The events of one attempt at a request. `non_streaming` requests the answer without streaming.
 
-    `room` is how many bytes of text the answers of the turn may still have. With `text_calls`, text that may be a call
-    is not shown before the answer is complete.
+    `room` is how many bytes of text the answers of the turn may still have. `text_calls`: a text may be a call.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of a request
@@ -257,10 +256,9 @@ class Stream:
                 self._emit(LiveCall(self._step, event.index, name, event.arguments))
 
     def _text(self) -> HeldText:
-        if self._held_text is None:
-            from holdfast.agent.model_request.held_text import HeldText  # noqa: PLC0415 - when the answer has begun
+        from holdfast.agent.model_request.held_text import HeldText  # noqa: PLC0415 - when the answer has begun
 
-            self._held_text = HeldText(calls=self._text_calls)
+        self._held_text = self._held_text or HeldText(calls=self._text_calls)
         return self._held_text
 
     def _show(self, text: str) -> None:
