@@ -123,9 +123,11 @@ def error_body(wire: Wire, refused: Refused) -> bytes:
         return refused.body.encode()
     match wire:
         case "anthropic":
-            error: Json = {"type": "error", "error": {"type": "invalid_request_error", "message": refused.text}}
+            kind = refused.code or "invalid_request_error"
+            error: Json = {"type": "error", "error": {"type": kind, "message": refused.text}}
         case "gemini":
-            error = {"error": {"code": refused.status, "message": refused.text, "status": "INVALID_ARGUMENT"}}
+            kind = refused.code or "INVALID_ARGUMENT"
+            error = {"error": {"code": refused.status, "message": refused.text, "status": kind}}
         case "chat" | "responses":
             error = {"error": {"message": refused.text, "type": "invalid_request_error", "code": refused.code or None}}
     return json.dumps(error).encode()
@@ -255,6 +257,16 @@ def has_image(body: Json) -> bool:
     """Return whether the history has an image."""
     text = json.dumps(history(body))
     return any(each in text for each in ('"image_url"', '"input_image"', '"inlineData"', '"type": "image"'))
+
+
+def lacks_reasoning(body: Json) -> bool:
+    """Return whether a message has calls and no field for its reasoning."""
+    return any(
+        ("tool_calls" in message or '"tool_use"' in text or "functionCall" in text or '"function_call"' in text)
+        and "reasoning_content" not in message
+        for message in history(body)
+        for text in [json.dumps(message)]
+    )
 
 
 def declares(name: str) -> Callable[[Json], bool]:

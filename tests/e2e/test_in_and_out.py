@@ -32,7 +32,7 @@ FIELDS = {
     "recovered": [{"turn", "message"}],
     "result": [
         {"session_id", "turn", "stop_reason", "cause", "detail", "is_error", "exit_code", "result", "steps", "usage"}
-        | {"denied", "tasks_ended"}
+        | {"denied", "calls", "tasks_ended"}
     ],
 }
 
@@ -60,6 +60,7 @@ def test_stream_json_is_what_is_documented(world: World) -> None:
     assert {line["type"] for line in ran.lines + second.lines} == set(FIELDS) - {"damage"}
     result = ran.lines[-1]
     assert (result["result"], result["exit_code"], result["is_error"], result["steps"]) == ("Whole again.", 0, False, 2)
+    assert result["calls"] == sum(line["type"] == "tool_start" for line in ran.lines)
     assert result["usage"]["input_tokens"] > 0
 
 

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from typing import TypeVar
 
+import pytest
+from editor_client import Editor
 from launching import World
 from terminal import Key
 from test_terminal import screen
@@ -110,3 +112,34 @@ def test_a_folder_that_a_command_deletes_is_said_in_the_same_turn(one_world: Wor
     assert len(of(world, FolderGone)) == 1
     assert sum("does not exist any more" in text for text in world.user_texts) == 1
     world.folder.mkdir()
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["its folder is gone", "its folder is there"])
+def test_an_editor_continues_a_session_in_the_folder_that_it_opened(one_world: World, *, gone: bool) -> None:
+    """Only where its own folder is gone: a session that can work there is not moved by an editor's other window."""
+    world = one_world
+    world.script((Say("One."),), (Say("Two."),))
+    world.ask("one")
+    there = world.folder.with_name("there")
+    world.folder.rename(there) if gone else there.mkdir()
+    editor = Editor(world, "--yolo", cwd=there)
+    editor.ask("initialize", protocolVersion=1)
+    session = world.session.name
+    loaded = editor.ask("session/load", sessionId=session, cwd=str(there), mcpServers=[])
+    if gone:
+        assert "result" in loaded
+        editor.answer(editor.prompt(session, "two"))
+        editor.leave()
+        (moved,) = of(world, Moved)
+        assert (moved.from_, moved.to, moved.by) == (str(world.folder), str(there), "editor")
+        assert any(f"now works in the folder '{there}'" in text for text in world.user_texts)
+        world.script((Say("Three."),))
+        again = Editor(world, "--yolo", cwd=there)
+        again.ask("initialize", protocolVersion=1)
+        assert "result" in again.ask("session/load", sessionId=session, cwd=str(there), mcpServers=[])
+        again.leave()
+        assert len(of(world, Moved)) == 1, "it is there already"
+    else:
+        editor.leave()
+        assert f"works in '{world.folder}', not in '{there}'" in loaded["error"]["message"]
+        assert of(world, Moved) == []

@@ -1,6 +1,7 @@
-"""How a session comes to be: created, imported, copied; played under a fault, and judged by what lists and verifies it.
+"""How a session comes to be or to another folder; played under a fault, and judged by what lists and verifies it.
 
-Two rules. What was acknowledged is listed. Everything that is listed is whole, and what is not is gone.
+Two rules. What was acknowledged is listed. Everything that is listed is whole, and what is not is gone. A session that
+is moved works in one of its two folders, and the list says in which.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from holdfast.agent.sessions import create, fork, resume
 from holdfast.errors import HoldfastError
 from holdfast.providers.registry import PROVIDERS
 from holdfast.session.catalog import Catalog
-from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from holdfast.session.journal.entries import Moved, PromptAccepted, SessionOpened
 from holdfast.session.storage.blobs import BLOB_LIMIT
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.ui.commands import sessions
 from holdfast.ui.commands.doctor import probes
 
-BEGINNINGS = ("a session is created", "a session is imported", "a session is copied")
+_MOVED = "a session is moved"
+BEGINNINGS = ("a session is created", "a session is imported", "a session is copied", _MOVED)
+
+_OF_ANOTHER = ("a session is copied", _MOVED)
 
 _MODEL = "openai-chat:m"
 _ORIGINAL = "original"
@@ -38,7 +42,9 @@ def prepare(name: str, root: Path) -> None:
     if name == "a session is imported":
         parts = [{"part_kind": "user-prompt", "content": _LARGE}]
         (root / "document.json").write_text(json.dumps([{"kind": "request", "parts": parts}]))
-    if name == "a session is copied":
+    if name == _MOVED:
+        (root / "elsewhere").mkdir()
+    if name in _OF_ANOTHER:
         store = SqliteStore.create(root / "home" / "sessions" / _ORIGINAL)
         opened = SessionOpened(
             session=_ORIGINAL, cwd=str(root.with_name("root") / "work"), model=_MODEL, system="S", tools=(), version="0"
@@ -61,6 +67,11 @@ def begin(name: str, root: Path, report: Callable[..., None]) -> None:
                 command = ["import", str(root / "document.json"), "-m", _MODEL]
                 sessions.main(command, environ=environ(root), stdout=output, stderr=output)
                 report("acked", output.getvalue().partition(" as session ")[2].partition(".")[0])
+            case "a session is moved":
+                output = io.StringIO()
+                command = ["move", _ORIGINAL, str(root / "elsewhere")]
+                sessions.main(command, environ=environ(root), stdout=output, stderr=output)
+                report("acked", output.getvalue().partition("Session ")[2].partition(" ")[0])
             case _:
                 session = fork(catalog, catalog.find(_ORIGINAL))
                 session.store.close()
@@ -84,7 +95,7 @@ def judge(name: str, root: Path, lines: tuple[str, ...]) -> list[str]:
     if doctor.level != "ok":
         wrong.append(f"doctor says {doctor.what}")
     listed = catalog.all()
-    known = {_ORIGINAL} if name == "a session is copied" else set[str]()
+    known = {_ORIGINAL} if name in _OF_ANOTHER else set[str]()
     wrong += [f"{each.id} is called damaged: {each.damage}" for each in listed if each.damage]
     wrong += [f"{session} is lost" for session in {*acked, *known} - {each.id for each in listed}]
     if len(listed) > len(known) + 1:
@@ -93,12 +104,29 @@ def judge(name: str, root: Path, lines: tuple[str, ...]) -> list[str]:
         if not read_copy(catalog.folder(each.id)).records:
             wrong.append(f"{each.id} has no entry")
         resume(catalog, each).store.close()
+    if name == _MOVED:
+        wrong += _misplaced(catalog, root, acked=bool(acked))
     left = {path.parent.name for path in (root / "home" / "sessions").glob("*/session.db")}
     if left - {each.id for each in listed}:
         wrong.append("a journal without an entry is left behind")
     again: list[str] = []
     begin(name, root, lambda *words: again.append(words[0]))
     return wrong if again == ["acked"] else [*wrong, "the next one fails"]
+
+
+def _misplaced(catalog: Catalog, root: Path, *, acked: bool) -> list[str]:
+    """Return what is wrong with where a session is that was to be moved: once moved, it is found there, and once."""
+    records = read_copy(catalog.folder(_ORIGINAL)).records
+    moved = [record.entry for record in records if isinstance(record.entry, Moved)]
+    wrong = ["it was told as moved and is not"] if acked and not moved else []
+    if len(moved) > 1:
+        wrong.append(f"it was moved {len(moved)} times")
+    there = catalog.latest(root / ("elsewhere" if moved else "work"))
+    if there is None or there.id != _ORIGINAL:
+        wrong.append("its folder does not find it")
+    if catalog.latest(root / ("work" if moved else "elsewhere")) is not None:
+        wrong.append("the other folder finds it")
+    return wrong
 
 
 def play(prepared: Path, root: Path) -> None:

@@ -10,7 +10,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from left_behind import MODEL
 from msgspec.structs import replace
 from scenarios import Ledger, Scenario, temporary, truth_of_files
 from users import User, truth_of_plans, truth_of_questions
@@ -188,7 +187,8 @@ class Play:
             self._closing.callback(self.store.close)
             self.toolbox = self.scenario.toolbox(self.ledger, self.folder)
             tools = tuple(tool.schema for tool in self.toolbox.tools.values())
-            opened = SessionOpened(session="s", cwd="/", model=MODEL, system="SYSTEM", tools=tools, version="0")
+            model = self.scenario.model
+            opened = SessionOpened(session="s", cwd="/", model=model, system="SYSTEM", tools=tools, version="0")
             self.before = self.store.append([opened, *self.scenario.before], expected=0)
             if strike is not None:
                 strike()
@@ -320,7 +320,8 @@ class Play:
             reported = any(output.text in result.text and result.outcome == outcome for result in results)
             if not reported and not any(output.text in text for text in late):
                 yield f"{key!r} finished, and its result is not in the journal"
-        twice = [key for key, times in Counter(self.ledger.begun).items() if times > 1]
+        again = self.scenario.repeats
+        twice = [key for key, times in Counter(self.ledger.begun).items() if times > 1 and key not in again]
         if twice:
             yield f"{twice} ran twice"
         yield from truth_of_plans(entries, self.witness.appends)

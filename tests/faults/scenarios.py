@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from left_behind import left_asking, left_consulting, left_open, left_with_tasks, long_history
+from left_behind import MODEL, left_asking, left_consulting, left_open, left_with_tasks, long_history
 from msgspec.structs import replace
 from users import WORDS, User, answers, decisions, nobody_answers
 
@@ -157,7 +157,7 @@ class Scenario:
     and whether for the next request or for later, if a turn runs then; `moves` is when the user moves what runs to the
     background, `stops` when they stop it, if the turn has no other end; `connecting` and `lingers` are how long it
     takes to connect, and for processes of an earlier run to go. `fallback` is the model that stands in for one that
-    does not answer.
+    does not answer, `model` the one that the session has; `repeats` are the calls that it makes more than once.
     """
 
     name: str
@@ -169,6 +169,8 @@ class Scenario:
     ask: Callable[[], User] | None = None
     connecting: float = 0.0
     lingers: float = 0.0
+    model: str = MODEL
+    repeats: Sequence[str] = ()
     fallback: str = ""
     stops: float | None = None
     carries_on: bool = False

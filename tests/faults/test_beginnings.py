@@ -1,4 +1,4 @@
-"""A session created, imported or copied under a fault at every file operation: it is there, whole, or was never begun.
+"""A session created, imported, copied or moved under a fault at every file operation: it is whole, or never begun.
 
 Two rules. A point is one operation. What is judged is what a user sees: the list, the verification, the doctor.
 """

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from decisions import DECISIONS, EVERY
 from report import record
 from scenario_runner import AFTERWARDS, Play, judged
 from scenarios import SCENARIOS, Ledger, Lingering, Scenario
@@ -23,6 +24,7 @@ from holdfast.session.journal.entries import (
     Pruned,
     Steered,
     TurnEnded,
+    kind,
 )
 from holdfast.session.journal.store import MemoryStore
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
@@ -30,7 +32,7 @@ from holdfast.testing.script import Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.virtual_loop import VirtualLoop
 
-TRIED = [scenario for scenario in SCENARIOS.values() if not scenario.files]
+TRIED = [scenario for scenario in EVERY.values() if not scenario.files]
 """All but those that change files: what became of them is not in the journal (`tests/e2e/test_kills.py`)."""
 
 
@@ -100,3 +102,28 @@ async def _run(store: MemoryStore, toolbox: Lingering) -> TurnEnded:
 
     agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
     return await agent.run(AFTERWARDS)
+
+
+DECIDED: dict[str, tuple[str, ...]] = {
+    "a refusal that is left out": ("call-ended", "request-started", "request-failed", "requests-changed"),
+    "a provider that keeps refusing": ("requests-changed", "request-started", "request-failed", "turn-ended"),
+    "calls written as text": ("response-checkpoint", "response-ended", "call-started", "call-ended"),
+    "a call written as text where it is none": ("response-ended", "turn-ended", "prompt-accepted"),
+    "empty answers": ("request-failed", "request-started", "response-ended", "call-started"),
+    "nothing but empty answers": ("request-failed", "request-started", "request-failed", "turn-ended"),
+    "a call that repeats": ("response-ended", "call-ended", "turn-ended"),
+    "an answer that repeats itself": ("response-checkpoint", "request-failed", "response-ended", "turn-ended"),
+    "an answer that goes on as the user": ("response-checkpoint", "request-failed", "response-ended", "turn-ended"),
+    "text that streams for long": ("request-started", *("response-checkpoint",) * 7, "response-ended"),
+    "moved with an open turn": ("moved", "call-ended", "call-ended", "turn-ended", "prompt-accepted"),
+}
+"""Entries that follow one another in the journal of each turn with a decision."""
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_each_decision_is_journalled_before_what_follows_it(name: str) -> None:
+    play = Play(DECISIONS[name])
+    play.run()
+    assert play.complaints == []
+    kinds = " ".join(map(kind, play.entries))
+    assert " ".join(DECIDED[name]) in kinds, kinds

@@ -23,7 +23,7 @@ from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.schema import migrate
 from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal import entries as e
-from holdfast.session.journal.store import Store
+from holdfast.session.journal.store import Store, StreamingStore
 from holdfast.testing.store_checks import check_store
 from skips import require
 
@@ -264,3 +264,8 @@ def test_a_service_asks_and_reads_and_a_worker_changes_nothing_that_was_written(
             mine.close()
         finally:
             owner.script(f"drop role {user}")
+
+
+def test_streamed_text_is_journalled_once_a_second(store_url: str) -> None:
+    """It keeps no text outside the journal: a worker that is killed may cost the last second of it."""
+    assert not isinstance(Harness(store_url, born(store_url), added(store_url)).open(), StreamingStore)

@@ -71,6 +71,11 @@ def test_the_providers_words_are_quoted(raw: bytes, quoted: str) -> None:
     [
         ({"retry-after": "7"}, b"", 7, 7),
         ({"retry-after": "0.5"}, b"", 0.5, 0.5),
+        ({"retry-after": "1m30s"}, b"", 90, 90),
+        ({"retry-after": "250ms"}, b"", 0.25, 0.25),
+        ({}, b'{"error": {"message": "Rate limit reached. Please try again in 20s."}}', 20, 20),
+        ({}, b'{"error": {"message": "Please try again in 6m0s. Visit example.org"}}', 360, 360),
+        ({}, b'{"error": {"type": "usage_limit_reached", "resets_in_seconds": 3600, "message": "x"}}', 3600, 3600),
         ({"retry-after-ms": "1500", "retry-after": "7"}, b"", 1.5, 1.5),
         ({"retry-after": "Mon, 01 Jan 2024 00:00:00 GMT"}, b"", 0, 0),
         ({}, body(details=[{"retryDelay": "14s"}]), 14, 14),
@@ -130,3 +135,16 @@ def test_a_secret_is_hidden_before_the_message_is_shortened() -> None:
     assert "a-key" not in shown
     assert shown.endswith(" […].")
     assert len(shown) < 720
+
+
+@pytest.mark.parametrize(
+    ("code", "fault", "retried"), [("usage_limit_reached", "rate_limited", True), ("cyber_policy", "rejected", False)]
+)
+def test_a_code_inside_a_stream_is_read_as_its_status(code: str, fault: str, *, retried: bool) -> None:
+    failed = stream_failure("m", {"error": {"type": code, "message": "stopped"}, "resets_in_seconds": 5})
+    assert (failed.fault, failed.retryable) == (fault, retried)
+
+
+@pytest.mark.parametrize("text", ["try again later", "try again in 20 seconds", "in 20s", "try again in 5"])
+def test_a_sentence_without_an_exact_length_is_no_wait(text: str) -> None:
+    assert http_failure("m", 429, {}, json.dumps({"error": {"message": text}}).encode()).retry_after is None

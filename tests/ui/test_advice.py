@@ -37,6 +37,12 @@ def test_the_screen_offers_its_own_commands_and_none_of_the_shell() -> None:
         assert set(SLASH.findall(sentence)) <= names, sentence
 
 
+@pytest.mark.parametrize("table", [COMMAND_LINE, SCREEN, EDITOR], ids=["command line", "screen", "editor"])
+def test_after_a_refusal_that_no_row_knows_it_names_rewind_and_another_model(table: dict[Fault, str]) -> None:
+    assert "/rewind" in table["rejected"]
+    assert "another model" in table["rejected"]
+
+
 def test_an_error_that_says_what_to_do_itself_gets_no_advice() -> None:
     assert with_advice(UsageError("It failed. Do that."), SCREEN) == "It failed. Do that."
 

@@ -20,7 +20,7 @@ from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.credentials.redaction import redact
 from holdfast.providers.network.account_faults import account_fault, account_words
 from holdfast.providers.network.connection_failures import root_cause
-from holdfast.providers.network.wait_words import LONG_WAIT, wait_words
+from holdfast.providers.network.wait_words import LONG_WAIT, read_wait, stated_wait, wait_words
 
 if TYPE_CHECKING:
     from holdfast.providers.refusals.refusal import RefusalRow
@@ -39,7 +39,9 @@ _STATUS_OF: Mapping[str, int] = MappingProxyType(
         "rate_limit_exceeded": 429,
         "too_many_requests": 429,
         "insufficient_quota": 429,
+        "usage_limit_reached": 429,  # earendil-works/pi#4172
         "context_length_exceeded": 400,
+        "cyber_policy": 400,
         "invalid_api_key": 401,
         "model_not_found": 404,
         "service_unavailable": 503,
@@ -287,19 +289,20 @@ def as_sentence(explanation: str) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], payload: object) -> float | None:
-    """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, or what the body says.
+    """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds, as a date or as a length, or by the body.
 
-    Bodies have Google's RetryInfo, or `resets_in_seconds` or `resets_at` (router-for-me/CLIProxyAPI#1666).
+    Bodies have Google's RetryInfo, `resets_in_seconds` or `resets_at` (router-for-me/CLIProxyAPI#1666), or a sentence.
     """
     if (ms := _seconds(headers.get("retry-after-ms", ""))) is not None:
         return ms / 1000
     after = headers.get("retry-after", "")
-    if (seconds := _seconds(after)) is not None:
+    if (seconds := _seconds(after)) is not None or (seconds := read_wait(after)) is not None:
         return seconds
     try:
         return max((parsedate_to_datetime(after) - datetime.now(UTC)).total_seconds(), 0.0)
     except (TypeError, ValueError):  # no date, or one without a zone
-        return _reset(_error_object(payload) or {})
+        reset = _reset(_error_object(payload) or {})
+        return stated_wait(explanation_of(payload)) if reset is None else reset
 
 
 def _reset(error: dict[str, object]) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import assert_never
 
 from holdfast.errors import ProviderFailed, ProviderFault
@@ -78,18 +78,19 @@ class ScriptedModel:
         reply = step(conversation) if callable(step) else step
         self.open_streams += 1
         try:
-            yield self._play_at_end(reply) if non_streaming else self._play(reply)
+            async with aclosing(self._play_at_end(reply) if non_streaming else self._play(reply)) as events:
+                yield events
         finally:
             self.open_streams -= 1
 
-    async def _play_at_end(self, reply: Reply) -> AsyncIterator[StreamEvent]:
+    async def _play_at_end(self, reply: Reply) -> AsyncGenerator[StreamEvent]:
         events = [event async for event in self._play(reply)]
         if not events or not isinstance(events[-1], StreamFinished):  # an incomplete document
             raise _failure(Raw(b""))
         for event in events:
             yield event
 
-    async def _play(self, reply: Reply) -> AsyncIterator[StreamEvent]:
+    async def _play(self, reply: Reply) -> AsyncGenerator[StreamEvent]:
         parts: list[Part] = []
         finish: ModelFinish = "stop"
         for action in reply:

@@ -35,6 +35,8 @@ EMPTY: dict[str, Reply] = {
     "calls that are not there": (Finish("tool_calls"),),
     "a text and calls that are not there": (Say("I will look."), Finish("tool_calls")),
     "thinking and calls that are not there": (Think("hm"), Finish("tool_calls")),
+    "an announcement": (Say("I will now read README.md and fix the bug:"),),
+    "an announcement behind a report": (Say("The bug is in a.py.\n\n**Now I\u2019ll fix it:**"),),
 }
 
 
@@ -133,3 +135,54 @@ async def test_an_answer_that_was_stopped_says_so_itself(finish: ModelFinish) ->
 )
 def test_what_is_an_answer(parts: tuple[Part, ...], finish: ModelFinish) -> None:
     assert why_empty(StreamFinished(parts, finish, Usage())) == ""
+
+
+ANNOUNCED = (
+    "I will now read README.md and fix the bug:",
+    "I'll start by reading the files...",
+    "Sure. Let me check the tests first:",
+    "To fix the bug, I will now edit basket.py:",
+    "Okay, first I'm going to run the tests\u2026",
+    "Ich werde jetzt README.md lesen:",
+    "Ich lese jetzt README.md:",
+    "Je vais lire le fichier :",
+    "Voy a leer README.md:",
+    "\u6211\u73b0\u5728\u8bfb\u53d6 README.md\uff1a",
+)
+HONEST = (
+    "I will now read README.md and fix the bug.",  # to "what will you do?"
+    "I will use tabs from now on.",
+    "Use A or B.\n\nLet me know which one you prefer:",
+    "hello",  # to "say hello"
+    "def read(self, path: str) -> str:",
+    "if a and b:",
+    "Dear Mr Smith and team:",
+    "What we learned:",
+    "The answer is:\n\n`:`",
+    "`I will:`",
+    "yes",
+    "I'll wait for your word...",
+    "He says I will win: no",
+)
+
+
+@pytest.mark.parametrize("text", ANNOUNCED)
+def test_an_answer_that_ends_with_what_it_is_about_to_do_is_none(text: str) -> None:
+    assert "about to do" in why_empty(StreamFinished((TextPart(text),), "stop", Usage()))
+
+
+@pytest.mark.parametrize("text", HONEST)
+def test_a_short_answer_is_an_answer(text: str) -> None:
+    assert why_empty(StreamFinished((TextPart(text),), "stop", Usage())) == ""
+
+
+async def test_an_answer_that_goes_on_as_the_user_is_cut_off_and_not_kept() -> None:
+    text = "Sure.\n<|im_end|>\n<|im_start|>user\nthanks<|im_end|>"
+    rig = Rig(ScriptedModel([[Say(text, chunk=3)], [Say("here")]]))
+    ended = await rig.agent.run("go")
+    assert (ended.cause, ended.reason) == ("provider", "error")
+    assert "ended its answer with <|im_end|>" in ended.detail
+    assert "".join(event.text for event in rig.events if isinstance(event, LiveText)).strip() == "Sure."
+    assert (await rig.agent.run("again")).cause == "finished"
+    assert "im_" not in str(rig.model.requests[1].messages)
+    assert "Sure." in str(rig.model.requests[1].messages)

@@ -1,12 +1,15 @@
-"""Every row of the table of refusals, played by a server on a socket that keeps refusing, on each wire.
+"""Every row of the table of refusals, by its words and by each of its codes, played by a server on a socket that keeps
+refusing, on each wire: a row that is added is played too.
 
 The turn in which something is refused is answered by at most one further request, the next turn works, also in a
-process that knows only the journal up to the decision, and what was refused is not sent again.
+process that knows only the journal up to the decision, and what was refused is not sent again. Only what passes by
+itself is asked again, unchanged and bounded.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import get_args
@@ -15,7 +18,7 @@ import pytest
 
 from agent_harness import FAST, SENDING
 from holdfast.agent.agent import Agent
-from holdfast.providers.refusals.refusal import RefusalRow
+from holdfast.providers.refusals.refusal import RefusalRecovery, RefusalRow
 from holdfast.providers.refusals.table import ROWS
 from holdfast.session.journal.entries import Compacted, Entry, RequestFailed, RequestsChanged, SessionOpened
 from holdfast.session.journal.store import MemoryStore
@@ -32,6 +35,8 @@ from refusing_server import (
     has_image,
     has_markers,
     has_thinking,
+    history,
+    lacks_reasoning,
     serving,
 )
 from shown_images import picture
@@ -40,8 +45,33 @@ from tiers import sampled
 WIRES: tuple[Wire, ...] = get_args(Wire)
 MARKED = "before <|channel|>analysis after"
 MCP = "mcp__trip__book"
-KINDS = ("thinking", "markers", "tools", "one_call", "no_images", "bad_images")
-CONTENT = [row for row in ROWS if row.recovery in KINDS]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A row, said by its words, or by a code alone."""
+
+    row: RefusalRow
+    code: str = ""
+
+    @property
+    def refused(self) -> Refused:
+        status = next((each for each in (400, 500, 429, 413) if each in self.row.statuses), min(self.row.statuses))
+        if self.row.bare:
+            return Refused("", status, body="")
+        return Refused("It fell over." if self.code else self.row.example, status, self.code)
+
+
+SAID = [said for row in ROWS for said in (Said(row), *(Said(row, code) for code in sorted(row.codes)))]
+OTHER: tuple[RefusalRecovery, ...] = ("wait", "none", "reasoning")
+
+
+def with_recovery(*recoveries: RefusalRecovery) -> list[Said]:
+    return [said for said in SAID if said.row.recovery in recoveries]
+
+
+LONG = with_recovery("shorten")
+CONTENT = [said for said in SAID if said.row.recovery not in ("shorten", *OTHER)]
 DONE = Answer("done")
 
 
@@ -108,32 +138,54 @@ class Played:
 
 
 def name(value: object) -> str:
-    return value.id if isinstance(value, RefusalRow) else str(value)
+    return f"{value.row.id} {value.code}".strip() if isinstance(value, Said) else str(value)
 
 
-def played(row: RefusalRow, wire: Wire) -> RefusingServer:
+NEEDED: dict[RefusalRecovery, Callable[[Json], bool]] = {
+    "thinking": has_thinking,
+    "markers": has_markers,
+    "tools": declares(MCP),
+    "one_call": lambda body: calls_at_once(body) > 1,
+    "no_images": has_image,
+    "bad_images": has_image,
+    "reasoning": lacks_reasoning,
+    "shorten": lambda body: len(json.dumps(history(body))) > 150_000,
+    "wait": lambda _: True,
+    "none": lambda _: True,
+}
+"""What a row with each recovery refuses of a request."""
+
+CALL = Answer("I look.", "hm, hm", (("read", {"path": "a"}),))
+ANSWERS: dict[RefusalRecovery, list[Answer]] = {
+    "thinking": [CALL, CALL, CALL, DONE],  # it thinks before every call, so that whatever is sent back is refused
+    "markers": [CALL, DONE],
+    "tools": [CALL, DONE],
+    "one_call": [Answer("Both.", "", (("read", {"path": "a"}), ("read", {"path": "b"}))), DONE],
+    "no_images": [Answer("", "", (("look", {}),)), DONE],
+    "bad_images": [Answer("", "", (("look", {}),)), DONE],
+    "reasoning": [Answer("I look.", "", (("read", {"path": "a"}),)), DONE],
+    "shorten": [DONE],
+    "wait": [DONE],
+    "none": [DONE],
+}
+
+
+def played(said: Said, wire: Wire) -> RefusingServer:
     """Return a server that refuses by this row as long as a request has what the row is about."""
-    status = 400 if 400 in row.statuses else min(row.statuses)
-    refused = Refused(row.example, status)
-    call = Answer("I look.", "hm, hm", (("read", {"path": "a"}),))
-    match row.recovery:
-        case "thinking":
-            # It thinks before every call, so that whatever is sent back of it is refused.
-            return RefusingServer(wire, refused, has_thinking, [call, call, call, DONE])
-        case "markers":
-            return RefusingServer(wire, refused, has_markers, [call, DONE])
-        case "tools":
-            return RefusingServer(wire, refused, declares(MCP), [call, DONE])
-        case "one_call":
-            several = Answer("Both.", "", (("read", {"path": "a"}), ("read", {"path": "b"})))
-            return RefusingServer(wire, refused, lambda body: calls_at_once(body) > 1, [several, DONE])
-        case _:
-            return RefusingServer(wire, refused, has_image, [Answer("", "", (("look", {}),)), DONE])
+    recovery = said.row.recovery
+    return RefusingServer(wire, said.refused, NEEDED[recovery], list(ANSWERS[recovery]))
 
 
-@pytest.mark.parametrize(("row", "wire"), sampled(list(product(CONTENT, WIRES)), 24), ids=name)
-async def test_a_refused_part_is_left_out_for_good(row: RefusalRow, wire: Wire) -> None:
-    with serving(played(row, wire)) as server:
+def test_every_recovery_is_played() -> None:
+    assert (
+        {said.row.recovery for said in (*CONTENT, *LONG)} | set(OTHER) == set(get_args(RefusalRecovery)) == set(NEEDED)
+    )
+    assert {said.row.id for said in SAID} == {row.id for row in ROWS}
+
+
+@pytest.mark.parametrize(("said", "wire"), sampled(list(product(CONTENT, WIRES)), 40), ids=name)
+async def test_a_refused_part_is_left_out_for_good(said: Said, wire: Wire) -> None:
+    with serving(played(said, wire)) as server:
         session = Played(server)
         assert await session.turn("go") == "finished"
         assert len(server.refusals) == 1, [json.dumps(server.requests[each])[:2_000] for each in server.refusals]
@@ -148,19 +200,18 @@ async def test_a_refused_part_is_left_out_for_good(row: RefusalRow, wire: Wire) 
         assert len(server.refusals) == 1
         (failed,) = [entry for entry in session.entries if isinstance(entry, RequestFailed)]
         changes = [entry for entry in session.entries if isinstance(entry, RequestsChanged)]
-        assert failed.fault in ("no_images", "bad_images") or [each.refusal for each in changes] == [row.id]
+        assert failed.fault in ("no_images", "bad_images") or [each.refusal for each in changes] == [said.row.id]
 
 
-@pytest.mark.parametrize(("row", "wire"), sampled(list(product(CONTENT, WIRES)), 16), ids=name)
-async def test_a_server_that_refuses_everything_gets_one_further_request(row: RefusalRow, wire: Wire) -> None:
-    server = played(row, wire)
-    needed = server.refuses
-    begun = False
+@pytest.mark.parametrize(("said", "wire"), sampled(list(product(CONTENT, WIRES)), 24), ids=name)
+async def test_a_server_that_refuses_everything_gets_one_further_request(said: Said, wire: Wire) -> None:
+    server = played(said, wire)
+    has_it, refuse_all = server.refuses, False
 
     def refuses(body: Json) -> bool:
-        nonlocal begun
-        begun = begun or needed(body)
-        return begun
+        nonlocal refuse_all
+        refuse_all = refuse_all or has_it(body)
+        return refuse_all
 
     server.refuses = refuses
     with serving(server):
@@ -169,19 +220,16 @@ async def test_a_server_that_refuses_everything_gets_one_further_request(row: Re
         assert len(server.refusals) == 2
         first, second = (server.requests[each] for each in server.refusals)
         assert first != second
-        assert needed(first)
-        assert not needed(second)
+        assert has_it(first)
+        assert not has_it(second)
+        server.refuses = has_it
+        assert await session.turn("next") == "finished"
+        assert len(server.refusals) == 2
 
 
-LONG = [row for row in ROWS if row.recovery == "shorten"]
-
-
-@pytest.mark.parametrize(("row", "wire"), sampled(list(product(LONG, WIRES)), 24), ids=name)
-async def test_a_conversation_that_is_too_long_is_shortened(row: RefusalRow, wire: Wire) -> None:
-    status = next(each for each in (400, 500, 429, 413) if each in row.statuses)
-    refused = Refused(row.example, status, body="" if row.bare else None)
-    server = RefusingServer(wire, refused, lambda body: len(json.dumps(history_text(body))) > 150_000, [DONE])
-    with serving(server):
+@pytest.mark.parametrize(("said", "wire"), sampled(list(product(LONG, WIRES)), 40), ids=name)
+async def test_a_conversation_that_is_too_long_is_shortened(said: Said, wire: Wire) -> None:
+    with serving(played(said, wire)) as server:
         session = Played(server)
         for number in range(4):
             assert await session.turn(f"{number} " + "word " * 8_000) == "finished"
@@ -191,8 +239,59 @@ async def test_a_conversation_that_is_too_long_is_shortened(row: RefusalRow, wir
         assert failed.fault == "too_long"
 
 
-def history_text(body: Json) -> object:
-    return body.get("messages") or body.get("input") or body.get("contents")
+@pytest.mark.parametrize(("said", "wire"), sampled(list(product(LONG, WIRES)), 16), ids=name)
+async def test_a_conversation_that_is_always_too_long_is_shortened_once(said: Said, wire: Wire) -> None:
+    with serving(played(said, wire)) as server:
+        session = Played(server)
+        for number in range(3):
+            assert await session.turn(f"{number} " + "word " * 8_000) == "finished"
+        server.refuses = lambda _: True
+        assert await session.turn("word " * 8_000) == "provider"
+        refused = [json.dumps(server.requests[each]) for each in server.refusals]
+        assert len(set(refused)) == len(refused)  # nothing is sent again as it was refused
+        assert len([entry for entry in session.entries if isinstance(entry, RequestFailed)]) == 2
+        server.refuses = NEEDED[said.row.recovery]
+        assert await session.turn("next") == "finished"
+
+
+@pytest.mark.parametrize(("said", "wire"), sampled(product(with_recovery("wait"), WIRES), 12), ids=name)
+async def test_what_passes_by_itself_is_asked_again_unchanged(said: Said, wire: Wire) -> None:
+    with serving(played(said, wire)) as server:
+        session = Played(server)
+        assert await session.turn("go") == "provider"
+        assert len(server.requests) == FAST.attempts
+        assert len({json.dumps(body) for body in server.requests}) == 1
+        server.refuses = lambda _: len(server.refusals) == FAST.attempts
+        assert await session.turn("next") == "finished"
+        assert len(server.refusals) == FAST.attempts + 1
+        assert not any(isinstance(entry, RequestsChanged | Compacted) for entry in session.entries)
+
+
+@pytest.mark.parametrize(("said", "wire"), sampled(product(with_recovery("none"), WIRES), 4), ids=name)
+async def test_what_is_known_and_cannot_be_left_out_ends_the_turn(said: Said, wire: Wire) -> None:
+    with serving(played(said, wire)) as server:
+        session = Played(server)
+        assert await session.turn("go") == "provider"
+        assert len(server.requests) == 1
+        server.refuses = lambda _: False
+        assert await session.turn("next") == "finished"
+
+
+@pytest.mark.parametrize(("said", "wire"), sampled(product(with_recovery("reasoning"), WIRES), 8), ids=name)
+async def test_a_field_for_reasoning_is_given_where_there_is_one(said: Said, wire: Wire) -> None:
+    """Only Chat Completions has the field: on another wire the decision would send the same bytes again."""
+    with serving(played(said, wire)) as server:
+        session = Played(server)
+        has_field = wire == "chat"
+        assert await session.turn("go") == ("finished" if has_field else "provider")
+        assert len(server.refusals) == 1
+        changes = [entry for entry in session.entries if isinstance(entry, RequestsChanged)]
+        assert [each.change for each in changes] == (["reasoning"] if has_field else [])
+        if has_field:
+            decided = next(at for at, entry in enumerate(session.entries) if isinstance(entry, RequestsChanged))
+            session.keep_only(decided + 1)  # killed before the further request
+            assert await session.turn("next") == "finished"
+            assert len(server.refusals) == 1
 
 
 UNKNOWN = Refused("The stars are wrong.")

@@ -81,7 +81,13 @@ PAGES: dict[str, tuple[dict[str, object], int]] = {
         },
         8192,
     ),
-    "Ollama": ({"/api/show": {"model_info": {"general.architecture": "llama", "llama.context_length": 32768}}}, 32768),
+    "Ollama": (
+        {
+            "/api/ps": {"models": []},
+            "/api/show": {"model_info": {"general.architecture": "llama", "llama.context_length": 32768}},
+        },
+        32768,
+    ),
     "many models, none of them this": (
         {"/v1/models": {**LIST, "data": [{"id": "a", "max_model_len": 9000}, {"id": "b", "max_model_len": 8000}]}},
         0,
@@ -92,6 +98,7 @@ PAGES: dict[str, tuple[dict[str, object], int]] = {
         {
             "/v1/models": {"data": [{"id": "m", "meta": {"n_ctx": True}, "max_model_len": "x"}]},
             "/props": {"default_generation_settings": {"n_ctx": -5}},
+            "/api/ps": {"models": []},
             "/api/show": {"parameters": "num_ctx 99999999999999999", "model_info": {"a.context_length": 2**60}},
         },
         0,
@@ -119,6 +126,14 @@ def test_the_config_and_the_table_win_and_no_server_is_asked(tmp_path: Path) -> 
         assert run.windows.learned("home:m") == 5000
         assert run.windows.learned("openai:gpt-5.5") > 100_000
     assert local.asked == []
+
+
+def test_nothing_is_posted_to_a_server_that_is_not_ollama(tmp_path: Path) -> None:
+    """A hosted API behind a proxy on this computer would log or bill a request that it does not know."""
+    with serving(Local({"/api/show": {"model_info": {"a.context_length": 4096}}})) as local:
+        assert options(local, tmp_path).windows.learned("home:m") == 0
+    assert local.asked
+    assert not any("/api/show" in str(each) for each in local.asked)
 
 
 def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path) -> None:

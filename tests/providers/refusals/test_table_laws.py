@@ -137,3 +137,24 @@ def test_a_name_of_a_model_is_no_reason() -> None:
     error = json.dumps({"error": {"message": "No such model: acme/vision-context-window-exceeded-image"}}).encode()
     failed = http_failure("openrouter:acme/vision-context-window-exceeded-image", 404, {}, error)
     assert (failed.fault, failed.refusal) == ("rejected", "")
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ("reasoning-field", "messages.2.assistant.reasoning_content: property 'reasoning_content' is unsupported"),
+        ("reasoning-field", "messages[3].reasoning: reasoning is not supported with this model"),
+        ("reasoning-required", "Missing `reasoning_content` field in the assistant message at message index 2."),
+        ("reasoning-required", "The `reasoning_content` in the thinking mode must be passed back to the API."),
+        ("thought-signature", "Function call is missing a thought_signature in functionCall parts."),
+        ("throttled", "Too many tokens per day, please wait before trying again."),
+        (
+            "tool-schema",
+            "Malformed input request: #/toolConfig/tools/2/toolSpec/inputSchema/json: extraneous key [definitions]",
+        ),
+    ],
+)
+def test_other_words_that_were_seen_are_known(row: str, text: str) -> None:
+    found = find_refusal((), text, 400)
+    assert found is not None
+    assert found.id == row

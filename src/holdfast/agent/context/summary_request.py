@@ -36,7 +36,7 @@ An earlier summary gets up to half of the space in any case.
 """
 
 SMALLER = 3
-"""How many times the quoted part is halved if the provider rejects it as too long."""
+"""How many times what was quoted is halved if the provider rejects it as too long."""
 
 
 class WrittenSummary(msgspec.Struct, frozen=True):
@@ -71,11 +71,14 @@ class Summarizer:
 
         `wish` names what to keep. Raises `ProviderFailed` if there is no summary, `TurnStopped` on a stop.
         """
+        question = request(conversation, older, room=room, wish=wish)
         for smaller in range(SMALLER + 1):
             try:
-                return await self._send(request(conversation, older, room=room >> smaller, wish=wish), stop)
+                return await self._send(question, stop)
             except ProviderFailed as failed:
-                if failed.fault != "too_long" or smaller == SMALLER:
+                room = min(room, _quoted_tokens(question)) // 2
+                refused, question = question, request(conversation, older, room=room, wish=wish)
+                if failed.fault != "too_long" or smaller == SMALLER or question == refused:
                     raise
         raise AssertionError
 
@@ -166,6 +169,17 @@ def quoted_summary(messages: Sequence[ConversationMessage], *, has_summary: bool
         count += 1
     notice = json.dumps({"note": f"{len(tail) - count} earlier messages are left out here: there is no room for them."})
     return [*head, notice, *tail[len(tail) - count :]]
+
+
+def _quoted_tokens(question: Conversation) -> int:
+    """Return about how many tokens a request for a summary quotes."""
+    return sum(
+        tokens_of(each)
+        for message in question.messages
+        if isinstance(message, UserMessage)
+        for each in message.content
+        if isinstance(each, str)
+    )
 
 
 def _weight(line: str) -> int:

@@ -3,6 +3,12 @@
 A response is an answer if it has a text that can be seen, or a call. One that ends with the reason for calls and has
 none is broken, whatever its text says: the call that it announces was lost on the way. What stopped for another reason
 (the output limit, a refusal) says so itself.
+
+A text that ends with an announcement, "I will now read README.md:", is no answer either: behind the colon stands what
+it announces, and there is nothing. Both marks are needed, the first person that is about to act and the colon (or dots)
+at the very end. A colon alone may end code, a heading or a salutation. An intention with a full stop may be the honest
+answer: to "what will you do?", or to "use tabs from now on". And what repeats the user's words may be what they asked
+for.
 """
 
 from __future__ import annotations
@@ -15,6 +21,22 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usa
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 """Thinking that a server left in the text."""
+
+_LAST_LINE = 400
+"""Characters of the end of an answer to look at."""
+
+_ANNOUNCES = re.compile(
+    r"(?:\A|[.!?\u3002\uff01\uff1f]\s+|[,\uff0c]\s*)"
+    r"(?:(?:okay|ok|sure|alright|now|next|first|then|so|and|but|finally|also)[,.!]?\s+){0,3}"
+    r"(?:(?:(?:i|we) will|(?:i|we)['\u2019]ll|i(?: am|['\u2019]m) (?:going|about) to|let me|let us|let['\u2019]s)\s+"
+    r"(?!(?:know|have|need|wait|await|be|not|never|see you)\b)\w"
+    r"|ich werde\s|ich \w+e\s+(?:\w+\s+){0,3}?(?:jetzt|nun|zuerst)\b"
+    r"|je vais\s|voy a\s|vamos a\s|vou\s|adesso\s+\w+o\s"
+    r"|(?:\u73b0\u5728|\u63a5\u4e0b\u6765|\u9996\u5148)?[\uff0c,]?(?:\u8ba9\u6211|\u6211(?:\u5c06|\u4f1a|\u6765|\u5148|\u73b0\u5728|\u8981)))"
+    r"[^.!?\u3002\uff01\uff1f]*(?:[.](?=\w)[^.!?\u3002\uff01\uff1f]*)*(?::|\uff1a|\.\.\.|\u2026)[*_\s]*\Z",
+    re.IGNORECASE,
+)
+"""A last sentence in which the writer is about to act, up to the colon or the dots that end it."""
 
 
 class EmptyAnswer(ProviderFailed):
@@ -39,11 +61,11 @@ def why_empty(finished: StreamFinished) -> str:
         return ""
     if finished.finish == "calls":
         return "its response announces a tool call, and has none"
-    if any(_is_visible(part.text) for part in finished.parts if isinstance(part, TextPart)):
-        return ""
-    thought = any(isinstance(part, ThinkingPart) for part in finished.parts) or bool(
-        "".join(part.text for part in finished.parts if isinstance(part, TextPart)).strip()
-    )
+    texts = [part.text for part in finished.parts if isinstance(part, TextPart)]
+    text = "".join(texts)
+    if any(map(_is_visible, texts)):
+        return "it ends with what it is about to do, and does not do it" if _announces(text) else ""
+    thought = any(isinstance(part, ThinkingPart) for part in finished.parts) or bool(text.strip())
     return "its response has nothing but thinking" if thought else "its response is empty"
 
 
@@ -51,3 +73,12 @@ def _is_visible(text: str) -> bool:
     if any(each.isprintable() and not each.isspace() for each in text[:1]) and not text.startswith("<"):
         return True  # nearly every answer: nothing has to be searched
     return any(each.isprintable() and not each.isspace() for each in _THOUGHTS.sub("", text))
+
+
+def _announces(text: str) -> bool:
+    """Return whether the last sentence announces what is not there."""
+    end = text.rstrip().rstrip("*_")
+    if not end.endswith((":", "\uff1a", "...", "\u2026")):
+        return False  # nearly every answer
+    line = text.rstrip()[-_LAST_LINE:].rpartition("\n")[2].lstrip(" >#*_-")
+    return _ANNOUNCES.search(line) is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,6 +33,9 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part, ResponseCheckpoint, ResponseEnded
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, TextPart, ThinkingPart
 from holdfast.text import valid_unicode
+
+if TYPE_CHECKING:
+    from holdfast.agent.model_request.held_text import HeldText
 
 KEEP_EVERY = 0.2
 """Seconds of streamed text that a kill may lose."""
@@ -58,7 +62,7 @@ QUEUE = 256
 class Stream:
     """The events of one attempt at a request. `non_streaming` requests the answer without streaming.
 
-    `room` is how many bytes of text the answers of the turn may still have.
+    `room` is how many bytes of text the answers of the turn may still have. `text_calls`: a text may be a call.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of a request
@@ -74,6 +78,7 @@ class Stream:
         keep: Callable[[ResponseCheckpoint], None] = lambda _: None,
         streamed: StreamedText | None = None,
         room: int = MOST_TURN_TEXT,
+        text_calls: bool = False,
     ) -> None:
         self._step = step
         self._model = model
@@ -90,6 +95,8 @@ class Stream:
         self._size = AnswerSize(room)
         self._periods = PeriodicText(), PeriodicText()  # of the text, of the thinking
         self._streamed = StreamedText(step) if streamed is None else streamed
+        self._text_calls = text_calls
+        self._held_text: HeldText | None = None  # once there is text
         self._shown = False
         self._checkpoint_at = self._keep_at = 0.0
         self._calls: dict[int, str] = {}
@@ -137,7 +144,7 @@ class Stream:
         self._pump = loop.create_task(self._fill(conversation), name=f"request {self._step}")
         if self._patient and isinstance(self._model, OwnServerModel):
             self._model.watch(self._on_alive)
-        first = True
+        first, complete = True, False
         try:
             while True:
                 wait = self._limits.first_event if first else self._limits.idle_event
@@ -147,8 +154,11 @@ class Stream:
                     on_event()
                 if isinstance(event, StreamFinished):
                     await asyncio.wait({self._pump}, timeout=self._limits.drop_wait)  # it gives its connection back
+                    complete = True
                     return event
                 self._take(event)
+                if self._held_text is not None and (failed := self._held_text.failure(self._model.name)) is not None:
+                    raise failed
                 if loop.time() >= self._checkpoint_at or self._streamed.bytes >= CHECKPOINT_BYTES:
                     self.checkpoint()
                 elif loop.time() >= self._keep_at or self._streamed.unkept >= KEEP_BYTES:
@@ -159,6 +169,8 @@ class Stream:
                 late = self._queue.get_nowait()
                 if not isinstance(late, ProviderFailed | StreamFinished):
                     self._take(late)
+            if not complete:
+                self.end_text()
 
     async def drop(self) -> None:
         """End the pump within `limits.drop_wait`; otherwise detach it, and its connection closes later."""
@@ -168,6 +180,11 @@ class Stream:
             pump.cancel()
             for late in (await asyncio.wait({pump}, timeout=self._limits.drop_wait))[1]:
                 self._detached.add(late)
+
+    def end_text(self, *, is_call: bool = False) -> None:
+        """Show what was held back: it is text. Drop it if it is a call."""
+        rest = "" if self._held_text is None else self._held_text.rest()
+        self._show("" if is_call else rest)
 
     def checkpoint(self) -> None:
         """Journal the text received since the last checkpoint."""
@@ -227,16 +244,27 @@ class Stream:
         self._shown = True
         match event:
             case TextDelta():
-                self._streamed.add(event.text)
-                self._emit(LiveText(self._step, event.text))
+                self._show(self._text().add(event.text))
             case ThinkingDelta():
                 self._streamed.add(event.text, thinking=True)
                 self._emit(LiveThinking(self._step, event.text))
             case CallDelta():
+                self.end_text()  # a response with calls has no written ones
                 known = self._calls.get(event.index, "")
                 name = event.name[: LONGEST_CALL_NAME - len(known)]
                 self._calls[event.index] = known + name
                 self._emit(LiveCall(self._step, event.index, name, event.arguments))
+
+    def _text(self) -> HeldText:
+        from holdfast.agent.model_request.held_text import HeldText  # noqa: PLC0415 - when the answer has begun
+
+        self._held_text = self._held_text or HeldText(calls=self._text_calls)
+        return self._held_text
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._streamed.add(text)
+            self._emit(LiveText(self._step, text))
 
     def _on_alive(self, share: float | None) -> None:
         self._alive_at = asyncio.get_running_loop().time()

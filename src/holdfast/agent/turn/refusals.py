@@ -35,7 +35,7 @@ _PLACES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"function_declarations?\[(\d{1,6})\]",
-        r"\btools[.\[](\d{1,6})\b",
+        r"\btools[./\[](\d{1,6})\b",
         r"[\"']tools[\"'], ?(\d{1,6})\b",
     )
 )

@@ -19,12 +19,12 @@ from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.model_request.streamed_text import StreamedText
-from holdfast.agent.turn.calls.text_calls import check_response, read_notice, unread_detail
+from holdfast.agent.turn.calls.text_calls import CheckedResponse, check_response, read_notice, unread_detail
 from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ModelUnusable, ProviderFailed
-from holdfast.providers.model import ModelFinish, PrefixModel, StreamFinished
+from holdfast.providers.model import Model, ModelFinish, PrefixModel, StreamFinished
 from holdfast.providers.protocols.answer_bounds import answer_room
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.token_estimate import context_tokens
@@ -39,6 +39,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.request_changes import RequestChange
+from holdfast.session.request.validate import validate_request
 from holdfast.text import valid_unicode
 
 _LONG = 16_000
@@ -139,15 +140,17 @@ class Requests:
                 streamed=self._journal.begin_streaming(StreamedText(number)),
                 emit=context.emit,
                 room=answer_room(self._received),
+                text_calls=context.checks.reads_text_calls(sent.model),
             )
             try:
                 finished = expect_answer(
                     model.name, await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
                 )
             except ProviderFailed as refused:
+                stream.end_text()
                 failed = await self._explained(refused, sent)
                 empty += isinstance(failed, EmptyAnswer)
-                found = self._recovery(failed, sent, left_out, shown=stream.shown)
+                found = self._recovery(failed, sent, left_out, model, shown=stream.shown)
                 if found.further:
                     delay = 0.0
                 elif found.repeats:
@@ -200,9 +203,13 @@ class Requests:
         """Journal a complete response, with the calls that it has as text, and return how it ended."""
         checks, session = self._context.checks, sent.opened.session if sent.opened else ""
         reads = checks.reads_text_calls(sent.model)
-        checked = check_response(finished, lambda: self._context.toolbox.tools, reads=reads)
-        ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
-        self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
+        checked = CheckedResponse(finished)
+        try:
+            checked = check_response(finished, lambda: self._context.toolbox.tools, reads=reads)
+        finally:  # tools that cannot be named do not cost the response: it is a text then
+            stream.end_text(is_call=bool(checked.written))
+            ended = stream.response_entry(checked.finished, session=session, known=self._journal.fold.knows_call)
+            self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
         if checked.written:
             checks.emit_note(read_notice(sent.model))
         self.unread_call = checked.unread and unread_detail(sent.model, checked.unread, reads=reads)
@@ -214,7 +221,9 @@ class Requests:
         self._to(Signal.RESPONSE)
         return checked.finished.finish
 
-    def _recovery(self, failed: ProviderFailed, sent: Conversation, left_out: set[str], *, shown: bool) -> _Recovery:
+    def _recovery(
+        self, failed: ProviderFailed, sent: Conversation, left_out: set[str], model: Model, *, shown: bool
+    ) -> _Recovery:
         """Return what a failed request is followed by, after which `left_out` was already left out of it.
 
         One further request at most: only images have two steps, the newest and then all.
@@ -229,12 +238,23 @@ class Requests:
         if (images := image_refusals.image_refusal(failed, sent)) is not None:
             further = not shown and left_out.isdisjoint({images, *get_args(RequestChange)})
             return _Recovery(images=images if further else None, further=further, repeats=not further)
-        if (change := refusals.change_after(row, failed, sent)) is not None:
-            now, profile = self._journal.conversation, self._context.checks.profile(sent)
-            if refusals.makes_another_request(now, self._journal.fold.after((change,)), profile):
-                further = not shown and not left_out - {"too_long"}
-                return _Recovery(change=change, further=further, repeats=not further)
+        change = refusals.change_after(row, failed, sent)
+        if change is not None and self._makes_another_request(change, sent, model):
+            further = not shown and not left_out - {"too_long"}
+            return _Recovery(change=change, further=further, repeats=not further)
         return _Recovery(repeats=bool(left_out) and refusals.is_about_content(row))
+
+    def _makes_another_request(self, change: RequestsChanged, sent: Conversation, model: Model) -> bool:
+        """Return whether the decision changes what is sent: what was refused is not sent again, byte for byte."""
+        from holdfast.agent.turn.refusals import makes_another_request  # noqa: PLC0415 - only after a refusal
+
+        now, after = self._journal.conversation, self._journal.fold.after((change,))
+        profile = self._context.checks.profile(sent)
+        if not makes_another_request(now, after, profile):
+            return False
+        return not isinstance(model, PrefixModel) or model.prefix(sent) != model.prefix(
+            validate_request(after, profile).conversation
+        )
 
     def _may_be_too_long(self, failed: ProviderFailed) -> bool:
         """Return whether to believe it: an error without a reason also comes for other faults of a short one."""

@@ -7,6 +7,7 @@ and never sends a statement again unless the caller allows it: only the caller k
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import LiteralString, TypeVar, cast
@@ -15,6 +16,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.errors import ConfigInvalid, StorageFailed
+from holdfast.session.storage.lease import forked
 
 SERVER_PATIENCE = 10.0
 """Seconds to wait while a server restarts or fails over."""
@@ -45,7 +47,9 @@ class ServerAway(StorageFailed):
 class Database:
     """One connection to a server, opened by the first call and reopened after it broke. One thread at a time.
 
-    `patience` is how many seconds a call waits for a server that cannot be reached.
+    `patience` is how many seconds a call waits for a server that cannot be reached. A forked process shares the socket
+    with its parent, whose leases it would give up and whose answers it would read: there every use raises `StateError`,
+    and closing does nothing.
     """
 
     def __init__(self, url: str, *, patience: float = SERVER_PATIENCE, name: str = "holdfast") -> None:
@@ -53,6 +57,7 @@ class Database:
         self._patience = patience
         self._name = name
         self._connection: psycopg.Connection | None = None
+        self._pid = os.getpid()
 
     @property
     def url(self) -> str:
@@ -64,6 +69,7 @@ class Database:
         Raises `InDoubt` if the connection broke during it or the server cannot do it at present, `StorageFailed` for
         every other failure.
         """
+        self._refuse_forked()
         try:
             connection = self._connection or self._connected()
             with connection.cursor(binary=True) as cursor:
@@ -101,6 +107,7 @@ class Database:
 
     def script(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Run one of holdfast's SQL scripts in one transaction, and return the rows of its last statement."""
+        self._refuse_forked()
         connection = self._connection or self._connected()
         try:
             with connection.transaction(), connection.cursor() as cursor:
@@ -117,10 +124,16 @@ class Database:
 
     def drop(self) -> None:
         """Close a connection that broke or is no longer needed."""
+        if os.getpid() != self._pid:
+            return
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(psycopg.Error):
                 connection.close()
+
+    def _refuse_forked(self) -> None:
+        if os.getpid() != self._pid:
+            raise forked("The connection to PostgreSQL", self._pid)
 
     def _connected(self) -> psycopg.Connection:
         connection = self._connection = psycopg.connect(

@@ -60,8 +60,12 @@ async def _ask(target: ModelEndpoint, limits: Limits) -> int:
         return 0
     try:
         async with asyncio.timeout(ASK_WITHIN):
+            body = b""
             for page, read in _PAGES if target.provider.kind in _SPOKEN else ():
-                if window := read(await _page(client, target, page), target.model):
+                if page == _SHOW and "models" not in _object(body):
+                    continue  # the page before it was none of Ollama's: nothing is posted to another server
+                body = await _page(client, target, page)
+                if window := read(body, target.model):
                     return window
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError):  # as above
         return 0

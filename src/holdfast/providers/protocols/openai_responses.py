@@ -125,7 +125,8 @@ class _Writer:
                         reasoning[item_id] = content
                         items.append(content)
                 case ThinkingPart():
-                    items.append({"role": "assistant", "content": f"<think>\n{part.text}\n</think>"})
+                    if part.text:  # empty is a field of Chat Completions, which there is none of here
+                        items.append({"role": "assistant", "content": f"<think>\n{part.text}\n</think>"})
         return items
 
     def _reasoning(self, part: ThinkingPart) -> JsonObject:

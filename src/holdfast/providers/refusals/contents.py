@@ -11,7 +11,7 @@ TOOL_ROWS = (
         recovery="tools",
         words=row_words(
             r"\btools\.\d+\.|\btools\[\d+\]|function_declarations?\[\d+\]|[\"']tools[\"'], ?\d"
-            r"|toolconfig\.tools|functionDeclaration\b"
+            r"|toolconfig[./]tools|functionDeclaration\b"
             r"|invalid (?:json )?(?:function |tool )?(?:input |parameters? )?schema|input_schema|invalid 'tools"
             r"|json schema (?:is invalid|conversion failed|is not supported)|flavored json schema"
             r"|not defined in the schema properties|object schema missing properties|array schema missing items"
@@ -20,7 +20,7 @@ TOOL_ROWS = (
         ),
         codes=frozenset({"invalid_function_parameters", "invalid_tool_schema"}),
         example="Invalid schema for function 'mcp__trip__book': In context=(), object schema missing properties.",
-        source="claude-code#586, azure-mcp#197, gemini-cli#1458, fastapi_mcp#218, chatbox#2583, wordpress-mcp#103",
+        source="claude-code#586, azure-mcp#197, gemini-cli#1458, fastapi_mcp#218, chatbox#2583, zed#28521 (Bedrock)",
     ),
 )
 
@@ -55,7 +55,7 @@ CONTENT_ROWS = (
             r"|(?:final position|assistant message)[^.]{0,40}cannot (?:contain|end with|be) `?(?:redacted_)?thinking"
         ),
         example="messages.1: The final block in an assistant message cannot be `thinking`.",
-        source="forgecode#1853 and its neighbours; docs.anthropic.com/en/docs/build-with-claude/extended-thinking",
+        source="forgecode#2107, #3071, hermes-agent#13010",
     ),
     RefusalRow(
         id="thinking-first",
@@ -89,7 +89,7 @@ CONTENT_ROWS = (
         example="The encrypted content gAAA... could not be verified. Reason: Encrypted content could not be"
         " decrypted or"
         " parsed.",
-        source="codex, openai-agents and hermes-agent issues; docs.x.ai (encrypted_content)",
+        source="codex, openai-agents and hermes-agent issues; xAI's wording: unconfirmed",
     ),
     RefusalRow(
         id="reasoning-item",
@@ -109,8 +109,7 @@ CONTENT_ROWS = (
         recovery="thinking",
         words=row_words(r"thought[_ ]?signature"),
         example="Corrupted thought signature.",
-        source="ai.google.dev/gemini-api/docs/thought-signatures;"
-        " docs.apiyi.com/en/faq/gemini-thought-signature-missing",
+        source="docs.apiyi.com/en/faq/gemini-thought-signature-missing",
     ),
     RefusalRow(
         id="reasoning-required",
@@ -121,7 +120,7 @@ CONTENT_ROWS = (
             r"|missing[^.]{0,40}reasoning_content"
         ),
         example="thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
-        source="kimi-cli CHANGELOG; deepseek-recipe 0.2",
+        source="oai-compatible-copilot#215, GitNexus#43, pi#3636; kimi-cli CHANGELOG",
     ),
     RefusalRow(
         id="reasoning-field",
@@ -135,7 +134,7 @@ CONTENT_ROWS = (
         ),
         example="'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property"
         " 'reasoning_content' is unsupported)]",
-        source="console.groq.com/docs/reasoning; opencode and litellm issues on Groq and Mistral",
+        source="jan#8136, gptel#774, vercel/ai#8057 (Groq), cherry-studio#16790 (Cerebras); Mistral: unconfirmed",
     ),
     RefusalRow(
         id="control-tokens",

@@ -33,8 +33,7 @@ IMAGE_ROWS = (
         ),
         example="messages.3.content.1.image.source.base64.data: image exceeds 5 MB maximum: 7340032 bytes >"
         " 5242880 bytes",
-        source="claude-code#25592, #13480, #46127; platform.openai.com/docs/guides/images-vision;"
-        " help.aliyun.com/zh/model-studio/error-code",
+        source="claude-code#25592, #13480, #46127; the codes of OpenAI and DashScope: unconfirmed",
     ),
     RefusalRow(
         id="no-images",
@@ -45,6 +44,6 @@ IMAGE_ROWS = (
         ),
         often_unstated=False,
         example="No endpoints found that support image input",
-        source="openrouter.ai/docs (404); DeepSeek, llama.cpp and vLLM in decision 0013",
+        source="hermes-agent#23411, openclaw#99079, goose#5396; DeepSeek, llama.cpp and vLLM in decision 0013",
     ),
 )

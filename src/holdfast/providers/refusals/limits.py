@@ -33,7 +33,7 @@ LIMIT_ROWS = (
         statuses=_TOO_LARGE,
         example="Request too large for gpt-5.5 in organization org on tokens per min (TPM): Limit 30000, Requested"
         " 42000. The input or output tokens must be reduced in order to run successfully.",
-        source='community.openai.com on "Request too large for gpt-4"; console.groq.com/docs/errors (413)',
+        source="console.groq.com/docs/errors (413); ai_automation_suggester#61 (Groq); OpenAI's wording: unconfirmed",
     ),
     RefusalRow(
         id="output-limit",
@@ -44,7 +44,7 @@ LIMIT_ROWS = (
             r"|max(?:imum)?[ _](?:allowed )?(?:number of )?(?:output|completion)[ _]tokens"
         ),
         example="max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens for claude-x",
-        source="docs.anthropic.com/en/api/errors; a limit of the answer, no overflow",
+        source="docs.anthropic.com/en/api/errors; a limit of the answer, no overflow; wording: unconfirmed",
     ),
     RefusalRow(
         id="throttled",
@@ -57,8 +57,8 @@ LIMIT_ROWS = (
         codes=frozenset({"throttlingException", "ThrottlingException", "throttling_error", "1302", "1303"}),
         statuses=_THROTTLED,
         example="Too many tokens, please wait before trying again.",
-        source="aws.amazon.com/premiumsupport/knowledge-center/bedrock-throttling-error;"
-        " docs.z.ai/api-reference/api-code",
+        source="claude-code#236, Roo-Code#5050, MARRVEL_MCP#225; docs.z.ai/api-reference/api-code,"
+        " docs.bigmodel.cn (1302, 1303)",
     ),
     RefusalRow(
         id="busy",
@@ -75,7 +75,8 @@ LIMIT_ROWS = (
         ),
         statuses=_THROTTLED,
         example="The engine is currently overloaded, please try again later",
-        source="platform.moonshot.ai/docs/api/chat (error codes); console.groq.com/docs/errors (498); envoyproxy.io",
+        source="kimi.com/code/docs (error reference), opencode#27602; docs.bigmodel.cn (1305);"
+        " console.groq.com/docs/errors (498)",
     ),
     RefusalRow(
         id="context-length-code",
@@ -98,8 +99,8 @@ LIMIT_ROWS = (
         statuses=_TOO_LARGE,
         example="litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError:"
         " OpenAIException - too long",
-        source="platform.openai.com/docs/guides/error-codes; docs.z.ai/api-reference/api-code;"
-        " docs.litellm.ai/docs/exception_mapping",
+        source="docs.bigmodel.cn (1261); docs.litellm.ai/docs/exception_mapping, Devon#88; the other codes: "
+        + _OVERFLOWS,
     ),
     RefusalRow(
         id="input-tokens-exceeded",
@@ -108,7 +109,7 @@ LIMIT_ROWS = (
         words=row_words(r"input tokens exceeded|number of (?:input )?tokens exceeds? max"),
         example="Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try"
         " again.",
-        source="docs.aws.amazon.com/nova (validation errors); re:Post on Nova",
+        source="errors of Nova that users recorded in public repositories; a page of AWS about it: unconfirmed",
     ),
     RefusalRow(
         id="input-token-count",
@@ -116,7 +117,7 @@ LIMIT_ROWS = (
         recovery="shorten",
         words=row_words(r"input token count .{0,40}(?:exceeds|only supports)"),
         example="The input token count is 1200000 but model only supports up to 1048576.",
-        source="ai.google.dev/gemini-api/docs/troubleshooting; python-genai issues",
+        source="gemini-cli#6678, #4231, #12214; Vertex's wording: unconfirmed",
     ),
     RefusalRow(
         id="model-window-too-large",
@@ -125,7 +126,7 @@ LIMIT_ROWS = (
         words=row_words(r"too large for model with \d+ max"),
         example="Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum"
         " context length",
-        source=_OVERFLOWS,
+        source="portkey.ai/error-library (mistral-ai 13710000); " + _OVERFLOWS,
     ),
     RefusalRow(
         id="input-and-answer",
@@ -134,7 +135,7 @@ LIMIT_ROWS = (
         words=row_words(r"input length and `?max_tokens`? exceed"),
         example="input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or"
         " `max_tokens` and try again",
-        source="docs.anthropic.com/en/docs/build-with-claude/context-windows",
+        source="docker-agent#569, strands-agents/sdk-python#1078",
     ),
     RefusalRow(
         id="maximum-context-length",
@@ -175,7 +176,7 @@ LIMIT_ROWS = (
         ),
         statuses=_TOO_LARGE,
         example="prompt is too long: 210000 tokens > 200000 maximum",
-        source="docs.anthropic.com/en/docs/build-with-claude/context-windows; docs.z.ai/api-reference/api-code (1261)",
+        source="claude-code#12186, suna#217, pi#102; docs.bigmodel.cn (1261)",
     ),
     RefusalRow(
         id="maximum-prompt-length",
@@ -183,7 +184,7 @@ LIMIT_ROWS = (
         recovery="shorten",
         words=row_words(r"maximum (?:prompt|input) length (?:is|of) \d"),
         example="This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-        source="openclaw and opencode issues on Grok; pi-mono packages/ai/src/utils/overflow.ts",
+        source="cline#3120; " + _OVERFLOWS,
     ),
     RefusalRow(
         id="model-token-limit",
@@ -196,7 +197,7 @@ LIMIT_ROWS = (
             r"|number of input tokens \d+ cannot exceed"
         ),
         example="Invalid request: Your request exceeded model token limit: 262144 (requested: 270011)",
-        source="platform.moonshot.ai/docs/api/chat; docs.github.com/copilot; " + _OVERFLOWS,
+        source="kimi-cli#2011; " + _OVERFLOWS,
     ),
     RefusalRow(
         id="input-length-range",
@@ -204,7 +205,7 @@ LIMIT_ROWS = (
         recovery="shorten",
         words=row_words(r"range of input length should be"),
         example="<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 258048]",
-        source="help.aliyun.com/zh/model-studio/error-code",
+        source="qwen-code#98, #2068, Qwen-Agent#615",
     ),
     RefusalRow(
         id="model-length",
@@ -218,7 +219,7 @@ LIMIT_ROWS = (
         ),
         example="The decoder prompt (length 40000) is longer than the maximum model length of 32768. Make sure that"
         " `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
-        source="vLLM vllm/v1/engine/input_processor.py; platform.stepfun.com/docs; docs.siliconflow.cn (20015)",
+        source="vLLM vllm/v1/engine/input_processor.py; the others: unconfirmed",
     ),
     RefusalRow(
         id="no-room-for-the-answer",
@@ -237,7 +238,7 @@ LIMIT_ROWS = (
         words=row_words(r"`?inputs`? (?:tokens \+ `?max_new_tokens`? )?must (?:be <=|have less than)"),
         example="Input validation error: `inputs` tokens + `max_new_tokens` must be <= 32768. Given: 40000 `inputs`"
         " tokens and 4096 `max_new_tokens`",
-        source="text-generation-inference router/src/validation.rs",
+        source="huggingface.co/CohereForAI/c4ai-command-r-plus/discussions/43",
     ),
     RefusalRow(
         id="requested-tokens",
@@ -249,7 +250,7 @@ LIMIT_ROWS = (
             r"|too many (?:input )?tokens\b"
         ),
         example="too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5120",
-        source="docs.cohere.com/reference/errors; llama-cpp-python llama.py; " + _OVERFLOWS,
+        source="sandbox-topically#4 (Cohere); llama-cpp-python llama.py; " + _OVERFLOWS,
     ),
     RefusalRow(
         id="reduce-the-length",
@@ -260,7 +261,7 @@ LIMIT_ROWS = (
         ),
         example="Please reduce the length of the messages or completion. Current length is 140000 while limit is"
         " 131072",
-        source="console.groq.com/docs/errors; inference-docs.cerebras.ai/support/error",
+        source="smol-ai/developer#7; " + _OVERFLOWS,
     ),
     RefusalRow(
         id="no-reason",
@@ -281,7 +282,7 @@ LIMIT_ROWS = (
             r"|prompt tokens too long|输入.{0,10}(?:过长|超过|超长)"
         ),
         example="Total tokens of image and text exceed max message tokens. Request id: x",
-        source="volcengine.com/docs/82379/1299023; cloud.baidu.com/doc/qianfan-api (invalid_argument)",
+        source="errors of Ark that users recorded in public repositories; Baidu and Hunyuan: unconfirmed",
     ),
     RefusalRow(
         id="too-many-tokens-for-the-model",
@@ -293,7 +294,7 @@ LIMIT_ROWS = (
             r"\b(?:max(?:imum)?|limit|allowed|window|model)"
         ),
         example="Your prompt has 70000 tokens, which is more than the limit of this model",
-        source="platform.stepfun.com/docs; the common form of the rows above",
+        source="the common form of the rows above; its example: unconfirmed",
     ),
     RefusalRow(
         id="body-too-large",

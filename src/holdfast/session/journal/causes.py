@@ -21,7 +21,7 @@ Cause = Literal[
     "approval",  # a call needed approval and no user could be asked
     "provider",  # the provider refused, failed or fell silent
     "flood",  # the answer or the turn went over a bound of size or count
-    "empty",  # the answer has neither text nor a call, or announces calls that are not there
+    "empty",  # the answer has neither text nor a call, or announces what is not there
     "loop",  # the model repeated the same call with the same result
     "periodic",  # the answer repeated the same text without an end
     "text_call",  # the answer has a call written as text, which is no call

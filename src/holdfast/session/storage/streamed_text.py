@@ -15,6 +15,7 @@ and then settles the turn as after any crash.
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from contextlib import suppress
@@ -46,18 +47,28 @@ class StreamedFile:
         self._path = folder / STREAMED
         self._descriptor: int | None = None
         self._after = -1
+        self._has_hole = False  # a piece could not be written: what follows it is not written either
 
     def write(self, checkpoint: ResponseCheckpoint, *, after: int) -> None:
-        """Add text that a journal of length `after` does not hold yet. Raises `OSError`; the file stays usable."""
+        """Add text that a journal of length `after` does not hold yet. Raises `OSError`; the file stays usable.
+
+        Behind a piece that could not be written none is, until the journal is longer: the text would have a hole.
+        """
         if self._descriptor is None:
             self._path.unlink(missing_ok=True)  # a killed process left it, and `streamed_text` has read it
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
         if self._after != after:
             os.ftruncate(self._descriptor, 0)
-            self._after = after
+            self._after, self._has_hole = after, False
         body = msgspec.json.encode(_Line(after, checkpoint.step, checkpoint.text, checkpoint.thinking))
-        os.write(self._descriptor, b"%08x %b\n" % (zlib.crc32(body), body))  # half a line is no line
+        line = b"%08x %b\n" % (zlib.crc32(body), body)
+        if self._has_hole:
+            raise OSError(errno.ENOSPC, "an earlier piece of the answer could not be kept")
+        self._has_hole = True
+        if os.write(self._descriptor, line) != len(line):  # half a line is no line
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._has_hole = False
 
     def close(self) -> None:
         """Remove the file: what it held is in the journal."""

@@ -271,6 +271,7 @@ def result(session: str, ended: RunEnded) -> dict[str, object]:
             for each in ended.denied
         ],
         "steps": conversation.turn_steps,
+        "calls": ended.calls,
         "tasks_ended": list(ended.tasks),
         "usage": {
             "input_tokens": usage.input_tokens,

@@ -36,7 +36,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
     `fault` is the provider's failure if that ended the turn. `denied` are the calls of the turn that were not allowed
-    to run, `tasks` the background tasks that ended with the run.
+    to run, `tasks` the background tasks that ended with the run, `calls` how many calls ran.
     """
 
     turn: TurnEnded
@@ -45,6 +45,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     fault: ProviderFault | None = None
     denied: tuple[DeniedCall, ...] = ()
     tasks: tuple[str, ...] = ()
+    calls: int = 0
 
 
 class OutputFormat(Protocol):

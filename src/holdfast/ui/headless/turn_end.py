@@ -1,4 +1,4 @@
-"""The end of a turn, from its events: the exit code, the provider's fault, and the denied calls."""
+"""The end of a turn, from its events: the exit code, the provider's fault, the calls that ran, and the denied ones."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from holdfast.errors import (
 )
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.causes import OF_THE_PROVIDER
-from holdfast.session.journal.entries import TurnEnded
+from holdfast.session.journal.entries import CallStarted, TurnEnded
 from holdfast.ui.headless.denied_calls import DeniedCalls
 from holdfast.ui.headless.output_format import RunEnded
 
 
 class TurnWatch:
-    """Collects facts about a turn's end that the conversation does not have: fault and denied calls."""
+    """Collects what the conversation does not have of a turn's end: the fault, and calls that ran or were denied."""
 
     def __init__(self) -> None:
         self._denied = DeniedCalls()
         self._fault: ProviderFault | None = None
+        self._calls = 0
 
     def see(self, event: Event) -> None:
         """Read an event of the run."""
@@ -34,6 +35,7 @@ class TurnWatch:
                 self._fault = fault
             case Fact(entry=entry):
                 self._denied.add(entry)
+                self._calls += isinstance(entry, CallStarted)
             case _:
                 pass
 
@@ -46,6 +48,7 @@ class TurnWatch:
             exit_code=exit_code(turn, fault),
             fault=fault,
             denied=self._denied.found,
+            calls=self._calls,
         )
 
 

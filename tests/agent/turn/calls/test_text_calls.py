@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from agent_harness import Rig, opened, says
-from holdfast.agent.events import CheckFinding
+from holdfast.agent.events import CheckFinding, LiveText
 from holdfast.session.conversation.conversation import AssistantMessage
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, ResponseEnded, TurnEnded
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.tools.tool import Tool
 
 TEXT = 'I will look.\n<tool_call>\n{"name": "look", "arguments": {"path": "a"}}\n</tool_call>\nThen I am done.'
 LAST = 'I will look.\n<tool_call>\n{"name": "look", "arguments": {"path": "a"}}\n</tool_call>'
@@ -102,3 +106,48 @@ async def test_killed_at_any_entry_the_next_process_goes_on() -> None:
         assert (await again.agent.run("go on")).cause == "finished"
         assert len(kinds(again, CallEnded)) == any(isinstance(each, ResponseEnded) for each in whole.entries[:cut])
         assert isinstance(again.entries[-1], TurnEnded)
+
+
+def shown(found: Rig) -> str:
+    return "".join(event.text for event in found.events if isinstance(event, LiveText))
+
+
+async def test_a_call_is_not_shown_as_text_while_it_arrives() -> None:
+    found = rig("ollama:m", (Say(TEXT, chunk=3),), (Say("It is there."),))
+    assert (await found.agent.run("go")).cause == "finished"
+    assert shown(found) == "I will look.\nIt is there."
+
+
+async def test_what_turns_out_to_be_text_is_shown() -> None:
+    text = '<tool_call>{"name": "frobnicate", "arguments": {}}</tool_call>'
+    found = rig("ollama:m", (Say(text, chunk=3),))
+    assert (await found.agent.run("go")).cause == "text_call"
+    assert shown(found) == text
+
+
+async def test_elsewhere_it_is_shown_as_it_comes() -> None:
+    found = rig("anthropic:m", (Say(TEXT, chunk=3),))
+    await found.agent.run("how does Qwen write calls?")
+    assert shown(found) == TEXT
+    assert len([event for event in found.events if isinstance(event, LiveText)]) > len(TEXT) / 6
+
+
+class Unnamed(FunctionToolbox):
+    """Tools that cannot be named."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        raise OSError("the folder is gone")
+
+
+async def test_tools_that_cannot_be_named_do_not_cost_the_response() -> None:
+    found = rig("ollama:m", (Say(TEXT, chunk=3),), (Say("fine"),))
+    found.toolbox = Unnamed(())
+    found.agent = found.new_agent()
+    with pytest.raises(OSError, match="the folder is gone"):
+        await found.agent.run("go")
+    (first,) = kinds(found, ResponseEnded)
+    assert isinstance(first, ResponseEnded)
+    assert (first.parts, first.written) == ((TextPart(TEXT),), "")
+    assert shown(found) == TEXT
+    assert isinstance(found.entries[-1], TurnEnded)
