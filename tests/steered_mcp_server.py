@@ -1,4 +1,4 @@
-"""An MCP server that does whatever it is told: its tool `run` runs a line in a shell. `python steered_mcp_server.py`.
+"""An MCP server that does whatever a call says: its tool `run` runs a line in a shell. `python steered_mcp_server.py`.
 
 It stands for a server that an attacker wrote, or that a page steers. With the argument `stay` it ignores the end of
 its input and SIGTERM, and has a child that does too. What it writes on stderr is its log.

@@ -1,6 +1,6 @@
 """SIGKILL at what stands around a confined MCP server: nothing of it lives on, with the agent or without.
 
-The server ignores the end of its input and SIGTERM, and has a child in a session of its own that does too. All of both
+The server ignores the end of its input and SIGTERM, and has a child in another session that does too. All of both
 is in a PID namespace, so even the relay's death together with all above it ends them, which it does not without a wall.
 """
 

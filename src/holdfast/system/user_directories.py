@@ -88,7 +88,7 @@ def homes(environ: Mapping[str, str]) -> Homes:
 
 def private_folders(environ: Mapping[str, str], session_folder: Path) -> tuple[Path, ...]:
     """Return the real folders of holdfast that no confined program sees: the config, the keys and all sessions."""
-    own = homes(environ)
+    paths = homes(environ)
     return tuple(
-        Path(os.path.realpath(each)) for each in (session_folder.parent, own.config.parent, own.sessions.parent)
+        Path(os.path.realpath(each)) for each in (session_folder.parent, paths.config.parent, paths.sessions.parent)
     )

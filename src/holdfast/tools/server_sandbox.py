@@ -1,7 +1,7 @@
 """The wall around an MCP server whose entry says `sandbox = true`: the same as around a command that the user allowed.
 
-It sees the disk read-only without keys, credentials and the workspace's own secrets, writes the workspace and a TMPDIR
-of its own, and reaches only the hosts that its entry names. A server that cannot be confined is not started.
+It sees the disk read-only without keys, credentials and the workspace's own secrets, writes the workspace and its own
+TMPDIR, and reaches only the hosts that its entry names. A server that cannot be confined is not started.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class ServerSandbox:
             ConfinedStart(level=level, cwd=start.cwd, files=below.files, may_read=_without_secrets, by_user=True),
             call=call,
         )
-        kept = {name: value for name, value in start.variables.items() if name not in _OF_THE_WALL}
-        fields["environment"] |= kept
+        variables = {name: value for name, value in start.variables.items() if name not in _OF_THE_WALL}
+        fields["environment"] |= variables
         return fields
 
 

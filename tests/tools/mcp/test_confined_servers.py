@@ -102,12 +102,12 @@ async def test_a_server_works_behind_its_wall_in_its_folder_with_its_variables(o
         command=sys.executable,
         args=(str(SERVER),),
         cwd="sub",
-        env={"TOLD": "yes", "TMPDIR": "/", "SSH_AUTH_SOCK": "/x", "HOME": "/root/other"},
+        env={"TOLD": "yes", "TMPDIR": "/", "SSH_AUTH_SOCK": "/x", "HOME": "/nowhere"},
         sandbox=True,
     )
     async with connected(server, root, session) as connections:
         seen = await output_of(connections, 'pwd; echo "$TOLD $TMPDIR $SSH_AUTH_SOCK $HOME"; touch made "$TMPDIR/own"')
-        assert seen.text.split() == [str(root / "sub"), "yes", f"{session}/servers/srv/tmp", "/root/other"]
+        assert seen.text.split() == [str(root / "sub"), "yes", f"{session}/servers/srv/tmp", "/nowhere"]
         assert (root / "sub/made").exists()
         assert (session / "servers/srv/tmp/own").exists()
         (state,) = await connections.states()

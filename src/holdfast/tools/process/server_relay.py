@@ -54,6 +54,7 @@ _LENGTH = 8  # bytes of the number that says how many follow
 _NOT_RUN = 127
 _NO_WALL = 126
 _REPORTS_WITHIN = 1.0
+_REPORT_MOST = 65_536
 
 
 def main() -> None:
@@ -112,7 +113,7 @@ def _wall_of(request: ServerToRun) -> tuple[Wall | None, ProxyProcess | None]:
 
         return wall, start_proxy(wall, hosts=request["hosts"])  # before the server: without its proxy it is not run
     except (OSError, ValueError) as error:
-        _say(f"Its sandbox could not be built: {error}. The server was not started.")
+        _report_line(f"Its sandbox could not be built: {error}. The server was not started.")
         os._exit(_NO_WALL)
 
 
@@ -122,10 +123,14 @@ def _copy_refusals(proxy: ProxyProcess) -> Thread:
 
     def copy() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the main thread's, which waits
-        with open(proxy.report, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a descriptor
+        unread = b""
+        while data := os.read(proxy.report, _REPORT_MOST):
+            *lines, unread = (unread + data).split(b"\n")
             for line in lines:
                 refused = json.loads(line)
-                _say(f"The sandbox refused to connect to {refused['host']}:{refused['port']} ({refused['why']}).")
+                _report_line(
+                    f"The sandbox refused to connect to {refused['host']}:{refused['port']} ({refused['why']})."
+                )
 
     thread = Thread(target=copy, daemon=True)
     thread.start()
@@ -146,12 +151,12 @@ def _report_end(wall: Wall) -> None:
     from holdfast.system.confinement.entry import close_wall, move_appeared  # noqa: PLC0415 - for a confined server
 
     if not close_wall(wall):
-        _say("Its sandbox could not be built: see above. The server was not started.")
+        _report_line("Its sandbox could not be built: see above. The server was not started.")
     for path in move_appeared(wall.fields):
-        _say(f"It made {path!r}, from which git would take its settings. It was moved away.")
+        _report_line(f"It made {path!r}, from which git would take its settings. It was moved away.")
 
 
-def _say(text: str) -> None:
+def _report_line(text: str) -> None:
     os.write(2, f"{text}\n".encode(errors="replace"))
 
 
