@@ -152,10 +152,8 @@ class _Place(msgspec.Struct, frozen=True):
             more = next(filter(None, (self.git_starts(join(at, *steps)) for at in folders)), "")
         if not more and (option := self.option_among_files(command.words[1:], folders)):
             more = f"the name of the file {option!r} would be an option of {program!r}"
-        if not more and (
-            found := next(filter(None, (self.program_here(each, folders) for each in started(command))), "")
-        ):
-            more = f"{program!r} runs a program of the workspace here ({found})"
+        if not more:
+            more = next(filter(None, (self.program_here(each, folders) for each in started(command))), "")
         writes, unknown = self.writes(command, folders)
         command_words = _with_message(command.words)
         fixed = all(word.fixed for word in command_words) and all(each.value.fixed for each in command.assignments)
@@ -253,12 +251,14 @@ class _Place(msgspec.Struct, frozen=True):
         return self.inside(normpath(named)) and not self.inside(self.around.real(named))
 
     def program_here(self, name: str, folders: tuple[str, ...]) -> str:
-        """Return the file of the workspace that a program's name runs, "" if it is one of the system."""
+        """Return why it is not known what a program's name runs, as the end of a sentence, "" if it is."""
         for at in folders:
             found = self.around.program(name, at)
             for path in (found, self.around.real(found)) if found else ():
                 if self.inside(path):
-                    return self.name(path)
+                    return f"{name!r} runs a program of the workspace here ({self.name(path)})"
+            if chosen := self.around.chosen(name, at):
+                return f"{name!r} is a script or launcher that may run another program ({chosen})"
         return ""
 
     def git_starts(self, folder: str) -> str:

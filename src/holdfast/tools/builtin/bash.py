@@ -57,9 +57,9 @@ class BashTool:
         place = resolve(self._workspace.root, args.cwd)
         if not os.path.isdir(place.path):  # noqa: PTH112 - False also for a name that is too long
             raise ToolFailed(f"Folder {args.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob.")
-        around = disk_surroundings()
-        line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
         levels = () if self._sandbox is None else self._sandbox.levels
+        around = disk_surroundings(is_confined=bool(levels))
+        line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
         below = around.below(str(self._workspace.root), False) if levels else Below()  # noqa: FBT003 - of a lookup
         cannot_hide = "" if self._sandbox is None or not levels else self._sandbox.cannot_hide(below.files)
         if _patches(line):
