@@ -111,9 +111,10 @@ def disk_surroundings(*, is_confined: bool = False) -> Surroundings:
     """
     name_count = [0]
     folders: dict[str, str] = {}
+    beginnings: dict[tuple[str, ...], tuple[str, ...]] = {}
     return Surroundings(
         real=lambda path: _real_below(path, folders),
-        matches=lambda pattern: _matches(pattern, name_count),
+        matches=lambda pattern: _matches(pattern, name_count, beginnings),
         below=_below,
         program=program_file,
         chosen=(lambda _name, _folder: "") if is_confined else chosen_elsewhere,
@@ -166,10 +167,13 @@ def _real(path: str, *, name_alone: bool = False) -> str:
 _MOST_LINKS = 64
 
 
-def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
+def _matches(
+    pattern: str, name_count: list[int], beginnings: dict[tuple[str, ...], tuple[str, ...]]
+) -> tuple[str, ...] | None:
     """Return the paths that `*` and `?` in a path stand for, as bash finds them; None if there are too many.
 
-    `name_count` counts the names that all patterns of a line were compared with, and the folders.
+    `name_count` counts the names that all patterns of a line were compared with, and the folders. `beginnings` has
+    what their beginnings match.
     """
     parts = pattern.split("/")[1:]
     if len(parts) > _MOST_PARTS:
@@ -177,7 +181,11 @@ def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
     if any(len(part) > _LONGEST_NAME for part in parts):
         return ()
     found = ["/"]
-    for part in parts:
+    for at, part in enumerate(parts, 1):
+        beginning = tuple(parts[:at])
+        if beginning in beginnings:
+            found = list(beginnings[beginning])
+            continue
         if not set(part) & {"*", "?"}:
             found = [join(each, part) for each in found]
             continue
@@ -200,6 +208,7 @@ def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
             except OSError:
                 continue  # bash finds nothing there either
         found = deeper
+        beginnings[beginning] = tuple(found)
     return tuple(found)
 
 
