@@ -53,7 +53,7 @@ def test_a_script_of_the_user_may_run_another_program(programs: Path, text: str)
     assert chosen_elsewhere("jq", "/") == str(programs / "jq")
 
 
-def test_a_launcher_is_told_from_a_program_by_the_name_of_its_file(programs: Path, tmp_path: Path) -> None:
+def test_a_launcher_and_a_program_differ_by_the_name_of_their_file(programs: Path, tmp_path: Path) -> None:
     cat = shutil.which("cat")
     assert cat is not None
     launcher, version = tmp_path / "mise", tmp_path / "jq-1.7"
