@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,13 +19,14 @@ from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.tool import ToolContext
 
 SERVER = Path(__file__).with_name("steered_mcp_server.py")
+PYTHON = os.path.realpath(sys.executable)
 
 
 async def main(session: Path, root: Path) -> None:
     server = McpServer(
         name="srv",
-        command=sys.executable,
-        args=(str(SERVER), "stay"),
+        command=PYTHON,
+        args=(str(shutil.copy(SERVER, root)), "stay"),  # elsewhere it might lie below /tmp, and not be seen
         sandbox=True,
         network=("example.org",),
         verbatim=True,

@@ -26,7 +26,7 @@ from tiers import sampled
 imported("mcp")
 
 AGENT = Path(__file__).parents[1] / "confined_server_agent.py"
-SERVER = AGENT.with_name("steered_mcp_server.py")
+SERVER = "steered_mcp_server.py"
 VICTIMS = (
     "agent",
     "relay",
@@ -62,10 +62,10 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def around(agent: int) -> Mapping[str, int]:
+def around(agent: int, root: Path) -> Mapping[str, int]:
     """Return the processes around the server by what they are, and `server` and `child`, as seen from outside."""
     found = below(agent)
-    server = next(pid for pid, words in found.items() if words.split()[1:2] == [str(SERVER)])
+    server = next(pid for pid, words in found.items() if words.split()[1:2] == [str(root / SERVER)])
     child = next(pid for pid, words in found.items() if words.startswith("sleep 1000.75"))
     relay = next(pid for pid, words in found.items() if "server_relay" in words)
     proxy = next(pid for pid, words in found.items() if "network.proxy" in words and parent(pid) == relay)
@@ -102,14 +102,14 @@ def test_nothing_of_a_confined_server_outlives_its_end(tmp_path: Path, victims: 
     words = [sys.executable, str(AGENT), str(session), str(root)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
         try:
-            killed_and_seen(agent, victims)
+            killed_and_seen(agent, root, victims)
         finally:
             agent.kill()
 
 
-def killed_and_seen(agent: subprocess.Popen[str], victims: str) -> None:
+def killed_and_seen(agent: subprocess.Popen[str], root: Path, victims: str) -> None:
     assert ask(agent, "echo began") == {"text": "began\n", "interrupted": False}
-    known = around(agent.pid)
+    known = around(agent.pid, root)
     inside = [known["server"], known["child"]]
     assert all(map(lives, known.values()))
     for victim in victims.split():
