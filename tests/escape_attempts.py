@@ -10,7 +10,7 @@ import os
 import socket
 import subprocess
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -437,13 +437,18 @@ def build(folder: Path, user: int) -> World:
     return World(folder=folder, victim=victim, prey=prey, sockets=sockets, before=before, outputs={})
 
 
-def escapes(folder: Path, wall: walls.Wall) -> dict[str, bool]:
-    """Make every attempt in the wall; return for each whether it got out, as seen from outside."""
+RunLines = Callable[[Sequence[str], Mapping[str, str]], Sequence[walls.Ran]]
+"""Runs lines with these variables, and returns how each ended."""
+
+
+def escapes(folder: Path, wall: walls.Wall, run: RunLines | None = None) -> dict[str, bool]:
+    """Make every attempt in the wall, or by `run`; return for each whether it got out, as seen from outside."""
     walls.need(wall.kind)
     walls.need_user(wall.user)
     world = build(folder, wall.user)
     try:
-        ran = wall.run(*(each.line for each in ATTEMPTS), environ=world.environ())
+        lines = [each.line for each in ATTEMPTS]
+        ran = wall.run(*lines, environ=world.environ()) if run is None else run(lines, world.environ())
         world.outputs = {each.name: one.output for each, one in zip(ATTEMPTS, ran, strict=True)}
         assert all(each.did_start for each in ran), [each for each in ran if not each.did_start]
         return {each.name: each.escaped(world) for each in ATTEMPTS}

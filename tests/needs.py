@@ -138,6 +138,21 @@ def no_python_of_others() -> str:
     return "" if python_for(NOBODY) else "another user can run no Python here"
 
 
+def no_folding_files() -> str:
+    """Return why no file system of the tests can be mounted here."""
+    if not Path("/dev/fuse").exists():
+        return "this system has no /dev/fuse"
+    program = Path(__file__).with_name("folding_files.py")
+    with tempfile.TemporaryDirectory() as source, tempfile.TemporaryDirectory() as mount:
+        words = [sys.executable, str(program), source, mount]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            assert server.stderr is not None
+            if server.stdout.readline():
+                return run("umount", "-l", mount)
+            return server.stderr.read().strip().splitlines()[-1]
+
+
 def no_ipv6() -> str:
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):
@@ -206,6 +221,13 @@ NEEDS = (
     Need("ss", "lists of sockets", "Debian: iproute2", program("ss"), ("iproute2",)),
     Need("python of others", "another user's Python", "a Python below /usr", no_python_of_others, of_machine=True),
     Need("ipv6", "addresses of IPv6", "a network with IPv6", no_ipv6, of_machine=True),
+    Need(
+        "folding files",
+        "names that are compared without case",
+        "be root, with /dev/fuse",
+        no_folding_files,
+        of_machine=True,
+    ),
     Need("linux", "what only Linux has", "a Linux", no_linux, of_machine=True),
     Need("container image", "commands in containers", "HOLDFAST_TEST_IMAGE=NAME", no_image, of_machine=True),
 )

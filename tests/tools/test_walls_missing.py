@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -117,6 +119,45 @@ def test_with_no_wall_only_what_is_proven_to_read_runs_unasked_and_the_first_que
     assert (touched.outcome, touched.confined, touched.asked) == ("ok", "", "")
     # Not with the first command, which ran unasked: the user would not have seen it.
     assert [each.notice.partition(":")[0] for each in (outside, program)] == ["Commands are not confined", ""]
+
+
+def with_a_shim(folder: Path) -> str:
+    """Make a shim `python3` in the place of others, which runs what the workspace names; return its folder."""
+    programs = folder / "ws/evil"
+    programs.write_text("#!/bin/sh\necho evil ran\ntouch PWNED\n")
+    programs.chmod(0o755)
+    (folder / "ws/.tool-versions").write_text("python path:evil\n")
+    shims = Path(tempfile.mkdtemp(prefix="holdfast-shims-", dir="/usr/local"))
+    (shims / "python3").write_text('#!/bin/bash\nread _ version < .tool-versions\nexec ./${version#path:} "$@"\n')
+    (shims / "python3").chmod(0o755)
+    shims.chmod(0o755)
+    return str(shims)
+
+
+@pytest.mark.parametrize("wall", ["bwrap", "landlock", "none"])
+def test_a_shim_that_reads_the_project_runs_inside_a_wall_or_asks(folder: Path, wall: walls.WallKind) -> None:
+    """As those of pyenv, rbenv and asdf do: `python3 --version` is then a program of the workspace."""
+    walls.need(wall)
+    walls.need_user(0)
+    shims = with_a_shim(folder)
+    try:
+        words, environ = without_bubblewrap(folder, landlock=wall == "landlock")
+        if wall == "bwrap":
+            words, environ = [], {**os.environ, "PYTHONPATH": PATHS}
+        environ["PATH"] = f"{shims}:{environ['PATH']}"
+        commands = ["python3 --version", "cat a.txt", "find . -name a.txt -exec python3 --version {} +"]
+        shim, read, found = session(Request(folder=str(folder), mode="ask", commands=commands), words, environ)
+    finally:
+        shutil.rmtree(shims)
+    assert (read.outcome, read.asked) == ("ok", "")
+    assert found.outcome == "denied"
+    assert not (folder / "ws/PWNED").exists()
+    if wall == "none":
+        assert (shim.outcome, shim.confined) == ("denied", None)
+        assert "'python3' is a script or launcher that may run another program" in shim.asked
+    else:
+        assert (shim.confined, shim.asked) == ("read", "")
+        assert "evil ran" in shim.text
 
 
 @pytest.mark.parametrize(("sandbox", "landlock", "outcome"), [("require", False, "failed"), ("off", True, "ok")])

@@ -27,6 +27,7 @@ USER_FILE = "mcp.json"
 """The user's file, next to the config."""
 
 LONGEST_TIMEOUT = 86_400_000  # milliseconds
+MOST_HOSTS = 100
 
 
 F = TypeVar("F", bound=McpServerFields)
@@ -125,9 +126,32 @@ def _fault(name: str, entry: ServerEntry) -> str:  # noqa: PLR0911 - one for eac
         return "it needs either `command` or `url`."
     if entry.url and not entry.url.startswith(("http://", "https://", "${")):
         return "its `url` does not begin with http:// or https://."
+    if why := _sandbox_fault(entry):
+        return why
     for field, time in (("timeout", entry.timeout), ("idle_timeout", entry.idle_timeout)):
         if time is not None and time > LONGEST_TIMEOUT:
             return f"its `{field}` is more than {LONGEST_TIMEOUT} milliseconds (a day)."
+    return ""
+
+
+def _sandbox_fault(entry: ServerEntry) -> str:
+    if entry.sandbox and entry.url:
+        return (
+            "`sandbox` is for a server with a `command`: one at a `url` is not started by holdfast. Remove `sandbox`."
+        )
+    if entry.network and not entry.sandbox:
+        return (
+            "`network` is for a server with `sandbox`: without it, any address can be reached. Set `sandbox` to true."
+        )
+    if not entry.network:
+        return ""
+    from holdfast.tools.sandbox import is_host_pattern  # noqa: PLC0415 - for a confined server
+
+    if len(entry.network) > MOST_HOSTS:
+        return f"its `network` has more than {MOST_HOSTS} hosts."
+    strange = next((each for each in entry.network if not is_host_pattern(each)), None)
+    if strange is not None:
+        return f"{strange!r} in its `network` is no host (such as 'pypi.org', '*.example.org' or 'example.org:8080')."
     return ""
 
 

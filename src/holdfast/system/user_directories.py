@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -82,4 +83,12 @@ def homes(environ: Mapping[str, str]) -> Homes:
         config=dirs.user_config_path / "config.toml",
         sessions=dirs.user_state_path / "sessions",
         cache=dirs.user_cache_path,
+    )
+
+
+def private_folders(environ: Mapping[str, str], session_folder: Path) -> tuple[Path, ...]:
+    """Return the real folders of holdfast that no confined program sees: the config, the keys and all sessions."""
+    paths = homes(environ)
+    return tuple(
+        Path(os.path.realpath(each)) for each in (session_folder.parent, paths.config.parent, paths.sessions.parent)
     )

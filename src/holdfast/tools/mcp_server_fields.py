@@ -17,7 +17,8 @@ class McpServerFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     `timeout` limits each call, `idle_timeout` the time in it without an answer or progress; None: the default. With
     `declare`, a new session declares its tools whatever their size. With `trust_hints`, calls of tools that the server
-    marks as read-only need no approval.
+    marks as read-only need no approval. With `sandbox`, a `command` runs behind the wall of confined commands, and
+    reaches only the hosts in `network`.
     """
 
     command: str = ""
@@ -30,3 +31,5 @@ class McpServerFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     idle_timeout: _Time | None = None
     declare: bool = False
     trust_hints: bool = False
+    sandbox: bool = False
+    network: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ only what a closed grammar proves safe runs unasked.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -162,6 +163,14 @@ def _obeyed(files: tuple[str, ...], root: str) -> tuple[str, ...]:
             fixed = next((folder for folder in folders if runs_by_itself(f"{folder}/x")), "/".join(parts))
             found[f"{root}/{fixed}"] = None
     return tuple(found)
+
+
+_HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9_-][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+
+
+def is_host_pattern(text: str) -> bool:
+    """Return whether the text names a host, or all below one, as `network` takes it: with a port or without."""
+    return _HOST.fullmatch(text) is not None
 
 
 _SEEN = {

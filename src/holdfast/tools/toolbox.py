@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.system.threads import in_daemon
-from holdfast.system.user_directories import homes
+from holdfast.system.user_directories import homes, private_folders
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
 from holdfast.tools.workspace.file_snapshots import current_snapshot
@@ -48,12 +48,11 @@ class LocalToolbox:
         `StorageFailed` if the folder for live output cannot be created.
         """
         self._folder = session_folder
-        private = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
         self._workspace = Workspace(
             root=Path(os.path.realpath(cwd)),
             spool=session_folder / "spool",
             outputs=Path(os.path.realpath(session_folder / "outputs")),
-            private=tuple(Path(os.path.realpath(folder)) for folder in private),
+            private=private_folders(os.environ, session_folder),
         )
         try:
             self._workspace.spool.mkdir(mode=0o700, exist_ok=True)

@@ -84,6 +84,6 @@ async def _never(_: ToolContext) -> ToolOutput:
 def is_free(folder: HostileFolder, line: str, mode: str = "ask") -> bool:
     """Return whether a line runs unasked in the hostile workspace."""
     root = str(folder.ws)
-    parts = command_parts(line, root=root, folder=root, around=disk_surroundings())
+    parts = command_parts(line, root=root, folder=root, around=disk_surroundings(is_confined=True))
     plan = Plan(effect="execute", title="run", run=_never, command=line, line=parts)
     return decide(plan, Policy("plan" if mode == "plan" else "ask")) == Allow()

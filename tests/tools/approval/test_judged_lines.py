@@ -68,6 +68,13 @@ def test_no_hostile_line_is_free(tmp_path: Path) -> None:
     assert [each for each in FLAT if is_free(folder, folder.filled(each[1]), "plan")] == []
 
 
+def test_a_folder_that_bash_lists_for_a_pattern_counts_though_nothing_in_it_matches(tmp_path: Path) -> None:
+    folder = HostileFolder(tmp_path)
+    assert not is_free(folder, "cat */no-such-name*"), "`data` is a link to a folder outside"
+    assert not is_free(folder, "cat sub/*/no-such-name*")
+    assert is_free(folder, "cat s*/no-such-name*")
+
+
 def test_usual_lines_are_free_in_the_same_folder(tmp_path: Path) -> None:
     folder = HostileFolder(tmp_path)
     usual = ["cat a.txt", "cat *.txt", "ls -la", "grep -n two a.txt b.txt", "find . -name '*.txt'", "git log --oneline"]
@@ -102,6 +109,9 @@ REPOSITORIES = {
     "a merge driver": '[merge "x"]\n\tdriver = ./evil\n',
     "a promised object": '[extensions]\n\tpartialClone = x\n[remote "x"]\n\tuploadpack = ./evil\n\tpromisor = true\n',
     "a setting of tomorrow": "[core]\n\tsomethingNew = ./evil\n",
+    "a setting in the line of its section": "[core] fsmonitor = ./evil\n",
+    "a section with an escape in its name": '[diff "x\\"y"]\n\ttextconv = ./evil\n',
+    "a section in an older form": "[include.x]\n\tpath = evil\n",
 }
 
 

@@ -1,6 +1,6 @@
 """Where the file system takes two names for one, so do the rules that forbid or ask, and the list of secret files.
 
-No file system of the tests' machines compares names without case; the laws are about the names alone.
+The laws are about the names alone; `tests/e2e/test_folding_names.py` has a file system that compares them so.
 """
 
 from __future__ import annotations

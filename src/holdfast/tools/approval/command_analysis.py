@@ -14,7 +14,6 @@ Laws (`tests/tools/approval/test_command_parts_laws.py`).
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 from posixpath import join, normpath
@@ -23,6 +22,7 @@ import msgspec
 
 from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.approval.command_parts import CommandPart, CommandParts
+from holdfast.tools.approval.command_texts import all_texts, written_texts
 from holdfast.tools.approval.files_read import folders_walked, paths_read, started
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word, names_files
@@ -43,26 +43,10 @@ ELSEWHERE = "/a folder that is not known"
 _PIECES = re.compile(r"[=:,@]")
 """What stands between the paths in one word: `--cov=src`, `a:b`."""
 
-_NESTED = 3
 _MOST_REACHED = 16
 _WILDCARD = re.compile(r"[*?]")
 
-_STARTERS = frozenset(
-    {
-        *("env", "sudo", "doas", "nice", "nohup", "timeout", "time", "command", "builtin", "exec", "xargs", "stdbuf"),
-        *("setsid", "ionice", "chronic", "unbuffer", "watch", "parallel", "npx", "bunx", "uvx", "runuser", "flock"),
-        *("strace", "ltrace"),
-    }
-)
-"""Programs that run the program named behind them."""
-
 _INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tsx|ts-node|(?:ba|da|z|k)?sh)[0-9.]*")
-_SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash"])
-_MANY_WORDS = 128
-_COMPARED = 16
-"""Of a command with many words, a rule is compared with so many behind each place where a program may be named."""
-
-_FINDS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 
 
 def command_parts(
@@ -77,7 +61,7 @@ def command_parts(
     everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
     parts = tuple(place.part(each, everywhere) for each in line.commands)
     outside = next((at for at in everywhere if not place.inside(at)), None)
-    texts = dict.fromkeys(text for each in line.commands for text in _all_texts(each, _NESTED))
+    texts = dict.fromkeys(text for each in line.commands for text in all_texts(each))
     unclear = line.unclear
     for loop in line.loops:
         words = place.part(loop.words, everywhere)
@@ -105,6 +89,8 @@ class _Place(msgspec.Struct, frozen=True):
     """The variables whose value may have wildcards in it."""
     walked: dict[tuple[str, ...], Below] = msgspec.field(default_factory=dict[tuple[str, ...], Below])
     """What was found below folders, as another command of the line may find it again."""
+    outside: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
+    """The folders outside that match a pattern, as another word of the line may begin with it."""
     secrets: dict[int, tuple[str, ...]] = msgspec.field(default_factory=dict[int, tuple[str, ...]])
     """The secrets among files, by the number of their tuple in `walked`."""
 
@@ -152,10 +138,8 @@ class _Place(msgspec.Struct, frozen=True):
             more = next(filter(None, (self.git_starts(join(at, *steps)) for at in folders)), "")
         if not more and (option := self.option_among_files(command.words[1:], folders)):
             more = f"the name of the file {option!r} would be an option of {program!r}"
-        if not more and (
-            found := next(filter(None, (self.program_here(each, folders) for each in started(command))), "")
-        ):
-            more = f"{program!r} runs a program of the workspace here ({found})"
+        if not more:
+            more = next(filter(None, (self.program_here(each, folders) for each in started(command))), "")
         writes, unknown = self.writes(command, folders)
         command_words = _with_message(command.words)
         fixed = all(word.fixed for word in command_words) and all(each.value.fixed for each in command.assignments)
@@ -167,7 +151,7 @@ class _Place(msgspec.Struct, frozen=True):
             fixed = False  # of the same name, and another one
         program_words = None if command.assignments or not fixed else program_of(command)
         return CommandPart(
-            texts=_texts(command),
+            texts=written_texts(command),
             words=words if fixed and command.words else (),
             more=more,
             unknown=unknown,
@@ -191,7 +175,13 @@ class _Place(msgspec.Struct, frozen=True):
             yield from self.matching(path)
             parts = path.split("/")
             listed = ("/".join(parts[:at]) for at, part in enumerate(parts) if at and _WILDCARD.search(part))
-            yield from (each for above in listed for each in self.matching(above) if not self.inside(each))
+            yield from (each for above in listed for each in self.listed_outside(above))
+
+    def listed_outside(self, path: str) -> tuple[str, ...]:
+        """Return which of the folders that match a pattern lie outside. Long patterns begin as shorter ones do."""
+        if path not in self.outside:
+            self.outside[path] = tuple(each for each in self.matching(path) if not self.inside(each))
+        return self.outside[path]
 
     def matching(self, path: str) -> Iterator[str]:
         """Yield where the paths that match a pattern lead; a path without wildcards is its own match."""
@@ -253,12 +243,14 @@ class _Place(msgspec.Struct, frozen=True):
         return self.inside(normpath(named)) and not self.inside(self.around.real(named))
 
     def program_here(self, name: str, folders: tuple[str, ...]) -> str:
-        """Return the file of the workspace that a program's name runs, "" if it is one of the system."""
+        """Return why it is not known what a program's name runs, as the end of a sentence, "" if it is."""
         for at in folders:
             found = self.around.program(name, at)
             for path in (found, self.around.real(found)) if found else ():
                 if self.inside(path):
-                    return self.name(path)
+                    return f"{name!r} runs a program of the workspace here ({self.name(path)})"
+            if chosen := self.around.chosen(name, at):
+                return f"{name!r} is a script or launcher that may run another program ({chosen})"
         return ""
 
     def git_starts(self, folder: str) -> str:
@@ -343,58 +335,3 @@ def _with_message(words: tuple[Word, ...]) -> tuple[Word, ...]:
         message if before.fixed and before.text in ("-m", "--message") and word.single and not word.pattern else word
         for before, word in pairwise(words[1:])
     )
-
-
-def _texts(command: SimpleCommand) -> tuple[str, ...]:
-    """Return the words of a command in one line: as written, and quoted again if they are fixed."""
-    written = " ".join((*_assigned(command), *(word.raw for word in command.words)))
-    if not all(word.fixed for word in command.words):
-        return (written,)
-    quoted = " ".join((*_assigned(command), shlex.join(word.text for word in command.words)))
-    return tuple(dict.fromkeys((written, quoted)))
-
-
-def _all_texts(command: SimpleCommand, nested: int) -> Iterator[str]:
-    """Yield every text by which a deny rule may mean a command, or what it starts."""
-    yield from _texts(command)
-    few = len(command.words) <= _MANY_WORDS
-    for at in _starts(command.words):
-        words = command.words[at:] if few else command.words[at : at + _COMPARED]
-        raw, text = ([word.raw for word in words], [word.text for word in words])
-        for each in (raw, text) if raw != text else (text,):
-            yield " ".join(each)
-            yield " ".join((each[0].rpartition("/")[2], *each[1:]))
-        if few:
-            yield shlex.join(text)
-        name = text[0].rpartition("/")[2]
-        if nested and (inner := _script(name, words)):
-            for inside in parse_command(inner).commands:
-                yield from _all_texts(inside, nested - 1)
-
-
-def _starts(words: tuple[Word, ...]) -> Iterator[int]:
-    """Yield where a program may be named: at the beginning, and behind programs that start others."""
-    if not words:
-        return
-    yield 0
-    name = words[0].text.rpartition("/")[2]
-    if name in _STARTERS:
-        yield from range(1, len(words))
-    elif name in ("find", "fd", "fdfind"):
-        yield from (at + 1 for at, word in enumerate(words[:-1]) if word.text in _FINDS | {"-x", "-X"})
-
-
-def _script(name: str, words: tuple[Word, ...]) -> str:
-    """Return the script that a shell gets as a fixed argument, "" if there is none."""
-    if name == "eval":
-        return " ".join(word.text for word in words[1:]) if all(word.fixed for word in words) else ""
-    if name not in _SHELLS:
-        return ""
-    for at, word in enumerate(words[1:-1], 1):
-        if re.fullmatch(r"-[a-z]*c[a-z]*", word.text):
-            return next((each.text for each in words[at + 1 :] if each.fixed and not each.text.startswith("-")), "")
-    return ""
-
-
-def _assigned(command: SimpleCommand) -> tuple[str, ...]:
-    return tuple(f"{each.name}={each.value.raw}" for each in command.assignments)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from holdfast.tools.known_programs import BY_NAME
@@ -44,6 +45,8 @@ _CLOSED_SUB_COMMANDS = {
     "git": frozenset({"submodule", "clone", "ls-remote", "archive", "remote", "daemon", "svn", "p4"}),
 }
 """Sub-commands of which each word may be a program, an address or code."""
+
+_MOST_NAMES = 1_024
 
 _INTERPRETERS = frozenset({"python", "pypy", "node", "nodejs", "ruby", "perl", "php", "lua", "deno", "bun", "Rscript"})
 
@@ -90,6 +93,7 @@ def _programs(known: Sequence[str]) -> tuple[list[Program], bool]:
     return found, len(words) > 1
 
 
+@lru_cache(_MOST_NAMES)
 def _name(word: str) -> str:
     """Return the name of a program without folder and version: `python` for `/usr/bin/python3.12`."""
     name = word.rpartition("/")[2]

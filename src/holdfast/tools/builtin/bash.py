@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 from pathlib import Path
@@ -20,7 +19,7 @@ from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
 from holdfast.tools.process.command_end import CommandFinished
 from holdfast.tools.process.end_record import new_seal
 from holdfast.tools.process.session_supervisors import CommandRequest, Supervisors
-from holdfast.tools.sandbox import ConfinedStart, Sandbox, confinement_note, moved_note, refused_note
+from holdfast.tools.sandbox import ConfinedStart, Sandbox, confinement_note, is_host_pattern, moved_note, refused_note
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
@@ -29,7 +28,6 @@ from holdfast.tools.workspace.safe_paths import resolve
 
 DEFAULT = 120.0  # seconds after which a foreground command is ended
 _BY_SIGNAL = 128  # an exit code above it, inside bubblewrap, is it and the number of a signal
-_ADDRESS = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9_-][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 TITLE = 80  # characters of the command shown in a plan's title
 
 
@@ -49,7 +47,7 @@ class BashTool:
         args = parse_arguments(arguments, BashArguments, tool="bash")
         if "\0" in args.command:
             raise ToolFailed("The command contains a NUL character, which no program accepts. Nothing was run.")
-        if (strange := next((each for each in args.network if not _ADDRESS.fullmatch(each)), None)) is not None:
+        if (strange := next((each for each in args.network if not is_host_pattern(each)), None)) is not None:
             raise ToolFailed(
                 f"Address {strange!r} in 'network' is no host (such as 'pypi.org', '*.example.org' or "
                 "'example.org:8080'). Nothing was run."
@@ -59,9 +57,9 @@ class BashTool:
         place = resolve(self._workspace.root, args.cwd)
         if not os.path.isdir(place.path):  # noqa: PTH112 - False also for a name that is too long
             raise ToolFailed(f"Folder {args.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob.")
-        around = disk_surroundings()
-        line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
         levels = () if self._sandbox is None else self._sandbox.levels
+        around = disk_surroundings(is_confined=bool(levels))
+        line = command_parts(args.command, root=str(self._workspace.root), folder=str(place.path), around=around)
         below = around.below(str(self._workspace.root), False) if levels else Below()  # noqa: FBT003 - of a lookup
         cannot_hide = "" if self._sandbox is None or not levels else self._sandbox.cannot_hide(below.files)
         if _patches(line):

@@ -256,8 +256,16 @@ class McpConnections:
 
     async def _start(self, server: McpServer) -> ServerProcess:
         self._number += 1
-        command = ServerCommand(argv=(server.command, *server.args), env=server.env, cwd=str(self._root / server.cwd))
-        call = f"mcp-{self._folder.name}-{server_word(server.name)}-{self._number}"
+        word, cwd = server_word(server.name), self._root / server.cwd
+        call = f"mcp-{self._folder.name}-{word}-{self._number}"
+        command = ServerCommand(argv=(server.command, *server.args), env=server.env, cwd=str(cwd))
+        if server.sandbox:
+            from holdfast.tools.server_sandbox import ServerSandbox, ServerStart  # noqa: PLC0415 - for a confined server
+
+            sandbox = ServerSandbox(self._root, self._folder, contained=self._supervisor.contained)
+            start = ServerStart(word=word, cwd=cwd, variables=server.env, hosts=server.network)
+            wall = await in_daemon(lambda: sandbox.launch_fields(start, call=call))
+            command = msgspec.structs.replace(command, wall=wall, hosts=server.network)
         return await start_server(self._supervisor, command, call=call, folder=self._spool)
 
     async def close(self) -> None:

@@ -30,6 +30,7 @@ class McpServer(McpServerFields, frozen=True, kw_only=True):
     def digest(self) -> str:
         """Return the SHA-256 of the definition in hex: servers with the same digest have the same tools."""
         definition = (self.command, self.args, self.env, self.cwd, self.url, self.headers)
+        definition += ((self.network,),) if self.sandbox else ()
         return hashlib.sha256(msgspec.json.encode(definition, order="deterministic")).hexdigest()
 
     @property
@@ -41,10 +42,17 @@ class McpServer(McpServerFields, frozen=True, kw_only=True):
             return ""
 
     @property
+    def confinement(self) -> str:
+        """Return what its sandbox lets it do, for people, "" if it has none."""
+        reach = f"reaching {', '.join(self.network)}" if self.network else "no network"
+        return f"in the sandbox, {reach}" if self.sandbox else ""
+
+    @property
     def shown(self) -> str:
-        """Return the command line or the URL, for people. Credentials in the URL are left out."""
+        """Return the command line and its sandbox, or the URL without credentials, for people."""
         if not self.url:
-            return shlex.join((self.command, *self.args))
+            confined = f" ({self.confinement})" if self.sandbox else ""
+            return f"{shlex.join((self.command, *self.args))}{confined}"
         before, _, rest = self.url.rpartition("@")
         scheme = before.partition("://")[0]
         return f"{scheme}://{rest}" if before else self.url

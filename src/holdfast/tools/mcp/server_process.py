@@ -18,6 +18,7 @@ import socket
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,6 +27,9 @@ from holdfast.tools.process import server_relay
 from holdfast.tools.process.command_end import CommandFinished, stored_output
 from holdfast.tools.process.launch import PACKAGES
 from holdfast.tools.process.supervisor_client import Supervisor, forget
+
+if TYPE_CHECKING:
+    from holdfast.system.confinement.entry import LaunchFields
 
 JOINS_WITHIN = 20.0
 """Seconds that the relay may take to join: a Python starts, on a busy machine."""
@@ -38,11 +42,16 @@ _LAST_CHARACTERS = 2_000
 
 
 class ServerCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run: a program and its arguments, in the folder `cwd`, with `env` added to the environment."""
+    """What to run: a program and its arguments, in the folder `cwd`, with `env` added to the environment.
+
+    With a `wall`, inside it, in its folder and with its environment; it reaches the `hosts`.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str
+    wall: LaunchFields | None = None
+    hosts: tuple[str, ...] = ()
 
 
 class ServerProcess:

@@ -11,6 +11,10 @@ server, but not the server's children.
 
 It ignores SIGTERM, which the supervisor sends to all processes of a server: the server has its grace. Imports the
 standard library and the process table only, to start fast.
+
+A server with a wall is started inside it, by the same code as a confined command. Its proxy is a child of the relay, so
+the relay's end is the end of both, and of all that is inside: the kernel ends a PID namespace at once. What the proxy
+refused is written to the server's stderr. A wall that cannot be built runs nothing.
 """
 
 from __future__ import annotations
@@ -30,18 +34,27 @@ RELAY_PROGRAM = (
 
 _TYPE_CHECKING = False  # as in typing, without the cost of its import
 if _TYPE_CHECKING:
+    from threading import Thread
     from typing import TypedDict
 
+    from holdfast.system.confinement.entry import LaunchFields, Wall
+    from holdfast.system.confinement.network.proxy_process import ProxyProcess
+
     class ServerToRun(TypedDict):
-        """The request on the socket: `env` is added to the environment."""
+        """The request on the socket: `env` is added to the environment. A `wall` has its own, and its own folder."""
 
         argv: list[str]
         env: dict[str, str]
         cwd: str
+        wall: LaunchFields | None
+        hosts: list[str]
 
 
 _LENGTH = 8  # bytes of the number that says how many follow
 _NOT_RUN = 127
+_NO_WALL = 126
+_REPORTS_WITHIN = 1.0
+_REPORT_MOST = 65_536
 
 
 def main() -> None:
@@ -59,19 +72,92 @@ def main() -> None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(sys.argv[1])
     request = json.loads(_exactly(connection, int.from_bytes(_exactly(connection, _LENGTH), "big")))
+    wall, proxy = _wall_of(request)
     relay = os.getpid()
     server = os.fork()
     if server == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGCONT, signal.SIG_DFL)
         if end_with(relay, signal.SIGKILL):
-            _exec_server(request, connection)
+            _exec_server(request, connection, wall)
         os._exit(_NOT_RUN)
     connection.close()
     _end_without(above)
+    reports = None if proxy is None else _copy_refusals(proxy)
+    if wall is not None:
+        _let_begin(wall)
     while (ended := os.waitpid(-1, 0))[0] != server:
-        pass
+        if proxy is not None and ended[0] == proxy.pid:
+            proxy.pid = 0
+    if proxy is not None and proxy.pid:
+        os.kill(proxy.pid, signal.SIGKILL)
+    if reports is not None:
+        reports.join(_REPORTS_WITHIN)
+    if wall is not None:
+        _report_end(wall)
     _end_like(os.waitstatus_to_exitcode(ended[1]))
+
+
+def _wall_of(request: ServerToRun) -> tuple[Wall | None, ProxyProcess | None]:
+    """Return the wall of the server and its proxy, None without one. If the wall cannot be, exit and say why."""
+    fields = request["wall"]
+    if fields is None:
+        return None, None
+    from holdfast.system.confinement.entry import prepare_wall  # noqa: PLC0415 - for a confined server
+
+    try:
+        wall = prepare_wall(fields)
+        if wall.channel < 0:
+            return wall, None
+        from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - likewise
+
+        return wall, start_proxy(wall, hosts=request["hosts"])  # before the server: without its proxy it is not run
+    except (OSError, ValueError) as error:
+        _report_line(f"Its sandbox could not be built: {error}. The server was not started.")
+        os._exit(_NO_WALL)
+
+
+def _copy_refusals(proxy: ProxyProcess) -> Thread:
+    """Copy what the proxy refuses to the server's stderr, once for each host, as soon as it does. After every fork."""
+    from threading import Thread  # noqa: PLC0415 - for a server that reaches the network
+
+    def copy() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the main thread's, which waits
+        unread = b""
+        while data := os.read(proxy.report, _REPORT_MOST):
+            *lines, unread = (unread + data).split(b"\n")
+            for line in lines:
+                refused = json.loads(line)
+                _report_line(
+                    f"The sandbox refused to connect to {refused['host']}:{refused['port']} ({refused['why']})."
+                )
+
+    thread = Thread(target=copy, daemon=True)
+    thread.start()
+    return thread
+
+
+def _let_begin(wall: Wall) -> None:
+    """Let the server begin, now that all that ends it is in place."""
+    from holdfast.system.confinement.entry import let_begin  # noqa: PLC0415 - for a confined server
+
+    wall.close_inside()
+    if wall.ready >= 0:
+        let_begin(wall)
+
+
+def _report_end(wall: Wall) -> None:
+    """Write to the server's stderr if it never began, and what it put where git would obey it."""
+    from holdfast.system.confinement.entry import close_wall, move_appeared  # noqa: PLC0415 - for a confined server
+
+    if not close_wall(wall):
+        _report_line("Its sandbox could not be built: see above. The server was not started.")
+    for path in move_appeared(wall.fields):
+        _report_line(f"It made {path!r}, from which git would take its settings. It was moved away.")
+
+
+def _report_line(text: str) -> None:
+    os.write(2, f"{text}\n".encode(errors="replace"))
 
 
 def _end_without(above: int) -> None:
@@ -81,13 +167,17 @@ def _end_without(above: int) -> None:
         os._exit(1)
 
 
-def _exec_server(request: ServerToRun, connection: socket.socket) -> None:
+def _exec_server(request: ServerToRun, connection: socket.socket, wall: Wall | None) -> None:
     """Become the server; return only if that fails."""
     argv = request["argv"]
     try:
-        os.chdir(request["cwd"])
         os.dup2(connection.fileno(), 0)
         os.dup2(connection.fileno(), 1)
+        if wall is not None:
+            from holdfast.system.confinement.entry import enter_wall  # noqa: PLC0415 - for a confined server
+
+            enter_wall(wall, argv)
+        os.chdir(request["cwd"])
         os.execvpe(argv[0], argv, {**os.environ, **request["env"]})  # noqa: S606 - the command of a server is a program, not a line for a shell
     except (OSError, ValueError) as error:
         os.write(2, f"{argv[0]}: {error}\n".encode(errors="replace"))

@@ -33,16 +33,17 @@ def dangers(line: CommandLine) -> tuple[str, ...]:
 
 
 def _line_dangers(line: CommandLine, nested: int) -> Iterator[str]:
+    started = [tuple(_started_programs(command.words)) for command in line.commands]
     for pipeline in line.pipelines:
         fetched = False
         for stage in pipeline:
-            names = {_name(words) for at in stage for words in _started_programs(line.commands[at].words)}
+            names = {_name(words) for at in stage for words in started[at]}
             if fetched and names & _SHELLS:
                 yield "runs what it fetches from the network"
             fetched = fetched or bool(names & _FETCHERS)
-    fetches = any(_name(words) in _FETCHERS for command in line.commands for words in _started_programs(command.words))
-    for command in line.commands:
-        for words in _started_programs(command.words):
+    fetches = any(_name(words) in _FETCHERS for programs in started for words in programs)
+    for command, programs in zip(line.commands, started, strict=True):
+        for words in programs:
             if fetches and _name(words) in _SHELLS | {"eval", "source", "."} and not all(word.fixed for word in words):
                 yield "runs what it fetches from the network"
             yield from _words_dangers(words, nested)

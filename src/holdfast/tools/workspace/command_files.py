@@ -9,12 +9,12 @@ import os
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from posixpath import join, normpath
 
 import msgspec
 
 from holdfast.tools.workspace.git_repository import StartsPrograms, read_repositories
+from holdfast.tools.workspace.program_files import chosen_elsewhere, program_file
 
 MOST_NAMES = 2_000
 """The most names that a pattern may match, and ten times as many may be read; with more, they are unknown."""
@@ -62,14 +62,16 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Lookups on the disk.
 
     `real` is a path as the kernel finds it, `matches` are the paths that match a pattern (None: too many), `below` is
-    what lies below a folder, `program` the file that a program's name runs in a folder ("": none), `repositories` what
-    they start. All paths are absolute. The default reads nothing: each path leads where it says.
+    what lies below a folder, `program` the file that a program's name runs in a folder ("": none), `chosen` the same if
+    it may run another program, `repositories` what they start. All paths are absolute. The default reads nothing: each
+    path leads where it says.
     """
 
     real: Callable[[str], str] = normpath
     matches: Callable[[str], tuple[str, ...] | None] = lambda _: ()
     below: Callable[[str, bool], Below] = lambda _folder, _through_links: Below()
     program: Callable[[str, str], str] = lambda _name, _folder: ""
+    chosen: Callable[[str, str], str] = lambda _name, _folder: ""
     repositories: Callable[[str], StartsPrograms] = lambda _: StartsPrograms()
 
     def remembering(self) -> Surroundings:
@@ -94,6 +96,7 @@ class Surroundings(msgspec.Struct, frozen=True):
             matches=cache(matches),
             below=cache(below),
             program=cache(self.program),
+            chosen=cache(self.chosen),
             repositories=cache(self.repositories),
         )
 
@@ -101,15 +104,20 @@ class Surroundings(msgspec.Struct, frozen=True):
 NO_SURROUNDINGS = Surroundings()
 
 
-def disk_surroundings() -> Surroundings:
-    """Return the surroundings that read the disk, for one line: all its patterns share a bound."""
+def disk_surroundings(*, is_confined: bool = False) -> Surroundings:
+    """Return the surroundings that read the disk, for one line: all its patterns share a bound.
+
+    With `is_confined`, what only reads runs inside a wall: then a shim of a program may stand for it.
+    """
     name_count = [0]
     folders: dict[str, str] = {}
+    beginnings: dict[tuple[str, ...], tuple[str, ...]] = {}
     return Surroundings(
         real=lambda path: _real_below(path, folders),
-        matches=lambda pattern: _matches(pattern, name_count),
+        matches=lambda pattern: _matches(pattern, name_count, beginnings),
         below=_below,
-        program=_program,
+        program=program_file,
+        chosen=(lambda _name, _folder: "") if is_confined else chosen_elsewhere,
         repositories=read_repositories,
     )
 
@@ -159,10 +167,13 @@ def _real(path: str, *, name_alone: bool = False) -> str:
 _MOST_LINKS = 64
 
 
-def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
+def _matches(
+    pattern: str, name_count: list[int], beginnings: dict[tuple[str, ...], tuple[str, ...]]
+) -> tuple[str, ...] | None:
     """Return the paths that `*` and `?` in a path stand for, as bash finds them; None if there are too many.
 
-    `name_count` counts the names that all patterns of a line were compared with, and the folders.
+    `name_count` counts the names that all patterns of a line were compared with, and the folders. `beginnings` has
+    what their beginnings match.
     """
     parts = pattern.split("/")[1:]
     if len(parts) > _MOST_PARTS:
@@ -170,7 +181,11 @@ def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
     if any(len(part) > _LONGEST_NAME for part in parts):
         return ()
     found = ["/"]
-    for part in parts:
+    for at, part in enumerate(parts, 1):
+        beginning = tuple(parts[:at])
+        if beginning in beginnings:
+            found = list(beginnings[beginning])
+            continue
         if not set(part) & {"*", "?"}:
             found = [join(each, part) for each in found]
             continue
@@ -193,6 +208,7 @@ def _matches(pattern: str, name_count: list[int]) -> tuple[str, ...] | None:
             except OSError:
                 continue  # bash finds nothing there either
         found = deeper
+        beginnings[beginning] = tuple(found)
     return tuple(found)
 
 
@@ -219,12 +235,3 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
         except OSError:
             continue  # what cannot be listed the command cannot list either
     return Below(tuple(files), tuple(links), rules=tuple(rules), seen_names=count)
-
-
-def _program(name: str, folder: str) -> str:
-    """Return the file that a program's name runs in a folder, by the search path of commands; "" if there is none."""
-    for place in os.environ.get("PATH", os.defpath).split(":"):
-        path = Path(folder, place, name)
-        if path.is_file() and os.access(path, os.X_OK):
-            return str(path.parent.resolve() / name)
-    return ""

@@ -43,6 +43,8 @@ class _Arguments(argparse.Namespace):
     scope: ConfigScope = "user"
     env: list[str] | None = None
     header: list[str] | None = None
+    sandbox: bool = False
+    network: list[str] | None = None
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -54,6 +56,8 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("command", nargs=argparse.REMAINDER, metavar="URL | -- COMMAND [ARGUMENT …]")
     add.add_argument("-e", "--env", action="append", metavar="VARIABLE=VALUE", help="set a variable for the command")
     add.add_argument("-H", "--header", action="append", metavar="HEADER: VALUE", help="send a header to the URL")
+    add.add_argument("--sandbox", action="store_true", help="run the command in a sandbox, without network")
+    add.add_argument("--network", action="append", metavar="HOST", help="reach this host from the sandbox")
     json = _action(below, "add-json", "add a server in the JSON format of .mcp.json")
     json.add_argument("name", metavar="SERVER")
     json.add_argument("json", metavar="JSON")
@@ -226,6 +230,8 @@ def _entry_of(arguments: _Arguments) -> bytes:
         if len(words) > 1:
             raise UsageError(f"Unexpected {words[1]!r} after the URL. Put options before the name.")
         entry = {"type": "http", "url": words[0]}
+    entry |= {"sandbox": True} if arguments.sandbox or arguments.network else {}
+    entry |= {"network": arguments.network} if arguments.network else {}
     for option, field, between in ((arguments.env, "env", "="), (arguments.header, "headers", ":")):
         pairs = [each.partition(between) for each in option or ()]
         for name, found, _ in pairs:

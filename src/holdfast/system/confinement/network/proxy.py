@@ -70,7 +70,7 @@ class Proxy:
             return
         if not is_named(request, self._hosts):
             self._report_refusal(request, "not named")
-            text = f"{request.host}:{request.port} was not allowed for this command. Name it in the call's `network`."
+            text = f"{request.host}:{request.port} was not allowed: it is not named in `network`."
             connection.sendall(_refusal(403, text))
             return
         addresses, why = self._addresses(request)

@@ -165,14 +165,16 @@ def search_finding(name: SearchName | None, host: str, *, variable: str, key: Pr
     return DoctorFinding(name="search", level="ok", what=f"{name} at {host}, {variable} ({key.source})")
 
 
-def server_finding(name: str, *, tools: int, unusable: Sequence[str], problem: str) -> DoctorFinding:
+def server_finding(
+    name: str, *, tools: int, unusable: Sequence[str], problem: str, confinement: str = ""
+) -> DoctorFinding:
     """Return the finding about an MCP server, which has a `problem` or lists `tools`, of which some are `unusable`."""
     row = f"mcp {name}"
     if problem:
         why = problem.removesuffix(" Nothing was sent.").removeprefix(f"MCP server {name!r} cannot be reached: ")
         what = " ".join(why.split())
         return DoctorFinding(name=row, level="warn", what=what, todo=f"Test it: holdfast mcp test {name}.")
-    offered = f"works, {count_noun(tools, 'tool')}"
+    offered = f"works, {count_noun(tools, 'tool')}{', ' if confinement else ''}{confinement}"
     if not unusable:
         return DoctorFinding(name=row, level="ok", what=offered)
     left_out = f"{offered}; left out: {', '.join(unusable)}"

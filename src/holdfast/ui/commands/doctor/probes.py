@@ -193,11 +193,16 @@ async def _servers(options: RunOptions, cwd: Path) -> list[DoctorFinding]:
         answers = await ask_servers(options.mcp, cwd=cwd, within=_SERVERS_WITHIN)
     except OSError as error:
         answers = {each.name: f"It was not asked: {error.strerror}." for each in options.mcp.servers}
+    confinement = {each.name: each.confinement for each in options.mcp.servers}
     return [
         findings.server_finding(name, tools=0, unusable=(), problem=answer)
         if isinstance(answer, str)
         else findings.server_finding(
-            name, tools=len(answer.tools), unusable=[each.name for each in answer.unusable], problem=""
+            name,
+            tools=len(answer.tools),
+            unusable=[each.name for each in answer.unusable],
+            problem="",
+            confinement=confinement[name],
         )
         for name, answer in answers.items()
     ]

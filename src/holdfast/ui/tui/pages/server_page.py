@@ -38,13 +38,13 @@ def server_lines(shown: ServersShown, settings: McpSettings | None) -> list[str]
             state = states.get(server.name, ServerState(server=server.name))
             if shown.server:
                 lines += server_details(server)
-            lines += _state_lines(state, shown.failures.get(server.name, ""), alone=bool(shown.server))
+            lines += _state_lines(state, shown.failures.get(server.name, ""), server, alone=bool(shown.server))
     if servers and not shown.server:
         lines += ["", "/mcp SERVER shows one with its log, /mcp restart SERVER starts it again."]
     return lines
 
 
-def _state_lines(state: ServerState, earlier: str, *, alone: bool) -> Iterator[str]:
+def _state_lines(state: ServerState, earlier: str, server: McpServer, *, alone: bool) -> Iterator[str]:
     """Yield the lines of one server; `earlier` is why holdfast could not reach it at the start."""
     why = state.why
     name = state.state
@@ -52,7 +52,8 @@ def _state_lines(state: ServerState, earlier: str, *, alone: bool) -> Iterator[s
         name, why = "failed", earlier
     version = f", {state.version.strip()}" if state.version.strip() else ""
     needs = "needs sign-in" if "holdfast mcp login" in why else name
-    yield f"{state.server}: {needs}{version}"
+    confined = f", {server.confinement}" if server.sandbox and name in ("starting", "connected") else ""
+    yield f"{state.server}: {needs}{version}{confined}"
     first, *rest = why.strip().splitlines() or [""]
     if first:
         yield f"  {first}"
