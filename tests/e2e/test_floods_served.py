@@ -1,4 +1,4 @@
-"""A flood in a session of the server: its page and a client of AG-UI are told what was cut off, and it goes on."""
+"""A flood in a session of the server: its page and a client of AG-UI read what was cut off, and it goes on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_page_tells_what_was_cut_off(one_world: World, tmp_path: Path, kind:
 
 
 @pytest.mark.parametrize("kind", ["text", "calls"])
-def test_a_client_of_ag_ui_is_told_what_was_cut_off(one_world: World, kind: str) -> None:
+def test_a_client_of_ag_ui_reads_what_was_cut_off(one_world: World, kind: str) -> None:
     sentence = flooded(one_world, kind)
     served = Served(one_world)
     user = {"id": "1", "role": "user", "content": "go"}

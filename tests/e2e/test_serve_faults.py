@@ -120,7 +120,7 @@ def test_a_stream_of_a_session_that_cannot_be_read_ends_in_order(
     assert "/events: the stream ended early. The record in PostgreSQL refused a statement" in ran.err
 
 
-def test_a_fleet_without_a_free_connection_is_told_in_a_sentence(
+def test_a_fleet_without_a_free_connection_says_so_in_a_sentence(
     one_world: World, small_server: tuple[Any, str]
 ) -> None:
     server, url = small_server
