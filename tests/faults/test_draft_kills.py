@@ -142,9 +142,9 @@ def test_a_draft_that_is_sent_again_after_a_kill_is_done_once(tmp_path: Path) ->
     assert tried >= len(points) - 1  # the last steps may not come again
 
 
-@pytest.mark.parametrize("step", ["add after", "create_session after"])
-def test_a_kill_between_the_record_and_its_answer(tmp_path: Path, step: str) -> None:
-    """The moment that a page cannot tell from one in which nothing was written."""
+@pytest.mark.parametrize("step", ["append before", "create_session after", "add after"])
+def test_a_kill_before_the_answer(tmp_path: Path, step: str) -> None:
+    """A page cannot tell them apart: the journal has no entry yet, the session is there, the prompt is, too."""
     struck_at(tmp_path / "whole", 0)
     steps = (tmp_path / "whole/work/steps").read_text().splitlines()
     found, struck = struck_at(tmp_path / "struck", steps.index(step) + 1)
