@@ -9,40 +9,59 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from holdfast.config.claude_servers import LARGEST_CLAUDE_CONFIG, claude_servers
 from holdfast.config.mcp_servers import server_file
+from holdfast.config.model_servers import Server
 from holdfast.config.permission_lists import claude_project
 from holdfast.config.project_config import LARGEST_CONFIG, project_file
 from holdfast.config.project_decisions import Project
-from holdfast.config.settings import read_config
+from holdfast.config.settings import Limits, read_config
+from holdfast.errors import ProviderFailed
 from holdfast.providers.credentials.provider_keys import KeyFile
+from holdfast.providers.error_mapping import http_failure, redact_failure
+from holdfast.providers.http_model import LONGEST_ERROR
 from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
+from holdfast.providers.own_servers.learned_windows import forget_windows
+from holdfast.providers.own_servers.window_question import LARGEST_PAGE, ask_window
+from holdfast.providers.refusals.plain_body import LONGEST_TEXT, expect_json
+from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.catalog import Catalog
 from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions
 from holdfast.session.storage.blobs import LARGEST_BLOB
 from holdfast.session.storage.lease import HOLDER_BYTES, raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.session.storage.streamed_text import MOST_STREAMED, streamed_text
 from holdfast.session.storage.wal import LARGEST_JOURNAL
 from holdfast.session.transfer.transfer import LIMIT, import_document
 from holdfast.system.bounded_files import STATE_FILE
-from holdfast.system.durable_files import ABOUT, DATABASE, LOCK_FILE
+from holdfast.system.confinement.description import LevelUnavailable
+from holdfast.system.confinement.git_folders import settle_git_folders
+from holdfast.system.durable_files import ABOUT, DATABASE, LOCK_FILE, STREAMED
 from holdfast.system.git import LARGEST_GIT_NAME, branch_or_commit
 from holdfast.tools.mcp import stored_tools
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.process.end_record import LONGEST_RECORD, read_end
 from holdfast.tools.process.supervisor_locks import LARGEST_LOCK, left_nothing
+from holdfast.tools.workspace.file_walk import IGNORE_MOST, walk
 from holdfast.tools.workspace.git_repository import LARGEST_GIT_CONFIG, read_repositories
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, named_images
 from holdfast.tools.workspace.instruction_files import ROOM, instructions
+from holdfast.tools.workspace.safe_paths import resolve
+from holdfast.ui.acp.prompt_content import LARGEST_COMPARED, Resource, ResourceBlock, prompt_content
 from holdfast.ui.service.access import TokenFile
+from holdfast.ui.settings.config_editor import edited_config
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import session_instructions
+from holdfast.ui.tui.prompt.external_editor import LARGEST_EDITED, edited_text
 from holdfast.ui.tui.prompt.prompt_file import LARGEST_HISTORY, PromptFile
+from own_model_server import Local, serving
 
 JOURNALS = Path(__file__).parent / "faults/journals"
 SESSION = "20261128-0900-abcd"
@@ -65,11 +84,15 @@ class FileReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesReader:
-    """Reads bytes that came from somewhere else. The result is a value or a `HoldfastError`."""
+    """Reads bytes that came from somewhere else. The result is a value or a `HoldfastError`.
+
+    Beyond the bound they are refused with the reason, cut, or as if nothing had come.
+    """
 
     name: str
     bound: int
     read: Callable[[bytes], object]
+    beyond: Literal["refused", "cut", "nothing"] = "refused"
 
 
 def _session(root: Path) -> None:
@@ -79,6 +102,45 @@ def _session(root: Path) -> None:
 def _repository(root: Path) -> None:
     for name in ("objects", "refs"):
         (root / ".git" / name).mkdir(parents=True)
+
+
+def _embedded(root: Path) -> object:
+    """Return the text of a prompt with a file that an editor shows, compared with the file on the disk."""
+    resource = ResourceBlock(Resource(uri=(root / "a.py").as_uri(), text="shown"))
+    return prompt_content((resource,), root).text
+
+
+def _git_settings(root: Path) -> object:
+    try:
+        return settle_git_folders(str(root))
+    except (OSError, LevelUnavailable) as fault:  # as its contract says: the caller has the words
+        return fault
+
+
+def _walked(root: Path) -> object:
+    (root / "b.txt").touch()
+    found = list(walk(root, resolve(root, "."), stop=threading.Event(), unread=[]))
+    assert "b.txt" in [each.name for each in found] or (root / ".gitignore").is_file()
+    return found
+
+
+def _window(answer: bytes) -> object:
+    """Return the window that a server of the user's own tells of a model, if each of its pages is these bytes."""
+    paths = ("/v1/models", "/props", "/api/v0/models", "/api/ps", "/api/show")
+    forget_windows()
+    with serving(Local(dict.fromkeys(paths, answer))) as local:
+        providers = known_providers({"home": Server(kind="openai-chat", base_url=local.address)})
+        try:
+            return ask_window(resolve_endpoint("home:m", {}, providers), Limits())
+        finally:
+            forget_windows()
+
+
+def _unjson(body: bytes) -> object:
+    try:
+        return expect_json("m:m", body)
+    except ProviderFailed as failed:
+        return redact_failure(failed, ())
 
 
 def _all(root: Path) -> object:
@@ -117,6 +179,13 @@ FILES: tuple[FileReader, ...] = (
         bound=LARGEST_BLOB,
         place=_BLOB,
         read=lambda root: read_copy(root / SESSION),
+        prepare=_session,
+    ),
+    FileReader(
+        name="text of a running answer",
+        bound=MOST_STREAMED,
+        place=f"{SESSION}/{STREAMED}",
+        read=lambda root: streamed_text(root / SESSION, after=3),
         prepare=_session,
     ),
     FileReader(
@@ -241,6 +310,37 @@ FILES: tuple[FileReader, ...] = (
         prepare=_repository,
     ),
     FileReader(
+        name="file that an editor shows",
+        bound=LARGEST_COMPARED,
+        place="a.py",
+        read=_embedded,
+    ),
+    FileReader(
+        name="prompt from an external editor",
+        bound=LARGEST_EDITED,
+        place="holdfast-1.md",
+        read=lambda root: edited_text(root / "holdfast-1.md"),
+    ),
+    FileReader(
+        name="config from an external editor",
+        bound=STATE_FILE,
+        place="holdfast-1.toml",
+        read=lambda root: edited_config(root / "holdfast-1.toml"),
+    ),
+    FileReader(
+        name="names that git ignores",
+        bound=IGNORE_MOST,
+        place=".gitignore",
+        read=_walked,
+    ),
+    FileReader(
+        name="settings of a repository at the sandbox",
+        bound=STATE_FILE,
+        place=".git/config",
+        read=_git_settings,
+        prepare=_repository,
+    ),
+    FileReader(
         name="settings of a repository",
         bound=LARGEST_GIT_CONFIG,
         place=".git/config",
@@ -249,4 +349,19 @@ FILES: tuple[FileReader, ...] = (
     ),
 )
 
-BYTES: tuple[BytesReader, ...] = (BytesReader(name="imported document", bound=LIMIT, read=import_document),)
+BYTES: tuple[BytesReader, ...] = (
+    BytesReader(name="imported document", bound=LIMIT, read=import_document),
+    BytesReader(name="page of a model's own server", bound=LARGEST_PAGE, read=_window, beyond="nothing"),
+    BytesReader(
+        name="refusal of a provider",
+        bound=LONGEST_ERROR,
+        read=lambda body: redact_failure(http_failure("m:m", 400, {}, body), ()),
+        beyond="cut",
+    ),
+    BytesReader(
+        name="text in place of an answer",
+        bound=LONGEST_TEXT,
+        read=_unjson,
+        beyond="cut",
+    ),
+)

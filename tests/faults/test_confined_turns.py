@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from launching import Agent, World
 from test_nasty_children import left
 
 from holdfast.session.journal.entries import CallEnded, CallStarted
 from holdfast.testing.script import Call, Say
-from holdfast.testing.scripted_provider import ScriptedProvider
 from polling import eventually, slowness
 from process_leaks import linux_only
-from walls import need
 
 pytestmark = linux_only
 
 LIMIT = 2.0
 """Seconds in which everything of a command must be gone after a stop or an exit."""
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    need("bwrap")
-    with ScriptedProvider() as provider:
-        world = World("openai-chat", root=tmp_path, provider=provider)
-        world.one_past = False
-        yield world
-        world.close()
 
 
 def started(world: World) -> list[str]:
@@ -49,7 +34,8 @@ def start(world: World, *options: str) -> Agent:
 STAYS = "trap '' TERM INT HUP; exec 9>held; setsid -f sleep 300; echo up; echo x > begun; sleep 300"
 
 
-def test_a_stop_ends_a_confined_command_and_the_next_turn_knows_it(world: World) -> None:
+def test_a_stop_ends_a_confined_command_and_the_next_turn_knows_it(walled_world: World) -> None:
+    world = walled_world
     world.script((Call("bash", {"command": STAYS}),))
     agent = start(world, "--allow", "Bash(*)")
     eventually((world.folder / "begun").exists)
@@ -64,7 +50,8 @@ def test_a_stop_ends_a_confined_command_and_the_next_turn_knows_it(world: World)
     world.go_on()
 
 
-def test_a_confined_command_in_the_background_ends_with_the_session(world: World) -> None:
+def test_a_confined_command_in_the_background_ends_with_the_session(walled_world: World) -> None:
+    world = walled_world
     line = "exec 9>held; cat ../outside.txt 2>&1; echo x > begun; sleep 300"
     (world.folder.parent / "outside.txt").write_text("seen\n")
     world.script((Call("bash", {"command": line, "background": True}),), (Say("Done."),))
@@ -75,7 +62,8 @@ def test_a_confined_command_in_the_background_ends_with_the_session(world: World
     assert [each.outcome for each in ended(world)] != ["denied"]
 
 
-def test_accepted_edits_and_a_rule_run_at_the_level_that_each_gives(world: World) -> None:
+def test_accepted_edits_and_a_rule_run_at_the_level_that_each_gives(walled_world: World) -> None:
+    world = walled_world
     commands = ["cat a.txt", "sort -o b.txt a.txt", "touch .git/hooks/post-commit", "rm a.txt"]
     (world.folder / "a.txt").write_text("one\n")
     (world.folder / ".git/hooks").mkdir(parents=True)
@@ -92,7 +80,8 @@ def test_accepted_edits_and_a_rule_run_at_the_level_that_each_gives(world: World
     assert not (world.folder / ".git/hooks/post-commit").exists()
 
 
-def test_plan_mode_runs_any_command_where_it_can_only_read(world: World) -> None:
+def test_plan_mode_runs_any_command_where_it_can_only_read(walled_world: World) -> None:
+    world = walled_world
     line = "sh test.sh; touch $TMPDIR/kept && echo kept"
     (world.folder / "test.sh").write_text("echo tested; echo x > built; curl -sm1 http://127.0.0.1:9 || echo alone\n")
     world.script((Call("bash", {"command": line}),), (Say("Done."),))

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from report import record
 
 from agent_harness import FAST, opened
 from holdfast.agent.agent import Agent
@@ -91,8 +92,11 @@ def killed(folder: Path, when: str, where: str) -> None:
         assert line == b"standing\n", process.stderr.read().decode()
 
 
+WHERE = {"before": "before its entry", "durable": "after its entry", "emitted": "after it was shown"}
+
+
 @pytest.mark.parametrize("when", ["prompt", "call"])
-@pytest.mark.parametrize("where", ["before", "durable", "emitted"])
+@pytest.mark.parametrize("where", WHERE)
 def test_a_kill_loses_and_repeats_no_failure(tmp_path: Path, when: str, where: str) -> None:
     folder = tmp_path / "session"
     first = SqliteStore.create(folder)
@@ -113,18 +117,20 @@ def test_a_kill_loses_and_repeats_no_failure(tmp_path: Path, when: str, where: s
         await agent.close()
 
     store = SqliteStore.open(folder)
-    before = [record.entry for record in store.read().records]
+    before = [stored.entry for stored in store.read().records]
     failures = [each for each in before if isinstance(each, ServerFailed)]
-    assert len(failures) == (0 if where == "before" else 1)
-    if when == "call":  # in one append with the outcome of the call
-        assert any(isinstance(each, CallEnded) for each in before) is bool(failures)
-    else:
-        assert any(isinstance(each, PromptAccepted) for each in before) is bool(failures)
+    wrong: list[str] = []
+    if len(failures) != (0 if where == "before" else 1):
+        wrong.append(f"{len(failures)} failures were in the journal after the kill")
+    together = CallEnded if when == "call" else PromptAccepted  # in one append with it
+    if any(isinstance(each, together) for each in before) is not bool(failures):
+        wrong.append(f"the failure and {together.__name__} were not in one append")
     asyncio.run(next_prompt(store))
-    entries = [record.entry for record in read_copy(folder).records]
-    assert len([each for each in entries if isinstance(each, ServerFailed)]) == 1
-    messages = str(fold(entries).messages)
-    if when == "prompt" or where == "before":
-        assert "MCP server 'srv' failed: It exited." in messages
-    else:
-        assert "cannot be reached" in messages
+    entries = [stored.entry for stored in read_copy(folder).records]
+    if (count := len([each for each in entries if isinstance(each, ServerFailed)])) != 1:
+        wrong.append(f"{count} failures are in the journal")
+    sent = "MCP server 'srv' failed: It exited." if when == "prompt" or where == "before" else "cannot be reached"
+    if sent not in str(fold(entries).messages):
+        wrong.append("the model does not read of it")
+    record(f"a failed MCP server, found at a {when}", f"killed {WHERE[where]}", points=1, violations=wrong)
+    assert wrong == []

@@ -7,7 +7,6 @@ after the kill, and that a second later nothing of it lives.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,10 @@ from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, Turn
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.session.verify import verify
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say
-from holdfast.testing.scripted_provider import ScriptedProvider
 from launcher import PRODUCT
 from polling import slowness
 from process_leaks import linux_only
 from tiers import sampled, some
-from walls import need
 
 pytestmark = linux_only
 
@@ -90,16 +87,6 @@ def turn(request: ReceivedRequest) -> Reply:
     """Return what the model does next: one command, then an answer."""
     answered = any(message["role"] == "assistant" for message in request.messages)
     return (Say("Done."),) if answered else (Call("bash", {"command": COMMAND, "network": ["example.org"]}),)
-
-
-@pytest.fixture
-def walled_world(tmp_path: Path) -> Iterator[World]:
-    need("bwrap")
-    with ScriptedProvider() as provider:
-        world = World("openai-chat", root=tmp_path, provider=provider)
-        world.one_past = False
-        yield world
-        world.close()
 
 
 def complaints(entries: list[Entry], folder: Path) -> list[str]:

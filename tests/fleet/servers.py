@@ -27,7 +27,7 @@ from holdfast.fleet.worker.engine import prepare_engine
 _NUMBERS = count(1)
 _SETTINGS = """
 listen_addresses = ''
-max_connections = 300
+max_connections = {connections}
 fsync = on
 shared_buffers = 64MB
 max_wal_size = 256MB
@@ -52,7 +52,9 @@ def _version(name: str) -> int:
 class Server:
     """A server of the tests' own, in a folder that goes with it."""
 
-    def __init__(self, folder: Path, bin_folder: Path, *, follows: Server | None = None) -> None:
+    def __init__(
+        self, folder: Path, bin_folder: Path, *, follows: Server | None = None, connections: int = 300
+    ) -> None:
         """Begin a new server in the folder, or one that `follows` another as its standby."""
         self._folder = folder
         self._bin = bin_folder
@@ -66,7 +68,7 @@ class Server:
         else:
             self._run("pg_basebackup", "-d", follows.url, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
         with (folder / "data" / "postgresql.conf").open("a") as file:
-            file.write(_SETTINGS.format(folder=folder))
+            file.write(_SETTINGS.format(folder=folder, connections=connections))
         self.start()
 
     @property
@@ -146,6 +148,22 @@ class Server:
                 for name in names:
                     connection.execute(f'alter database "{name}" allow_connections true')  # pyright: ignore[reportCallIssue, reportArgumentType] - likewise
 
+    @contextmanager
+    def all_connections(self) -> Generator[None]:
+        """Hold each of its connections, those of holdfast too, until the end; it should have few."""
+        with ExitStack() as held:
+            own = held.enter_context(psycopg.connect(self.url, autocommit=True))
+            others = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'holdfast%'"
+            while True:
+                try:
+                    held.enter_context(psycopg.connect(self.url))
+                except psycopg.OperationalError as error:
+                    if "too many clients" not in str(error):
+                        raise
+                    if not own.execute(others).fetchall():
+                        break
+            yield
+
     def revive(self) -> None:
         """Start it again unless it runs."""
         until = time.monotonic() + 60
@@ -215,17 +233,17 @@ def small_disk(folder: str, megabytes: int) -> Generator[None]:
 
 
 @contextmanager
-def own_server(*, follows: Server | None = None, megabytes: int = 0) -> Generator[Server]:
+def own_server(*, follows: Server | None = None, megabytes: int = 0, connections: int = 300) -> Generator[Server]:
     """Yield a server of the caller's own, stopped and deleted at the end; a standby, if it `follows` another.
 
-    With `megabytes` its disk has no more.
+    With `megabytes` its disk has no more. It takes so many `connections`.
     """
     found = programs()
     assert found is not None
     with tempfile.TemporaryDirectory(prefix="holdfast-pg-", dir="/tmp") as folder, ExitStack() as disk:
         if megabytes:
             disk.enter_context(small_disk(folder, megabytes))
-        server = Server(Path(folder), found, follows=follows)
+        server = Server(Path(folder), found, follows=follows, connections=connections)
         try:
             yield server
         finally:

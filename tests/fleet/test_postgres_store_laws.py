@@ -16,7 +16,7 @@ from cut_wires import WireCutter
 from kept_open import close_all, close_later
 from servers import own_server
 
-from holdfast.errors import AppendConflict, LeaseLost, StorageFailed
+from holdfast.errors import AppendConflict, LeaseLost, SessionUnknown, StorageFailed
 from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
@@ -169,6 +169,19 @@ def test_a_key_belongs_to_one_sender_and_one_kind(store_url: str) -> None:
     ]
     again = fleet.ask(session, "stop", {}, key="k", sender="ana")
     assert (again.new, again.id, again.kind) == (False, rows[2].id, "stop")
+
+
+def test_nothing_new_in_a_session_is_no_unknown_session(store_url: str) -> None:
+    """A watcher reads on from the last entry and the last row that it saw, also before there are any."""
+    fleet, session = close_later(PostgresFleet(store_url)), added(store_url)
+    assert fleet.entries(session) == ()
+    assert fleet.inbox(session) == ()
+    row = fleet.ask(session, "prompt", {"text": "go"})
+    assert [each.id for each in fleet.inbox(session, after=row.id - 1)] == [row.id]
+    assert fleet.inbox(session, after=row.id) == ()
+    for read in (fleet.entries, fleet.inbox):
+        with pytest.raises(SessionUnknown, match="is not in the fleet"):
+            read("none")
 
 
 def test_it_is_not_given_back_while_a_row_waits(store_url: str) -> None:

@@ -44,7 +44,7 @@ from holdfast.system.network_variables import Route
 
 T = TypeVar("T")
 
-_LONGEST_ERROR = 64 * 1024
+LONGEST_ERROR = 64 * 1024
 """Bytes of an error's body to read."""
 
 _MOST_LAST_BYTES = 256 * 1024
@@ -175,7 +175,7 @@ class HttpModel:
         with contextlib.suppress(httpx2.TransportError):  # the status is known
             async for chunk in response.aiter_bytes():
                 body += chunk
-                if len(body) >= _LONGEST_ERROR:
+                if len(body) >= LONGEST_ERROR:
                     break
         return bytes(body)
 
@@ -206,7 +206,7 @@ class HttpModel:
             size.add_bytes(len(chunk))
             if plain is not None:
                 plain += chunk[: sse.LONGEST_EVENT - len(plain)]
-                if len(plain) >= _LONGEST_ERROR and plain.lstrip().startswith(b"<"):
+                if len(plain) >= LONGEST_ERROR and plain.lstrip().startswith(b"<"):
                     break  # a web page, which may be long
             try:
                 for name, data in splitter.feed(chunk):

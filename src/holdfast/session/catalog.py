@@ -233,12 +233,12 @@ class Catalog:
                 f"Folder {str(self._root)!r} cannot be read: {error.strerror}. "
                 "Fix its permissions, or set HOLDFAST_HOME to another folder."
             ) from error
-        named = [folder for folder in folders if is_session_id(folder.name)]
-        return sorted((folder.name for folder in named if self._is_session(folder)), reverse=True)
+        named = (folder.name for folder in folders if is_session_id(folder.name))
+        return sorted(filter(self.holds, named), reverse=True)
 
-    def _is_session(self, folder: Path) -> bool:
-        """Return whether the folder holds a session. Leftovers of a creation that was killed are removed."""
-        if is_nothing(folder):
+    def holds(self, session: str) -> bool:
+        """Return whether there is a session with exactly that id. What a killed creation left is removed."""
+        if is_nothing(folder := self.folder(session)):
             self._remove(folder)
             return False
         return _may_exist(folder / DATABASE) or _may_exist(folder / ABOUT)

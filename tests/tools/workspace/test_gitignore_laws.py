@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import example, given
@@ -68,3 +69,10 @@ def test_no_name_makes_them_slow(line: str, name: str) -> None:
         [sys.executable, "-c", program, line, name], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert run.stdout == "None\n"
+
+
+def test_a_line_that_no_path_could_need_is_skipped() -> None:
+    since = time.process_time()
+    rules = gitignore(f"{'a' * 8_193}\n{'b' * 8_192}\n{'x*' * 200_000}\nc.txt\n")
+    assert [rules.match_file(name) for name in ("a" * 8_193, "b" * 8_192, "xx", "c.txt")] == [False, True, False, True]
+    assert time.process_time() - since < 1

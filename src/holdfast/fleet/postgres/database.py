@@ -74,7 +74,7 @@ class Database:
             connection = self._connection or self._connected()
             with connection.cursor(binary=True) as cursor:
                 cursor.execute(sql, values)
-                return cast("list[tuple[object, ...]]", cursor.fetchall()) if cursor.description else []
+                return _rows(cursor)
         except psycopg.Error as error:
             if _is_away(error) or self._connection is None or self._connection.broken:
                 self.drop()
@@ -108,13 +108,13 @@ class Database:
     def script(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Run one of holdfast's SQL scripts in one transaction, and return the rows of its last statement."""
         self._refuse_forked()
-        connection = self._connection or self._connected()
+        connection = self._connection or self.patiently(self._connected_or_in_doubt)
         try:
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute(cast("LiteralString", sql), values or None)
                 while cursor.nextset():
                     pass
-                return cast("list[tuple[object, ...]]", cursor.fetchall()) if cursor.description else []
+                return _rows(cursor)
         except psycopg.Error as error:
             raise StorageFailed(f"The record in PostgreSQL refused a statement: {_message_of(error)}.") from error
 
@@ -135,6 +135,13 @@ class Database:
         if os.getpid() != self._pid:
             raise forked("The connection to PostgreSQL", self._pid)
 
+    def _connected_or_in_doubt(self) -> psycopg.Connection:
+        try:
+            return self._connected()
+        except psycopg.Error as error:
+            self.drop()
+            raise InDoubt(_message_of(error)) from error
+
     def _connected(self) -> psycopg.Connection:
         connection = self._connection = psycopg.connect(
             self._url,
@@ -153,6 +160,11 @@ class Database:
             "where current_setting('synchronous_commit') in ('off', 'local')"
         )
         return connection
+
+
+def _rows(cursor: psycopg.Cursor) -> list[tuple[object, ...]]:
+    """Return the rows of a statement. Rows without columns count, too: `select from` asks whether there are any."""
+    return [] if cursor.description is None else cast("list[tuple[object, ...]]", cursor.fetchall())
 
 
 def is_postgres(url: str) -> bool:

@@ -182,5 +182,9 @@ def _errors_of_the_server() -> Generator[None]:
 
 
 def prepare_engine(url: str, *, role: str | None = None) -> None:
-    """Make or update DBOS's own tables in the schema `dbos`, and let the `role` of workers use them."""
-    DBOS.migrate(sqlalchemy_url(url), application_role=role)
+    """Make or update DBOS's own tables in the schema `dbos`, and let the `role` of workers use them.
+
+    Raises `ServerAway`.
+    """
+    with _errors_of_the_server():
+        DBOS.migrate(sqlalchemy_url(url), application_role=role)

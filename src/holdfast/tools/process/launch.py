@@ -105,7 +105,7 @@ async def launch_supervisor(
         process = await _spawn(folder / name, within)
         answers = process.stdout
         assert answers is not None
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, ValueError, RecursionError):  # late, or no line of a supervisor
             if ready := await asyncio.wait_for(answers.readline(), START):
                 pid = decode_json(ready, _Ready).pid
                 pids = _pair_within(process.pid, pid) if within else (process.pid, pid)

@@ -22,7 +22,7 @@ from holdfast.tools.workspace.safe_paths import SafePath, open_folder, open_regu
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-_IGNORE_MOST = 1_000_000
+IGNORE_MOST = 1_000_000
 
 
 class WalkedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +120,6 @@ def _ignore_file(fd: int) -> str:
     """Return the text of the folder's `.gitignore`, "" if it has none. Like git, does not follow a link."""
     try:
         with open_regular_in(fd, ".gitignore", shown=".gitignore") as file:
-            return file.read(_IGNORE_MOST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+            return file.read(IGNORE_MOST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
     except (OSError, ToolFailed):
         return ""

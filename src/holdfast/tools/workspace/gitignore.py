@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+_LONGEST_LINE = 8_192
+"""Maximum characters of a line: twice those of the longest path. A longer one is skipped: it would compile slowly."""
 _NAME = "[^/]*"  # pathspec's form of `*`
 _ONE = "[^/]"  # of `?`
 _LEADING, _FOLDERS = "(?:.+/)?", "(?:/.+)?"  # of `**` before a slash: at the beginning, and after one
@@ -59,6 +61,8 @@ def _names(expression: str) -> str:
 def _rule(line: str) -> GitIgnoreSpecPattern | None:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415 - as above
 
+    if len(line) > _LONGEST_LINE:
+        return None
     try:
         expression, include = GitIgnoreSpecPattern.pattern_to_regex(line)
     except ValueError:

@@ -49,7 +49,9 @@ class LinkBlock(msgspec.Struct, frozen=True, tag_field="type", tag="resource_lin
     name: str = ""
 
 
-class _Resource(msgspec.Struct, frozen=True, rename="camel"):
+class Resource(msgspec.Struct, frozen=True, rename="camel"):
+    """A resource with its content: a text, or bytes."""
+
     uri: str
     text: str | None = None
     blob: str | None = None
@@ -59,7 +61,7 @@ class _Resource(msgspec.Struct, frozen=True, rename="camel"):
 class ResourceBlock(msgspec.Struct, frozen=True, tag_field="type", tag="resource"):
     """A resource that the user mentions, with its content."""
 
-    resource: _Resource
+    resource: Resource
 
 
 PromptBlock = TextBlock | ImageBlock | AudioBlock | LinkBlock | ResourceBlock
@@ -82,14 +84,14 @@ def prompt_content(blocks: tuple[PromptBlock, ...], root: Path) -> PromptContent
                 texts.append(text)
             case LinkBlock(uri=uri):
                 texts.append(_mention(uri, root))
-            case ResourceBlock(resource=_Resource(text=str() as text, uri=uri)):
+            case ResourceBlock(resource=Resource(text=str() as text, uri=uri)):
                 texts.append(_embedded(uri, text, root))
-            case ResourceBlock(resource=_Resource(blob=str() as blob, uri=uri, mime_type=kind)):
+            case ResourceBlock(resource=Resource(blob=str() as blob, uri=uri, mime_type=kind)):
                 if (kind or "").startswith("image/"):
                     images.append(_image(blob, _name(uri, place)))
                 else:
                     texts.append(f"[{_mention(uri, root)}: its content is not text, and is not shown here]")
-            case ResourceBlock(resource=_Resource(uri=uri)):
+            case ResourceBlock(resource=Resource(uri=uri)):
                 texts.append(_mention(uri, root))
             case ImageBlock(data=data, uri=uri):
                 images.append(_image(data, _name(uri or "", place)))

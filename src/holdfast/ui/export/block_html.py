@@ -14,7 +14,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.text import printable
-from holdfast.ui.export.markdown import block_paragraphs, fenced
+from holdfast.ui.export.markdown import LONGEST_MARKDOWN, block_paragraphs, fenced
 from holdfast.ui.view.blocks import Block, CallBlock
 from holdfast.ui.view.edit_changes import EditChange
 from holdfast.ui.view.sentences import MARKS
@@ -43,7 +43,9 @@ def section_html(kind: str, markdown: str) -> str:
 
 
 def _rendered(text: str) -> str:
-    """Return Markdown as HTML, or as preformatted text if it is nested too deeply for the parser."""
+    """Return Markdown as HTML, or as preformatted text if it is too long or nested too deeply for the parser."""
+    if len(text) > LONGEST_MARKDOWN:
+        return f"<pre>{escape(text)}</pre>\n"
     form = _parser()
     tokens = form.parse(text)
     if any(token.level >= _DEEPEST - 1 for token in tokens):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+LONGEST_MARKDOWN = 256 * 1024
+"""Maximum characters of an answer that is parsed, which takes seconds for a megabyte. A longer one is plain text."""
 _ENDS = ("\n-->", "\n</script></pre></style></textarea>", "\n?>", "\n]]>", "\n>")
 """The end of an HTML block that continues over blank lines."""
 
@@ -96,6 +98,8 @@ def fenced(text: str) -> str:
 
 def _closed(text: str) -> str:
     """Return an answer with its unclosed fence or HTML block closed; answers that were cut off often have one."""
+    if len(text) > LONGEST_MARKDOWN:
+        return fenced(text)
     for end in ("", f"\n{_last(text).markup}", *_ENDS):
         if _last(f"{text}{end}\n\nbehind").type == "paragraph_close":
             return f"{text}{end}"
@@ -113,7 +117,7 @@ def _last(text: str) -> Token:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - as above
 
-    return MarkdownIt()
+    return MarkdownIt().disable("inline")  # what is left open is known by the lines
 
 
 def _quoted(text: str) -> str:

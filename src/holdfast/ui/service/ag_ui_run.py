@@ -10,16 +10,17 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from holdfast.errors import SessionUnknown, UsageError
+from holdfast.errors import HoldfastError, SessionUnknown, UsageError
 from holdfast.fleet.record import InboxRow
 from holdfast.session.session_id import checked_id
 from holdfast.system.threads import in_daemon
 from holdfast.ui.service.access import Caller
 from holdfast.ui.service.api import STREAM_HEADERS, Api, body_of, need
-from holdfast.ui.service.dialects.ag_ui import AgUiDialect, resume_position, run_started
+from holdfast.ui.service.dialects.ag_ui import AgUiBegin, AgUiDialect, resume_position, run_started
 from holdfast.ui.service.event_stream import STILL_HERE, ServerEvent, event_bytes, event_stream
 from holdfast.ui.service.inbox_body import check_body
 from holdfast.ui.service.watchers import QUIET_FOR
+from holdfast.ui.startup.debug_log_option import debug_log_note
 
 _LOOK = 0.2
 """Seconds between two checks of the row that starts the run."""
@@ -119,28 +120,47 @@ async def _answer(api: Api, caller: Caller, run_input: _RunInput, resume: _Resum
 
 
 async def _run(api: Api, session: str, row: InboxRow, run_input: _RunInput) -> AsyncGenerator[bytes]:
-    """Yield the events of the run that the row starts, from the first to the last."""
-    async for item in _row_when_done(api, session, row):
-        if isinstance(item, bytes):
-            yield item
-            continue
-        row = item
-    if row.seq is None:
-        why = row.refused or "The server stopped. Send the run again."
-        for event in (
-            run_started(session, run_input.run_id),
-            {"type": "RUN_ERROR", "message": why, "code": "refused"},
-        ):
-            yield event_bytes(ServerEvent(msgspec.json.encode(event)), None)
-        return
-    seq = row.seq
+    """Yield the events of the run that the row starts, from the first to the last.
+
+    A client waits for the end of what began, so a run that cannot be read on ends with an error, too.
+    """
+    dialect: AgUiDialect | None = None
+    try:
+        async for item in _row_when_done(api, session, row):
+            if isinstance(item, bytes):
+                yield item
+                continue
+            row = item
+        if row.seq is None:
+            why = row.refused or "The server stopped. Send the run again."
+            yield _failed(session, run_input, why, code="refused", begun=False)
+            return
+        dialect, begin = await _dialect(api, session, row, run_input, row.seq)
+        async for piece in event_stream(api.watchers.follow(session, begin.after), dialect):
+            yield piece
+    except (HoldfastError, OSError) as error:
+        debug_log_note(f"A run of session {session!r} cannot be read on: {error}")
+        why = f"The run cannot be read on: {error} Send the run again to see the rest: nothing is done twice."
+        yield _failed(session, run_input, why, code="unavailable", begun=dialect is not None and dialect.is_running)
+
+
+def _failed(session: str, run_input: _RunInput, why: str, *, code: str, begun: bool) -> bytes:
+    """Return the events that end a run, and those that begin it unless it has `begun`."""
+    failed: dict[str, object] = {"type": "RUN_ERROR", "message": why, "code": code}
+    events = [failed] if begun else [run_started(session, run_input.run_id), failed]
+    return b"".join(event_bytes(ServerEvent(msgspec.json.encode(each)), None) for each in events)
+
+
+async def _dialect(
+    api: Api, session: str, row: InboxRow, run_input: _RunInput, seq: int
+) -> tuple[AgUiDialect, AgUiBegin]:
+    """Return the dialect of the run, and where it begins; `seq` is the position of the row's entry."""
     reading = await in_daemon(lambda: api.record.reading(session))
     begin = resume_position(reading.records, seq - 1)
     known = seq if row.kind == "prompt" else 0
     can_cancel = run_input.protocol_version is not None
     dialect = AgUiDialect(session, begin, run=run_input.run_id, one_run=True, known=known, can_cancel=can_cancel)
-    async for piece in event_stream(api.watchers.follow(session, begin.after), dialect):
-        yield piece
+    return dialect, begin
 
 
 async def _row_when_done(api: Api, session: str, row: InboxRow) -> AsyncIterator[bytes | InboxRow]:

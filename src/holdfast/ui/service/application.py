@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import NamedTuple
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import ContentStream, Response, StreamingResponse
 from starlette.routing import Route
 
 from holdfast import __version__
@@ -142,6 +142,8 @@ def application(api: Api, *, hosts: frozenset[str]) -> Starlette:
     def starlette_route(route: ServedRoute) -> Route:
         async def serve(request: Request) -> Response:
             response = await _safe_answer(api, request, route, hosts)
+            if isinstance(response, StreamingResponse):
+                response.body_iterator = _safe_stream(response.body_iterator, route)
             for name, value in SAFE_HEADERS.items():
                 response.headers.setdefault(name, value)
             api.counts.add(route.method, route.path, response.status_code)
@@ -159,8 +161,23 @@ async def _safe_answer(api: Api, request: Request, route: ServedRoute, hosts: fr
     except ClientDisconnect:  # in the middle of its body: there is no one to read an answer
         return error_response(400, "The connection was closed before the end of the body.")
     except Exception as error:  # noqa: BLE001 - the top of a request: a bug must not end the answer without its headers
-        debug_log_note(f"{route.method} {route.path}: internal error.\n{''.join(traceback.format_exception(error))}")
+        _note_bug(route, error)
         return error_response(500, f"Internal error: {type(error).__name__}. See the server's log.")
+
+
+async def _safe_stream(stream: ContentStream, route: ServedRoute) -> AsyncGenerator[str | bytes | memoryview]:
+    """Yield the pieces of a stream. It ends early if the sessions cannot be read: its client connects again."""
+    try:
+        async for piece in stream:
+            yield piece
+    except (HoldfastError, OSError) as error:
+        debug_log_note(f"{route.method} {route.path}: the stream ended early. {error}")
+    except Exception as error:  # noqa: BLE001 - the top of a stream, likewise
+        _note_bug(route, error)
+
+
+def _note_bug(route: ServedRoute, error: Exception) -> None:
+    debug_log_note(f"{route.method} {route.path}: internal error.\n{''.join(traceback.format_exception(error))}")
 
 
 async def _answer(api: Api, request: Request, route: ServedRoute, hosts: frozenset[str]) -> Response:

@@ -47,7 +47,7 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
     keep_copy = False
     try:
         _run_editor(copy, environ)
-        after = read_bounded(copy, STATE_FILE)
+        after = edited_config(copy)
         if after == before:
             return f"{home(str(path))} is unchanged."
 
@@ -61,6 +61,14 @@ def edit_config(changes: SettingChanges, scope: FileScope, environ: Mapping[str,
         if not keep_copy:
             copy.unlink(missing_ok=True)
     return f"{home(str(path))} is changed."
+
+
+def edited_config(copy: Path) -> bytes:
+    """Return what an editor left in a file. Raise `UsageError` if it cannot be read."""
+    try:
+        return read_bounded(copy, STATE_FILE)
+    except OSError as error:
+        raise UsageError(f"Your edit {str(copy)!r} cannot be read: {error.strerror}. Nothing is changed.") from error
 
 
 def _replaced(now: bytes, before: bytes, after: bytes, path: Path) -> str:

@@ -64,6 +64,11 @@ class AgUiDialect:
         self._run = ""  # of the open run
         self._pending: list[AgUiEvent] = []
 
+    @property
+    def is_running(self) -> bool:
+        """Return whether a run has begun and not ended."""
+        return bool(self._run)
+
     def of(self, item: StoredEntry | Event) -> Iterable[ServerEvent]:
         """Return the events of an entry."""
         if not isinstance(item, StoredEntry):

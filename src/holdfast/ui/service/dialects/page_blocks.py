@@ -30,6 +30,10 @@ from holdfast.ui.view.view import View
 
 _LIVE_EVERY = 0.1
 """Seconds between two messages with live text: each redraws the full block."""
+_REST = 4
+"""A redraw is followed by so many times its duration for all else that the server does."""
+_LONGEST_LIVE = 16_384
+"""Characters of a text shown while it is written: all of it would be parsed and sent ten times a second."""
 
 
 class PageDialect:
@@ -47,7 +51,7 @@ class PageDialect:
         self._status: dict[str, object] = {}
         self._shown: set[str] = set()
         self._pending: set[str] = set()  # blocks with live text that is not sent yet
-        self._drawn = 0.0
+        self._next_draw = 0.0
         old = [each for each in before if each.seq <= seen]
         for record in old:
             self._take(record)
@@ -77,11 +81,11 @@ class PageDialect:
             messages += self._changed_status() or [self._status]
         else:
             self._pending |= self._view.take(item)
-            if (now := time.monotonic()) - self._drawn < _LIVE_EVERY:
+            if (began := time.monotonic()) < self._next_draw:
                 return []
-            self._drawn = now
             messages = self._sets(self._pending)
             self._pending = set()
+            self._next_draw = began + max(_LIVE_EVERY, (1 + _REST) * (time.monotonic() - began))
         return [ServerEvent(msgspec.json.encode(each)) for each in messages]
 
     def _take(self, record: StoredEntry) -> None:
@@ -99,7 +103,7 @@ class PageDialect:
         placed: list[dict[str, object]] = []
         for key in reversed(keys):
             block = self._view.block(key) if key in changed_keys else None
-            if block is not None and (html := block_html(block)):
+            if block is not None and (html := block_html(_shown(block))):
                 message: dict[str, object] = {"type": "set", "key": key, "label": _label(block), "html": html}
                 placed.append({**message, "before": after} if after else message)
                 self._shown.add(key)
@@ -135,6 +139,15 @@ class PageDialect:
             return []
         self._status = status
         return [status]
+
+
+def _shown(block: Block) -> Block:
+    """Return the block, of a long text that is still written only the end."""
+    if not isinstance(block, AnswerBlock | Thinking) or not _is_open(block) or len(block.text) <= _LONGEST_LIVE:
+        return block
+    before = len(block.text) - _LONGEST_LIVE
+    note = f"[… {before:,} characters before these are shown when it is complete …]"
+    return msgspec.structs.replace(block, text=f"{note}\n\n{block.text[before:]}")
 
 
 def _is_open(block: Block) -> bool:

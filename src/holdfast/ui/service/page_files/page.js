@@ -229,10 +229,17 @@ function atEnd() { return $("log").scrollHeight - $("log").scrollTop - $("log").
 let stuck = true;
 function toEnd() { $("log").scrollTop = $("log").scrollHeight; }
 
+// Once a frame: to ask for a height lays out the whole transcript, and thousands of blocks may arrive at once.
+let followed = null;
 function follow(was) {
   stuck = was;
-  if (stuck) toEnd();
-  $("to-end").hidden = stuck || atEnd();
+  if (followed === null) requestAnimationFrame(() => {
+    stuck = stuck || followed;
+    followed = null;
+    if (stuck) toEnd();
+    $("to-end").hidden = stuck || atEnd();
+  });
+  followed = followed || was;
 }
 
 $("log").addEventListener("scroll", () => { stuck = atEnd(); if (stuck) $("to-end").hidden = true; });

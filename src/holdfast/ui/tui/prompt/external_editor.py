@@ -63,8 +63,18 @@ def edit_text(app: App[int], text: str, options: RunOptions) -> str:
             done = subprocess.run([*words, str(path)], check=False, env=public)  # noqa: S603 - the user's own editor
         if done.returncode:
             raise UsageError(f"Editor {command!r} failed with exit code {done.returncode}. The prompt is unchanged.")
-        return read_bounded(path, LARGEST_EDITED).decode("utf-8", "replace").removesuffix(os.linesep)
+        return edited_text(path)
     except OSError as error:
         raise UsageError(f"Cannot run editor {command!r}: {error.strerror}. Fix $VISUAL or $EDITOR.") from error
     finally:
         path.unlink(missing_ok=True)
+
+
+def edited_text(path: Path) -> str:
+    """Return what an editor left in a file. Raise `UsageError` if it is no text to read."""
+    try:
+        return read_bounded(path, LARGEST_EDITED).decode("utf-8", "replace").removesuffix(os.linesep)
+    except OSError as error:
+        raise UsageError(
+            f"The edited prompt {str(path)!r} cannot be read: {error.strerror}. The prompt is unchanged."
+        ) from error
