@@ -117,6 +117,8 @@ class Supervisor:
         self.contained = False
         """Whether the next supervisor gets a PID namespace, if available."""
         self.wrap: tuple[str, ...] = ()
+        self.workspace: tuple[Path, ...] = ()
+        """Where no program is taken from that makes the namespace."""
 
     async def run(  # noqa: PLR0913 - what a command is made of
         self,
@@ -254,7 +256,9 @@ class Supervisor:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        started = await launch_supervisor(self._folder, contained=self.contained, name=self.name, wrap=self.wrap)
+        started = await launch_supervisor(
+            self._folder, contained=self.contained, name=self.name, wrap=self.wrap, workspace=self.workspace
+        )
         self._process, self._within = started.process, started.within
         self._listener = asyncio.create_task(self._listen(started))
         return started.process
