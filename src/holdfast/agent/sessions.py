@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Callable, Container, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -22,6 +21,7 @@ from holdfast.session.journal.entries import Entry, ModelSettingsChanged, Moved,
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
+from holdfast.system.deletion import delete_tree
 from holdfast.system.git import repository_names
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ToolSchema
@@ -78,13 +78,15 @@ def new_store(folder: Path) -> Generator[SqliteStore]:
     try:
         store = SqliteStore.create(folder)
     except StorageFailed:  # any other failure means that the folder belongs to another session
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            delete_tree(folder)
         raise
     try:
         yield store
     except BaseException:
         store.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            delete_tree(folder)
         raise
 
 

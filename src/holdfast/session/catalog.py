@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +29,7 @@ from holdfast.session.journal.store import Reading
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
+from holdfast.system.deletion import delete_tree
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
 from holdfast.typed_data import decode_json
 
@@ -254,7 +254,7 @@ class Catalog:
                 if is_nothing(folder):
                     moved = moved_folder(folder, self._trash, folder.name)
                     if not has_blobs(moved):
-                        shutil.rmtree(moved, ignore_errors=True)
+                        delete_tree(moved)
             finally:
                 lease.release()
 

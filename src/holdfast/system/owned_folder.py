@@ -7,11 +7,11 @@ link. So neither a name like `../x`, nor an absolute path, nor a link that someo
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from pathlib import Path
 
 from holdfast.errors import StateError
+from holdfast.system.deletion import delete_tree
 
 _LONGEST_NAME = 255
 
@@ -44,7 +44,7 @@ class OwnedFolder:
             ) from error
         try:
             if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                shutil.rmtree(name, dir_fd=folder)
+                delete_tree(name, dir_fd=folder)
             else:
                 os.unlink(name, dir_fd=folder)
         except FileNotFoundError:  # nothing is there, or another process was faster

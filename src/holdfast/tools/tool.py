@@ -145,7 +145,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     For the user, `title` is one line ("edit src/app.py", "run: make test"); `detail` is more (a diff, the full
     command). `outside` is a path outside the workspace that the call touches, else None; `host` is a network host that
-    it contacts, else "". `reads` are the absolute paths that it reads.
+    it contacts, else "". `reads` are the absolute paths that it reads; of an edit, those whose content decides what the
+    model is told.
 
     A file edit has a `change`; a call that edits several files has `changes`. `originals` are the contents before, for
     a surface that shows more than `detail` does. `known_as` is a name under which another program would run the file.
@@ -216,6 +217,28 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def is_for_the_user(self) -> bool:
         """Return whether only the user can decide the call, in every mode."""
         return self.presents or self.question is not None
+
+
+class TellingFailure(ToolFailed):
+    """A call fails, and the reason tells what is in the files that `plan.reads`.
+
+    Where the model may not know that unasked, `plan` stands for the call: allowed, it fails with the same text.
+    """
+
+    def __init__(self, text: str, *, title: str, reads: tuple[str, ...], outside: str | None = None) -> None:
+        """Fail with this text, in a call with that title that changes files."""
+        super().__init__(text)
+        self._facts = (title, reads, outside)
+
+        async def run(_: ToolContext) -> ToolOutput:
+            raise ToolFailed(text)
+
+        self.plan = Plan(effect="write", title=title, outside=outside, reads=reads, run=run)
+
+    def with_text(self, text: str) -> TellingFailure:
+        """Return the same failure with another text."""
+        title, reads, outside = self._facts
+        return TellingFailure(text, title=title, reads=reads, outside=outside)
 
 
 class Tool(Protocol):

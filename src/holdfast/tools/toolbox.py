@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.system.threads import in_daemon
+from holdfast.system.trusted_programs import trusted_program
 from holdfast.system.user_directories import homes, private_folders
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
@@ -91,7 +91,7 @@ class LocalToolbox:
         from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called
         from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
 
-        run = self._supervisors.capture if shutil.which("rg") else None
+        run = self._supervisors.capture if trusted_program("rg", self._workspace.root) else None
         tools = builtin_tools(
             self._workspace,
             self._supervisors,
@@ -130,7 +130,7 @@ class LocalToolbox:
     def _supervisors(self) -> Supervisors:
         from holdfast.tools.process.session_supervisors import Supervisors  # noqa: PLC0415 - when a command may run
 
-        return Supervisors(self._folder, contained=self._contained, wrap=self._wrap)
+        return Supervisors(self._folder, contained=self._contained, wrap=self._wrap, workspace=self._workspace.root)
 
     @cached_property
     def _sandbox(self) -> Sandbox:

@@ -53,6 +53,25 @@ def test_without_a_repository_only_the_folder_itself_counts(root: Path) -> None:
     assert texts_by_name(root) == {"AGENTS.md": "here"}
 
 
+@pytest.mark.parametrize("name", [".env", "credentials.json", "app.yaml", ".git/config", ".ssh/notes.md", "notes"])
+@pytest.mark.parametrize("through", ["AGENTS.md", "CLAUDE.md"])
+def test_a_link_is_not_followed_to_what_is_no_text_for_readers(root: Path, name: str, through: str) -> None:
+    target = root / name
+    target.parent.mkdir(exist_ok=True)
+    target.write_text("the secret")
+    (root / through).symlink_to(target)
+    assert texts_by_name(root) == {through: "[Not shown: it is a link to a file that is no text for readers.]"}
+
+
+@pytest.mark.parametrize("name", ["README.md", ".cursorrules", "docs/Agents.MD", "notes.txt"])
+def test_a_link_is_followed_to_a_text_for_readers(root: Path, name: str) -> None:
+    target = root / name
+    target.parent.mkdir(exist_ok=True)
+    target.write_text("read me")
+    (root / "AGENTS.md").symlink_to(target)
+    assert texts_by_name(root) == {name: "read me"}
+
+
 def test_a_link_is_followed_within_the_repository_only(root: Path) -> None:
     secret = root.parents[2] / "secret.md"
     secret.write_text("the secret")

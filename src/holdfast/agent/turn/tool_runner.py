@@ -28,8 +28,8 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, read_filter
-from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, tool_output
+from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, may_tell, read_filter
+from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
 
 if TYPE_CHECKING:
     from holdfast.agent.turn.server_questions import ServerQuestions
@@ -113,6 +113,10 @@ class Calls:
             opened = self._journal.conversation.opened
             declared = [each.name for each in opened.tools] if opened is not None else []
             text = missing_tool(call.name, declared or self._toolbox.tools)
+        except TellingFailure as failed:
+            if not may_tell(failed.plan, self._context.permissions.policy()):
+                return failed.plan
+            text = str(failed)
         except ToolFailed as failed:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues

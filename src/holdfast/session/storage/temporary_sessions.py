@@ -7,11 +7,11 @@ promise. The lease shows whether its run is still alive: only a folder whose lea
 from __future__ import annotations
 
 import contextlib
-import shutil
 from pathlib import Path
 
 from holdfast.errors import HoldfastError
 from holdfast.session.storage.lease import Lease, raise_if_busy
+from holdfast.system.deletion import delete_tree
 
 
 def delete_temporary(folder: Path) -> bool:
@@ -19,7 +19,7 @@ def delete_temporary(folder: Path) -> bool:
     with contextlib.suppress(OSError, HoldfastError):  # the next start tries again
         lease = Lease.take(folder)
         try:
-            shutil.rmtree(folder)
+            delete_tree(folder)
         finally:
             lease.release()
     return not folder.exists()

@@ -39,8 +39,14 @@ _NAMESPACES = (
     "--unshare-cgroup-try", *_ENDS_TOGETHER,
 )  # fmt: skip
 
-PID_NAMESPACE_WORDS = (BUBBLEWRAP, "--dev-bind", "/", "/", "--proc", "/proc", *_ENDS_TOGETHER, "--")
-"""Before a program whose processes all end with it. No wall: it sees, writes and reaches what its user may."""
+
+def pid_namespace_words(bubblewrap: str) -> tuple[str, ...]:
+    """Return the words before a program whose processes all end with it.
+
+    They are no wall: it sees, writes and reaches what its user may.
+    """
+    return (bubblewrap, "--dev-bind", "/", "/", "--proc", "/proc", *_ENDS_TOGETHER, "--")
+
 
 NOT_BEGUN = 126
 _BEGIN = f"echo >&{READY_FD}; read -r go <&{GO_FD} || exit {NOT_BEGUN}; exec {GO_FD}<&- {READY_FD}>&-; "
@@ -58,7 +64,7 @@ _PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - each is an empty one of 
 def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the words to put before the shell. `listener` are words of the program that opens the way out."""
     return (
-        BUBBLEWRAP,
+        described.bubblewrap,
         *_NAMESPACES,
         *(() if described.is_looking or described.outer == "online" else ("--unshare-net",)),
         *_system(described),

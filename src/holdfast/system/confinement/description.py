@@ -69,7 +69,8 @@ class Confinement(NamedTuple):
     `sees_disk` is for a command that the user allowed: it sees the whole disk, read-only and masked. `is_looking` is
     for a line of nothing but `ps`, `pgrep`, `ss` and `netstat`, which must see the machine's processes to be right.
     `python` runs the listener of level `network`; its folders are among the toolchains. `outer` is for a wall around a
-    supervisor: nothing waits for what it leaves behind or reads how it ended.
+    supervisor: nothing waits for what it leaves behind or reads how it ended. `bubblewrap` is the program that builds
+    the wall, "" if there is none outside of the roots.
     """
 
     level: Level
@@ -88,6 +89,7 @@ class Confinement(NamedTuple):
     is_looking: bool = False
     python: str = ""
     outer: Outer = ""
+    bubblewrap: str = "bwrap"
 
 
 def is_below(path: str, folder: str) -> bool:

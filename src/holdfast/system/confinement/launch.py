@@ -67,6 +67,11 @@ def confined_launch(described: Confinement, kind: WallKind, environ: Mapping[str
         case "none":
             raise LevelUnavailable("The command cannot be confined: no wall works here. See: holdfast doctor sandbox")
         case "bwrap":
+            if not described.bubblewrap:
+                raise LevelUnavailable(
+                    "The command cannot be confined: PATH has no bubblewrap (bwrap) outside of the workspace. "
+                    "See: holdfast doctor sandbox"
+                )
             proxied = described.level == "network"
             return Launch(
                 kind,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.system.bounded_files import read_text_beginning
-from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, PID_NAMESPACE_WORDS
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, pid_namespace_words
 from holdfast.system.confinement.description import Level, WallKind
 from holdfast.system.confinement.kernel.landlock import LEAST_ABI, landlock_abi
 from holdfast.system.confinement.kernel.system_calls import ARCHITECTURES
@@ -32,6 +31,7 @@ from holdfast.system.confinement.remedies import (
 )
 from holdfast.system.confinement.survey import describe
 from holdfast.system.confinement.trial import run_trial
+from holdfast.system.trusted_programs import trusted_program
 
 if TYPE_CHECKING:
     from holdfast.tool_calls import SandboxMode
@@ -68,7 +68,9 @@ def probe_walls(environ: Mapping[str, str], workspace: str = "", *, contained: b
     `workspace` is the folder that commands will work in, "" if it is not known. With `contained` they run in a PID
     namespace, if there can be one: root can make no further namespace there.
     """
-    within = PID_NAMESPACE_WORDS if contained and _starts(PID_NAMESPACE_WORDS, environ) else ()
+    program = trusted_program(BUBBLEWRAP, *filter(None, (workspace,)), environ=environ) if contained else ""
+    words = pid_namespace_words(program) if program else ()
+    within = words if words and _starts(words, environ) else ()
     return (probe_bubblewrap(environ, workspace, within=within), probe_landlock(environ, within=within))
 
 
@@ -84,11 +86,11 @@ def _starts(words: tuple[str, ...], environ: Mapping[str, str]) -> bool:
 
 def probe_bubblewrap(environ: Mapping[str, str], workspace: str = "", *, within: tuple[str, ...] = ()) -> WallProbe:
     """Return whether bubblewrap confines here, below the words `within`, and in that folder."""
-    path = shutil.which(BUBBLEWRAP, path=environ.get("PATH"))
-    if path is None:
+    path = trusted_program(BUBBLEWRAP, *filter(None, (workspace,)), environ=environ)
+    if not path:
         return WallProbe("bwrap", "", NOT_INSTALLED)
     version = _version(path, environ)
-    ran, output = _tried("bwrap", environ, within)
+    ran, output = _tried("bwrap", environ, within, bubblewrap=path)
     if ran:
         return WallProbe("bwrap", version, obstacle_in(workspace) if workspace else None)
     return WallProbe("bwrap", version, obstacle_here(path, output))
@@ -96,8 +98,8 @@ def probe_bubblewrap(environ: Mapping[str, str], workspace: str = "", *, within:
 
 def outer_obstacle(words: tuple[str, ...], place: Path, environ: Mapping[str, str]) -> Obstacle | None:
     """Return why a program of this Python cannot work in the place below these words. Starts one, and blocks."""
-    path = shutil.which(BUBBLEWRAP, path=environ.get("PATH"))
-    if path is None:
+    path = trusted_program(BUBBLEWRAP, place, environ=environ)
+    if not path:
         return NOT_INSTALLED
     try:
         done = subprocess.run(  # noqa: S603 - this package's own program
@@ -166,7 +168,9 @@ def choose_wall(mode: SandboxMode, probes: tuple[WallProbe, ...]) -> WallChoice:
     return WallChoice("none", (), notice=f"Commands are not confined: {reasons}. {remedy}")
 
 
-def _tried(kind: WallKind, environ: Mapping[str, str], within: tuple[str, ...]) -> tuple[bool, str]:
+def _tried(
+    kind: WallKind, environ: Mapping[str, str], within: tuple[str, ...], *, bubblewrap: str = ""
+) -> tuple[bool, str]:
     """Return whether the real arguments confine `true` here, and what was output if not."""
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as scratch:
         workspace = f"{scratch}/workspace"
@@ -181,7 +185,7 @@ def _tried(kind: WallKind, environ: Mapping[str, str], within: tuple[str, ...]) 
                 environ=environ,
             )
             result = run_trial(
-                confined_launch(described, kind, environ),
+                confined_launch(described._replace(bubblewrap=bubblewrap), kind, environ),
                 ["/bin/sh", "-c", "true"],
                 seconds=PROBE_SECONDS,
                 within=within,

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP
 from holdfast.system.confinement.description import Confinement, Level, Mask, is_within
 from holdfast.system.confinement.git_folders import git_folders, settle_git_folders
 from holdfast.system.confinement.machine import (
@@ -23,6 +24,7 @@ from holdfast.system.confinement.machine import (
     system_view,
     toolchain_folders,
 )
+from holdfast.system.trusted_programs import trusted_program
 
 LOOKING_PROGRAMS = frozenset({"ps", "pgrep", "ss", "netstat"})
 """Programs that would answer "nothing runs" inside a namespace, which is wrong and no error."""
@@ -75,6 +77,7 @@ def describe(  # noqa: PLR0913 - what a wall is made of
         sees_disk=sees_disk and level != "read",
         is_looking=level == "read" and bool(programs) and programs <= LOOKING_PROGRAMS,
         python=os.path.realpath(sys.executable),
+        bubblewrap=trusted_program(BUBBLEWRAP, *real, environ=environ),
     )
 
 

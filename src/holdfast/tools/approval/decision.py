@@ -194,12 +194,26 @@ def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str]
     return visibility
 
 
+def may_tell(plan: Plan, policy: Policy) -> bool:
+    """Return whether the model may be told, unasked, what the files contain that the plan reads."""
+    verdicts: tuple[RuleVerdict, ...] = ("deny",) if policy.mode == "yolo" else ("deny", "ask")
+    return not any(policy.rules.hides(path, *verdicts) for path in plan.reads) and (
+        policy.mode == "yolo" or not _secret(plan, policy)
+    )
+
+
+def _secret(plan: Plan, policy: Policy) -> str:
+    """Return the first file with secrets that a plan reads and no rule allows to read, "" if there is none."""
+    found = (path for path in plan.reads if holds_secrets(path) and not policy.rules.allows_reading(path))
+    return next(found, "")
+
+
 def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     """Return why the user must be asked about a call that runs no command, "" if it may run."""
     from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
 
     by_itself = changes_autorun_file(plan)
-    secret = next((path for path in plan.reads if holds_secrets(path)), "") if plan.effect == "read" else ""
+    secret = _secret(plan, policy)
     if plan.outside is None and plan.effect == "read" and not plan.host and not secret:
         return ""  # a request also sends something to the host
     if (
@@ -208,12 +222,15 @@ def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
         and policy.mode == "accept-edits"
         and plan.files
         and not by_itself
+        and not secret
     ):
         return ""
     if patterns_allow(plan, policy.patterns) or (not by_itself and policy.rules.allow(plan, tool=tool)):
         return ""
     if secret and plan.outside is None:
-        return f"The call {plan.title!r} reads {_in_workspace(secret, policy)!r}, which holds secrets."
+        does = "changes" if plan.effect == "write" else "reads"
+        itself = ", and other programs run or obey it by themselves" if by_itself else ""
+        return f"The call {plan.title!r} {does} {_in_workspace(secret, policy)!r}, which holds secrets{itself}."
     return _question(plan, by_itself=by_itself)
 
 

@@ -12,7 +12,7 @@ from holdfast.tool_calls import Effect, ToolSchema
 from holdfast.tools.arguments.name_aliases import FIELD_DEFAULTS, NAMESPACES, REPLACEMENT_HINTS, TOOL_NAMES, folded_name
 from holdfast.tools.arguments.other_tool import EDITORS, EditorTool, patch_in_shell
 from holdfast.tools.arguments.tolerant_reader import ArgumentReading, read_arguments
-from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
+from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput
 from holdfast.typed_data import decode_json
 
 
@@ -110,7 +110,8 @@ def declared_type(schema: ToolSchema, field: str) -> str:
 
 
 def _with_note(failed: ToolFailed, note: str) -> ToolFailed:
-    return ToolFailed("\n".join(filter(None, (str(failed), note))))
+    text = "\n".join(filter(None, (str(failed), note)))
+    return failed.with_text(text) if isinstance(failed, TellingFailure) else ToolFailed(text)
 
 
 class ToolNames(Mapping[str, Tool]):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import threading
 from collections.abc import Awaitable, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
+from holdfast.system.trusted_programs import trusted_program
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import GREP_SCHEMA, GrepArguments
 from holdfast.tools.builtin.glob import listing
@@ -112,8 +112,8 @@ class GrepTool:
         self, args: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext
     ) -> dict[SafePath, list[int]] | None:
         """Return the numbers of the matching lines of each file, None if ripgrep cannot find them."""
-        program = None if self._run is None else shutil.which("rg")
-        if self._run is None or program is None or not means_the_same_to_ripgrep(args.pattern):
+        program = "" if self._run is None else trusted_program("rg", self._root)
+        if self._run is None or not program or not means_the_same_to_ripgrep(args.pattern):
             return None
         places = {str(file.path): file for file in files}
         # --text because _format_hits alone decides what is binary; --max-columns=1 because only line numbers are used.

@@ -25,12 +25,13 @@ from holdfast.tools.patches.hunks import apply_hunks
 from holdfast.tools.patches.patch_forms import complete_patch
 from holdfast.tools.patches.patch_text import FilePatch, parse_patch
 from holdfast.tools.schema import parse_arguments
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.tool import Plan, TellingFailure, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.atomic_write import (
     LARGEST_FILE,
     FileDiff,
     delete_file,
+    existing_files,
     file_diff,
     read_existing,
     refuse_private,
@@ -80,7 +81,8 @@ class ApplyPatchTool:
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a patch, with the diffs of all files; raises `ToolFailed` if one hunk does not fit.
 
-        Outside the workspace, the plan fails with the same text once approved, as for `edit`.
+        Outside the workspace, the plan fails with the same text once approved, as for `edit`. A move gives what a
+        file contains another name: so the plan `reads` every file that it changes.
         """
         raw = parse_arguments(arguments, PatchArguments, tool="apply_patch").input
         text, note = complete_patch(valid_unicode(raw))
@@ -94,17 +96,15 @@ class ApplyPatchTool:
             refuse_private(place, self._workspace.private)
         title = _title([place.name for place in places.values()])
         outside = next((place.outside for place in places.values() if place.outside is not None), None)
+        reads = existing_files(*places.values())
         try:
-            return _with_note(self._plan_changes(patches, places, title, outside), note)
+            plan = _with_note(self._plan_changes(patches, places, title, outside), note)
         except ToolFailed as error:
-            if outside is None:
-                raise
-            failure = error
-
-        async def run(_: ToolContext) -> ToolOutput:
-            raise failure
-
-        return Plan(effect="write", title=title, outside=outside, run=run)
+            failure = TellingFailure(str(error), title=title, reads=reads, outside=outside)
+            if outside is not None:
+                return failure.plan
+            raise failure from error
+        return msgspec.structs.replace(plan, reads=reads)
 
     def _plan_changes(
         self, patches: Sequence[FilePatch], places: Mapping[str, SafePath], title: str, outside: str | None

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import select
-import shutil
 import signal
 import sys
 import time
@@ -15,7 +14,8 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, PID_NAMESPACE_WORDS
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, pid_namespace_words
+from holdfast.system.trusted_programs import trusted_program
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import LINUX, below, by_parent, living
 from holdfast.typed_data import decode_json
@@ -92,15 +92,21 @@ class _Ready(msgspec.Struct):
 
 
 async def launch_supervisor(
-    folder: Path, *, contained: bool, name: str = SUPERVISOR, wrap: tuple[str, ...] = ()
+    folder: Path,
+    *,
+    contained: bool,
+    name: str = SUPERVISOR,
+    wrap: tuple[str, ...] = (),
+    workspace: tuple[Path, ...] = (),
 ) -> Launched:
     """Start the supervisor `name` of the session in `folder`, with `contained` in a namespace if bubblewrap can.
 
     When a PID namespace ends, all processes in it end (decision 0010).
     Its lock and its log have its name. `wrap` are words before the program: a sandbox, or a container with its own
-    `python3`. Raises `ToolFailed` if it does not become ready.
+    `python3`. No program of the `workspace` is used. Raises `ToolFailed` if it does not become ready.
     """
-    choices = (PID_NAMESPACE_WORDS, ()) if contained and shutil.which(BUBBLEWRAP) else ((),)
+    bubblewrap = trusted_program(BUBBLEWRAP, *workspace) if contained else ""
+    choices = (pid_namespace_words(bubblewrap), ()) if bubblewrap else ((),)
     for within in (wrap,) if wrap else choices:
         process = await _spawn(folder / name, within)
         answers = process.stdout

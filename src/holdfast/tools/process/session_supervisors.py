@@ -55,9 +55,15 @@ class Supervisors:
     Use it from one event loop.
     """
 
-    def __init__(self, folder: Path, *, contained: bool = False, wrap: tuple[str, ...] = ()) -> None:
-        """Start none yet; with `contained`, each gets its own PID namespace, if available. `wrap` comes before it."""
+    def __init__(
+        self, folder: Path, *, contained: bool = False, wrap: tuple[str, ...] = (), workspace: Path | None = None
+    ) -> None:
+        """Start none yet; with `contained`, each gets its own PID namespace, if available. `wrap` comes before it.
+
+        No program of the `workspace` makes that namespace.
+        """
         self._folder = folder
+        self._workspace = () if workspace is None else (workspace,)
         self._contained = contained
         self._wrap = wrap
         self._first = self._new(SUPERVISOR)
@@ -69,6 +75,7 @@ class Supervisors:
         supervisor = Supervisor(self._folder, name)
         supervisor.contained = self._contained
         supervisor.wrap = self._wrap
+        supervisor.workspace = self._workspace
         return supervisor
 
     async def run(

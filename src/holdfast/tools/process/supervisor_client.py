@@ -11,7 +11,6 @@ import codecs
 import contextlib
 import os
 import shlex
-import shutil
 import signal
 import threading
 import time
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.deletion import delete_tree
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ProcessId
@@ -58,7 +58,12 @@ def remove_entry(path: Path) -> None:
     except FileNotFoundError:
         pass
     except OSError:  # a folder that a command made there, or not deletable: retried when the session is resumed
-        threading.Thread(target=shutil.rmtree, args=(path,), kwargs={"ignore_errors": True}, daemon=True).start()
+        threading.Thread(target=_remove_folder, args=(path,), daemon=True).start()
+
+
+def _remove_folder(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        delete_tree(path)
 
 
 class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
@@ -117,6 +122,8 @@ class Supervisor:
         self.contained = False
         """Whether the next supervisor gets a PID namespace, if available."""
         self.wrap: tuple[str, ...] = ()
+        self.workspace: tuple[Path, ...] = ()
+        """Where no program is taken from that makes the namespace."""
 
     async def run(  # noqa: PLR0913 - what a command is made of
         self,
@@ -254,7 +261,9 @@ class Supervisor:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        started = await launch_supervisor(self._folder, contained=self.contained, name=self.name, wrap=self.wrap)
+        started = await launch_supervisor(
+            self._folder, contained=self.contained, name=self.name, wrap=self.wrap, workspace=self.workspace
+        )
         self._process, self._within = started.process, started.within
         self._listener = asyncio.create_task(self._listen(started))
         return started.process

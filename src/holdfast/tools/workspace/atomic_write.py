@@ -19,7 +19,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileChange, FileSeen
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.tool import Plan, TellingFailure, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.file_links import other_name
@@ -123,24 +123,27 @@ def replacement(
 def change_plan(workspace: Workspace, verb: str, path: str, make: Callable[[SafePath, str], Plan]) -> Plan:
     """Return the plan that `make` returns for the file at `path`; raises `ToolFailed` if it is impossible.
 
-    Outside the workspace, the plan fails with the same text once approved: the reason reveals what the file contains,
-    which the user has not allowed yet.
+    The reason of a failure reveals what the file contains, and so may a change that succeeds: of a file that exists,
+    the plan `reads` it. Outside the workspace, the plan fails with the same text once approved; inside it, where the
+    model may not know what the file contains (`TellingFailure`).
     """
     place = resolve(workspace.root, path)
     refuse_private(place, workspace.private)
     title = escape_newlines(f"{verb} {place.name}")
     known_as = other_name(workspace.root, path, place)
+    reads = existing_files(place)
     try:
-        return msgspec.structs.replace(make(place, title), known_as=known_as)
+        return msgspec.structs.replace(make(place, title), known_as=known_as, reads=reads)
     except ToolFailed as error:
-        if place.outside is None:
-            raise
-        failure = error
+        failure = TellingFailure(str(error), title=title, reads=reads, outside=place.outside)
+        if place.outside is not None:
+            return failure.plan
+        raise failure from error
 
-    async def run(_: ToolContext) -> ToolOutput:
-        raise failure
 
-    return Plan(effect="write", title=title, outside=place.outside, run=run)
+def existing_files(*places: SafePath) -> tuple[str, ...]:
+    """Return the paths of those that exist: a change of them may tell what they contain."""
+    return tuple(str(place.path) for place in places if os.path.lexists(place.path))
 
 
 def temporary_name(call: str) -> str:

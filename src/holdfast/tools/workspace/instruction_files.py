@@ -1,6 +1,8 @@
 """The instruction files of a workspace: the user's, then one per folder from the repository's root down.
 
-A link in a repository is followed only within it. Content that is left out is mentioned with its size.
+A link in a repository is followed only within it, and only to a file that is written for readers: these files are sent
+with the first prompt, unasked, and a repository may come with a link to a file of keys that the user made. Content that
+is left out is mentioned with its size.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.git import repository
+from holdfast.system.secret_files import holds_secrets
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
 from holdfast.tools.tool import Instruction
@@ -22,6 +25,10 @@ from holdfast.tools.workspace.safe_paths import as_tool_failure, locate, open_re
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The file names. In each folder the first that exists counts."""
+
+LINKED_NAMES = frozenset({".cursorrules", ".windsurfrules", ".clinerules", ".roorules", ".rules", ".goosehints"})
+LINKED_ENDINGS = (".md", ".mdc", ".markdown", ".txt", ".rst", ".adoc")
+"""What a link may lead to: instructions of other agents, by their whole name, and texts."""
 
 ROOM = 32_000
 """Bytes shown of all of them together. The innermost folders come first."""
@@ -67,12 +74,20 @@ def _read(root: Path, path: Path, *, within: Path | None) -> _Found:
         place = resolve(root, str(path))
         if within is not None and not place.path.is_relative_to(within):
             return _Found(FileSeen(path=name), why="it is a link out of the repository")
+        if within is not None and place.path != path and not _is_for_readers(place.path):
+            return _Found(FileSeen(path=name), why="it is a link to a file that is no text for readers")
         with as_tool_failure(place), open_regular(place) as file:
             kind = binary_kind(os.pread(file.fileno(), SNIFF, 0))
             snapshot = take_snapshot(place, file)
             return _Found(snapshot, why=f"it is {kind}, not text") if kind else _Found(snapshot, file.read(ROOM + 1))
     except ToolFailed as failed:
         return _Found(FileSeen(path=name), why=str(failed))
+
+
+def _is_for_readers(path: Path) -> bool:
+    """Return whether a link in a repository may lead to the file (resolved): by its name, and not to a secret."""
+    name = path.name.lower()
+    return (name in LINKED_NAMES or name.endswith(LINKED_ENDINGS)) and not holds_secrets(str(path))
 
 
 def _shown(found: _Found, room: int) -> tuple[Instruction, int]:

@@ -24,7 +24,7 @@ from holdfast.providers.registry import Providers
 from holdfast.session.catalog import Catalog
 from holdfast.session.storage.temporary_sessions import abandoned
 from holdfast.session.verify import Report
-from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, PID_NAMESPACE_WORDS
+from holdfast.system.confinement.bubblewrap import BUBBLEWRAP, pid_namespace_words
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tools.process.supervisor_client import Supervisor
@@ -253,7 +253,9 @@ async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]
                     problems[each], output = await _run(supervisor, [command, "--version"], folder, within=ANSWERING)
                     versions[each] = _first(output)
             if versions["bubblewrap"] is not None and not problems["bubblewrap"]:
-                works = not (await _run(supervisor, [*PID_NAMESPACE_WORDS, "true"], folder, within=ANSWERING))[0]
+                works = not (
+                    await _run(supervisor, [*pid_namespace_words(BUBBLEWRAP), "true"], folder, within=ANSWERING)
+                )[0]
         except ToolFailed as error:
             problem = str(error)
         finally:
