@@ -151,8 +151,10 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
         ),
         (
             {"cause": "timeout"},
-            "timed out after 1.2 s, and everything it had started was ended; "
-            "to let it run longer, give a longer timeout, or set background: true",
+            (
+                "timed out after 1.2 s, and everything it had started was ended; "
+                "to let it run longer, give a longer timeout, or set background: true"
+            ),
         ),
         (
             {"cause": "lost", "code": None},
