@@ -58,8 +58,18 @@ def test_the_frames_of_a_builder_are_its_last() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["\r" * 1_000_000, "\x1b" * 1_000_000, "\x1b]" * 500_000, "a\b" * 500_000, "x\n" * 500_000]
-    + ["x\n\x1b[1A" * 200_000, "\x1b7\x1b[1;1H" * 100_000, "\x1b[A\x1b[J\n" * 200_000, "\x1b7" * 500_000]
+    "text",
+    [
+        "\r" * 1_000_000,
+        "\x1b" * 1_000_000,
+        "\x1b]" * 500_000,
+        "a\b" * 500_000,
+        "x\n" * 500_000,
+        "x\n\x1b[1A" * 200_000,
+        "\x1b7\x1b[1;1H" * 100_000,
+        "\x1b[A\x1b[J\n" * 200_000,
+        "\x1b7" * 500_000,
+    ],
 )
 def test_it_is_linear(text: str) -> None:
     begun = time.process_time()

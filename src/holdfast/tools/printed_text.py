@@ -1,12 +1,12 @@
 r"""What a line printer would keep of a command's output: the text that a model reads. Pure, and linear in its input.
 
 A terminal acts on colours, on a carriage return that draws a progress bar again, and on backspaces. A model only pays
-for them: one progress line can have 26,000 characters. The file with the whole output stays as it is, and so does what
-is shown while the command runs.
+for them: one progress line can have 26,000 characters. The file with the whole output stays as it is, and the
+screen keeps the colours.
 
-A program that draws several lines again moves the cursor up first: docker, npm, cargo, pytest's plugins. Those lines are
-kept in a list of rows, in which what is drawn again replaces what stood there, at most `SCREEN` rows above the newest, as
-on a screen. What is drawn at a fixed place of the screen and left again, such as apt's bar, is dropped.
+A program that draws several lines again moves the cursor up first: docker, npm, cargo, pytest's plugins. Those lines
+are kept in a list of rows, in which what is drawn again replaces what stood there, at most `SCREEN` rows above the
+newest, as on a screen. What is drawn at a fixed place of the screen and left again, such as apt's bar, is dropped.
 
 Example: `10 %\r50 %\r100 %\n` becomes `100 %\n`, and a line that is printed 500 times stands there twice, with a count.
 `a 1 %\nb 1 %\n\x1b[2Aa 9 %\nb 9 %\n` becomes `a 9 %\nb 9 %\n`.
@@ -30,8 +30,12 @@ _SEQUENCE = re.compile(
 )
 _UP = re.compile(r"\x1b\[[0-9]{0,4}[AF]")
 _MOVED = re.compile(r"\x1b\[([0-9]{0,4})([ABEFJK])|\r?\n|\r|[^\x1b\r\n]+|\x1b")
-_PLACED = re.compile(r"\x1b(?:7|\[s)(?=[^\n]{0,64}?\x1b\[[0-9]{1,4};[0-9]{0,4}[Hf])[^\n\x1b]{0,512}(?:\x1b\[[^\n\x1b]{0,512}){0,32}\x1b(?:8|\[u)")
+_PLACED = re.compile(
+    r"\x1b(?:7|\[s)(?=[^\n]{0,64}?\x1b\[[0-9]{1,4};[0-9]{0,4}[Hf])[^\n\x1b]{0,512}(?:\x1b\[[^\n\x1b]{0,512}){0,32}\x1b(?:8|\[u)"
+)
 _CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f-\x9f]")
+_COLOUR = re.compile(r"\x1b\[[0-9;:]{0,64}m")
+_NO_COLOUR = re.compile(rf"(?!{_COLOUR.pattern}){_CONTROL.pattern}")
 _BACKSPACE = "\b"
 SHOWN_OF_RUN = 2
 """How many of a run of equal lines are shown."""
@@ -41,18 +45,18 @@ FEWEST = 5
 """How many equal lines make a run."""
 
 
-def printed_text(text: str) -> str:
+def printed_text(text: str, *, keep_colours: bool = False) -> str:
     """Return `text` without escape codes, with the last of each line's frames, and with runs of equal lines counted.
 
-    A NUL stays: it says that the output is binary.
+    A NUL stays: it says that the output is binary. With `keep_colours`, SGR stays, for a reader that takes it apart.
     """
     if _CONTROL.search(text):
         text = _PLACED.sub("", text)
         if _UP.search(text):
             text = _drawn(text)
-        text = _SEQUENCE.sub("", _TO_COLUMN_1.sub("\r", text)).replace("\r\n", "\n")
+        text = _SEQUENCE.sub(_colour if keep_colours else "", _TO_COLUMN_1.sub("\r", text)).replace("\r\n", "\n")
         text = "\n".join(map(_last_frame, text.split("\n")))
-        text = _CONTROL.sub("", text)
+        text = (_NO_COLOUR if keep_colours else _CONTROL).sub("", text)
     return "\n".join(_counted(text.split("\n")))
 
 
@@ -91,11 +95,15 @@ def _drawn(text: str) -> str:
     return "\n".join(map("".join, rows))
 
 
+def _colour(found: re.Match[str]) -> str:
+    return found[0] if _COLOUR.fullmatch(found[0]) else ""
+
+
 def _last_frame(line: str) -> str:
     """Return what the last of the frames of a line shows: what stands after its last carriage return, if anything."""
     if "\r" in line:
-        line = next((frame for frame in reversed(line.split("\r")) if frame.strip()), "")
-    return _rubbed_out(line) if _BACKSPACE in line else line
+        line = next((frame for frame in reversed(line.split("\r")) if _COLOUR.sub("", frame).strip()), "")
+    return _rubbed_out(_COLOUR.sub("", line)) if _BACKSPACE in line else line
 
 
 def _rubbed_out(line: str) -> str:
